@@ -1,0 +1,74 @@
+/// @file Adam and AdamW, SIMD: adam.h states the formula.
+#include "kernels/adam.h"
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// The constants in vectors.
+struct Vectors {
+  HWY_INLINE explicit Vectors(const AdamConstants &constants)
+      : decay_factor(hn::Set(D(), constants.decay_factor)),
+        weight_decay(hn::Set(D(), constants.weight_decay)),
+        moment_weight(hn::Set(D(), constants.moment_weight)),
+        beta2(hn::Set(D(), constants.beta2)),
+        square_weight(hn::Set(D(), constants.square_weight)),
+        negative_step(hn::Set(D(), constants.negative_step)),
+        root_correction(hn::Set(D(), constants.root_correction)),
+        epsilon(hn::Set(D(), constants.epsilon)) {}
+  V decay_factor, weight_decay, moment_weight, beta2, square_weight, negative_step, root_correction, epsilon;
+};
+
+template <bool kAddsDecay, bool kFromMoment>
+HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+  const D d;
+  V param = hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor);
+  V gradient = hn::LoadU(d, slots.grad + i);
+  if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
+  V moment = hn::LoadU(d, slots.state[0] + i);
+  moment = hn::MulAdd(c.moment_weight, hn::Sub(gradient, moment), kFromMoment ? moment : gradient);
+  const V decayed = hn::Mul(hn::LoadU(d, slots.state[1] + i), c.beta2);
+  const V square = hn::MulAdd(hn::Mul(c.square_weight, gradient), gradient, decayed);
+  const V divisor = hn::Add(hn::Div(hn::Sqrt(square), c.root_correction), c.epsilon);
+  param = hn::Add(param, hn::Div(hn::Mul(c.negative_step, moment), divisor));
+  hn::StoreU(canonical(d, param), d, slots.param + i);
+  hn::StoreU(canonical(d, moment), d, slots.state[0] + i);
+  hn::StoreU(canonical(d, square), d, slots.state[1] + i);
+}
+
+template <bool kAddsDecay, bool kFromMoment>
+void update_all(const Slots &given, const AdamConstants &constants) {
+  const Slots slots = given;
+  const Vectors vectors(constants);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t whole = whole_steps<float>(slots.count);
+  for (int64_t i = 0; i < whole; i += kStep<float>) {
+    prefetch(slots.param + i);
+    prefetch(slots.grad + i);
+    prefetch(slots.state[0] + i);
+    prefetch(slots.state[1] + i);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kFromMoment>(slots, i + lane, vectors);
+  }
+  reference::adam_elements(rest(slots, whole, 2), constants);
+}
+
+void run(const Slots &slots, const AdamConstants &constants) {
+  if (constants.adds_decay) {
+    (constants.from_moment ? update_all<true, true> : update_all<true, false>)(slots, constants);
+  } else {
+    (constants.from_moment ? update_all<false, true> : update_all<false, false>)(slots, constants);
+  }
+}
+
+}  // namespace
+
+void adam(const Slots &slots, const HyperParameters &hyper) { run(slots, adam_constants(hyper)); }
+void adamw(const Slots &slots, const HyperParameters &hyper) { run(slots, adamw_constants(hyper)); }
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

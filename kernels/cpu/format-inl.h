@@ -1,0 +1,107 @@
+/// @file Element formats and operations of the SIMD reduction: how a format is loaded into, and rounded from, the vectors that it is added
+/// in. reduce.h states the arithmetic.
+#pragma once
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+/// store() rounds to the element type and returns what was stored.
+template <typename T>
+struct Native {
+  using Element = T;
+  using Value = T;
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static HWY_INLINE V load(const void *source, int64_t index) { return hn::LoadU(D(), static_cast<const T *>(source) + index); }
+  static HWY_INLINE V store(V value, void *out, int64_t index) {
+    hn::StoreU(value, D(), static_cast<T *>(out) + index);
+    return value;
+  }
+};
+
+using F32 = Native<float>;
+using F64 = Native<double>;
+
+struct F16 {
+  using Element = hwy::float16_t;
+  using Value = float;
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  using Narrow = hn::Rebind<hwy::float16_t, D>;
+  static HWY_INLINE V load(const void *source, int64_t index) {
+    return hn::PromoteTo(D(), hn::LoadU(Narrow(), static_cast<const hwy::float16_t *>(source) + index));
+  }
+  static HWY_INLINE V store(V value, void *out, int64_t index) {
+    const auto narrow = hn::DemoteTo(Narrow(), value);
+    hn::StoreU(narrow, Narrow(), static_cast<hwy::float16_t *>(out) + index);
+    return hn::PromoteTo(D(), narrow);
+  }
+};
+
+/// Rounded with integers: Highway's own conversion cuts on some targets.
+struct Bf16 {
+  using Element = uint16_t;
+  using Value = float;
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  using Bits = hn::RebindToUnsigned<D>;
+  using Narrow = hn::Rebind<uint16_t, D>;
+  static HWY_INLINE V load(const void *source, int64_t index) {
+    const auto bits = hn::PromoteTo(Bits(), hn::LoadU(Narrow(), static_cast<const uint16_t *>(source) + index));
+    return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
+  }
+  static HWY_INLINE V store(V value, void *out, int64_t index) {
+    const auto bits = hn::BitCast(Bits(), value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(Bits(), 1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(Bits(), 0x7fff)), odd));
+    const hn::RebindToSigned<D> signed_bits;
+    hn::StoreU(hn::DemoteTo(Narrow(), hn::BitCast(signed_bits, rounded)), Narrow(), static_cast<uint16_t *>(out) + index);
+    return hn::BitCast(D(), hn::ShiftLeft<16>(rounded));
+  }
+};
+
+struct Sum {
+  static constexpr bool kDivides = true;
+  template <class D, class V>
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return hn::Add(a, b);
+  }
+};
+
+struct Product {
+  static constexpr bool kDivides = false;
+  template <class D, class V>
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return hn::Mul(a, b);
+  }
+};
+
+/// `chosen` where a and b differ, `tie` where they are equal (which are then the same bits, or zeros), NaN where one is NaN.
+template <class V>
+HWY_INLINE V choose(V a, V b, V chosen, V tie) {
+  const V ordered = hn::IfThenElse(hn::Eq(a, b), tie, chosen);
+  return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(b), b, ordered));
+}
+
+struct Min {
+  static constexpr bool kDivides = false;
+  template <class D, class V>
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return choose(a, b, hn::IfThenElse(hn::Lt(a, b), a, b), hn::Or(a, b));
+  }
+};
+
+struct Max {
+  static constexpr bool kDivides = false;
+  template <class D, class V>
+  static HWY_INLINE V apply(D /*d*/, V a, V b) {
+    return choose(a, b, hn::IfThenElse(hn::Lt(a, b), b, a), hn::And(a, b));
+  }
+};
+
+}  // namespace
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

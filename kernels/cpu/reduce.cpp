@@ -1,0 +1,170 @@
+/// @file Reduction over sources, SIMD: reduce.h states the formula. Few sources are added in registers; many through a cached block per
+/// level of the tree. Integers and the last few elements go to the reference.
+#include "kernels/cpu/format-inl.h"
+#include "kernels/reduce.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+/// The largest power of two below `count`: where the tree cuts.
+HWY_INLINE constexpr int64_t tree_cut(int64_t count) {
+  int64_t cut = 1;
+  while (2 * cut < count) cut *= 2;
+  return cut;
+}
+
+/// T(0, kCount) in registers.
+template <int64_t kCount, class Format, class Op>
+HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
+  if constexpr (kCount == 1) {
+    return Format::load(sources[0], index);
+  } else {
+    constexpr int64_t kCut = tree_cut(kCount);
+    return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index),
+                     tree<kCount - kCut, Format, Op>(sources + kCut, index));
+  }
+}
+
+/// Divides, stores and looks at what was stored.
+template <class Format>
+class Output {
+  using D = typename Format::D;
+  using V = typename Format::V;
+
+ public:
+  HWY_INLINE Output(const Reduction &reduction, bool divides)
+      : out_(reduction.out),
+        divides_(divides && reduction.divisor != 1),
+        divisor_(hn::Set(D(), static_cast<hn::TFromD<D>>(reduction.divisor))),
+        check_(D()) {}
+
+  HWY_INLINE void put(V value, int64_t index) {
+    if (divides_) value = hn::Div(value, divisor_);
+    check_.add(Format::store(canonical(D(), value), out_, index));
+  }
+  HWY_INLINE bool finite() const { return check_.passed(D()); }
+
+ private:
+  void *out_;
+  bool divides_;
+  V divisor_;
+  FiniteCheck<D> check_;
+};
+
+/// kCount sources in one pass without memory in between.
+template <int64_t kCount, class Format, class Op>
+bool reduce_few(const Reduction &reduction, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(typename Format::D()));
+  const void *sources[kCount];
+  for (int64_t s = 0; s < kCount; ++s) sources[s] = reduction.sources[s];
+  Output<Format> output(reduction, Op::kDivides);
+  for (int64_t i = 0; i < count; i += kStep<typename Format::Element>) {
+    for (const void *source : sources) prefetch(static_cast<const typename Format::Element *>(source) + i);
+    for (int64_t lane = i; lane < i + kStep<typename Format::Element>; lane += lanes) {
+      output.put(tree<kCount, Format, Op>(sources, lane), lane);
+    }
+  }
+  return output.finite();
+}
+
+constexpr int64_t kBlock = 512;  // elements; a block per level of the tree stays in the first-level cache
+
+/// block[0, count) = T over sources of the elements from `begin` on.
+template <class Format, class Op>
+void fill_block(const void *const *sources, int64_t source_count, int64_t begin, int64_t count, typename Format::Value *block) {
+  const typename Format::D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (source_count <= 2) {
+    for (int64_t i = 0; i < count; i += lanes) {
+      const int64_t at = begin + i;
+      hn::StoreU(source_count == 1 ? tree<1, Format, Op>(sources, at) : tree<2, Format, Op>(sources, at), d, block + i);
+    }
+    return;
+  }
+  const int64_t cut = tree_cut(source_count);
+  typename Format::Value upper[kBlock];
+  fill_block<Format, Op>(sources, cut, begin, count, block);
+  fill_block<Format, Op>(sources + cut, source_count - cut, begin, count, upper);
+  for (int64_t i = 0; i < count; i += lanes) {
+    hn::StoreU(Op::apply(d, hn::LoadU(d, block + i), hn::LoadU(d, upper + i)), d, block + i);
+  }
+}
+
+template <class Format, class Op>
+bool reduce_many(const Reduction &reduction, int64_t count) {
+  const typename Format::D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  Output<Format> output(reduction, Op::kDivides);
+  typename Format::Value block[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t block_count = count - begin < kBlock ? count - begin : kBlock;
+    fill_block<Format, Op>(reduction.sources, reduction.source_count, begin, block_count, block);
+    for (int64_t i = 0; i < block_count; i += lanes) output.put(hn::LoadU(d, block + i), begin + i);
+  }
+  return output.finite();
+}
+
+template <class Format>
+bool reduce_sum(const Reduction &reduction, int64_t count) {
+  switch (reduction.source_count) {
+    case 1:
+      return reduce_few<1, Format, Sum>(reduction, count);
+    case 2:
+      return reduce_few<2, Format, Sum>(reduction, count);
+    case 3:
+      return reduce_few<3, Format, Sum>(reduction, count);
+    case 4:
+      return reduce_few<4, Format, Sum>(reduction, count);
+    case 8:
+      return reduce_few<8, Format, Sum>(reduction, count);
+    default:
+      return reduce_many<Format, Sum>(reduction, count);
+  }
+}
+
+template <class Format>
+bool reduce_floats(const Reduction &reduction, int64_t count) {
+  switch (reduction.op) {
+    case ReduceOp::sum:
+    case ReduceOp::avg:
+      return reduce_sum<Format>(reduction, count);
+    case ReduceOp::min:
+      return reduce_many<Format, Min>(reduction, count);
+    case ReduceOp::max:
+      return reduce_many<Format, Max>(reduction, count);
+    case ReduceOp::prod:
+      return reduce_many<Format, Product>(reduction, count);
+  }
+  return true;
+}
+
+template <class Format>
+bool reduce_with_rest(const Reduction &reduction) {
+  const int64_t whole = whole_steps<typename Format::Element>(reduction.count);
+  const bool finite = reduce_floats<Format>(reduction, whole);
+  return reference::reduce_range(reduction, whole, reduction.count) && finite;
+}
+
+}  // namespace
+
+bool reduce(const Reduction &reduction) {
+  switch (reduction.dtype) {
+    case DType::f32:
+      return reduce_with_rest<F32>(reduction);
+    case DType::f64:
+      return reduce_with_rest<F64>(reduction);
+    case DType::f16:
+      return reduce_with_rest<F16>(reduction);
+    case DType::bf16:
+      return reduce_with_rest<Bf16>(reduction);
+    case DType::i32:
+    case DType::i64:
+    case DType::u8:
+      break;
+  }
+  return reference::reduce_range(reduction, 0, reduction.count);
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,80 @@
+/// @file Stochastic gradient descent, SIMD: sgd.h states the formula.
+#include "kernels/sgd.h"
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// The constants in vectors.
+struct Vectors {
+  HWY_INLINE explicit Vectors(const SgdConstants &constants)
+      : negative_lr(hn::Set(D(), constants.negative_lr)),
+        weight_decay(hn::Set(D(), constants.weight_decay)),
+        momentum(hn::Set(D(), constants.momentum)),
+        gradient_weight(hn::Set(D(), constants.gradient_weight)) {}
+  V negative_lr, weight_decay, momentum, gradient_weight;
+};
+
+template <bool kAddsDecay, MomentumForm kForm>
+HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+  const D d;
+  const V param = hn::LoadU(d, slots.param + i);
+  V gradient = hn::LoadU(d, slots.grad + i);
+  if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
+  if constexpr (kForm != MomentumForm::none) {
+    V buffer = gradient;
+    if constexpr (kForm == MomentumForm::classic || kForm == MomentumForm::nesterov) {
+      buffer = hn::MulAdd(c.gradient_weight, gradient, hn::Mul(hn::LoadU(d, slots.state[0] + i), c.momentum));
+    }
+    hn::StoreU(canonical(d, buffer), d, slots.state[0] + i);
+    constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
+    gradient = kNesterov ? hn::MulAdd(c.momentum, buffer, gradient) : buffer;
+  }
+  hn::StoreU(canonical(d, hn::MulAdd(c.negative_lr, gradient, param)), d, slots.param + i);
+}
+
+template <bool kAddsDecay, MomentumForm kForm>
+void update_all(const Slots &given, const SgdConstants &constants) {
+  const Slots slots = given;
+  const Vectors vectors(constants);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t whole = whole_steps<float>(slots.count);
+  for (int64_t i = 0; i < whole; i += kStep<float>) {
+    prefetch(slots.param + i);
+    prefetch(slots.grad + i);
+    if constexpr (kForm != MomentumForm::none) prefetch(slots.state[0] + i);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kForm>(slots, i + lane, vectors);
+  }
+  reference::sgd_elements(rest(slots, whole, kForm == MomentumForm::none ? 0 : 1), constants);
+}
+
+template <MomentumForm kForm>
+void run(const Slots &slots, const SgdConstants &constants) {
+  (constants.adds_decay ? update_all<true, kForm> : update_all<false, kForm>)(slots, constants);
+}
+
+}  // namespace
+
+void sgd(const Slots &slots, const HyperParameters &hyper) {
+  const SgdConstants constants = sgd_constants(hyper);
+  switch (constants.form) {
+    case MomentumForm::none:
+      return run<MomentumForm::none>(slots, constants);
+    case MomentumForm::first:
+      return run<MomentumForm::first>(slots, constants);
+    case MomentumForm::classic:
+      return run<MomentumForm::classic>(slots, constants);
+    case MomentumForm::first_nesterov:
+      return run<MomentumForm::first_nesterov>(slots, constants);
+    case MomentumForm::nesterov:
+      return run<MomentumForm::nesterov>(slots, constants);
+  }
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,68 @@
+/// @file What the SIMD files share: Highway for the one target that this compilation is for. Everything here is inlined or has internal
+/// linkage; nothing of the standard library may be instantiated (its code would be shared with callers of other targets).
+#pragma once
+
+#include <hwy/highway.h>
+
+#include "kernels/target.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Main loops advance by one cache line, so that one prefetch per array and iteration is enough; the rest goes to the reference.
+constexpr int64_t kCacheLineNbytes = 64;
+/// How far loops ask ahead for memory. 512 bytes to 4 KiB are equally good; 8 KiB is worse.
+constexpr int64_t kPrefetchNbytes = 1024;
+
+template <typename T>
+constexpr int64_t kStep = kCacheLineNbytes / static_cast<int64_t>(sizeof(T));
+
+template <typename T>
+constexpr int64_t whole_steps(int64_t count) {
+  return count / kStep<T> * kStep<T>;
+}
+
+template <typename T>
+HWY_INLINE void prefetch(const T *address) {
+  __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes);
+}
+
+/// NaN in any form becomes the one NaN that results carry.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V canonical(D d, V value) {
+  using T = hn::TFromD<D>;
+  const hn::RebindToUnsigned<D> du;
+  const V nan = hn::BitCast(d, hn::Set(du, sizeof(T) == 4 ? static_cast<hn::TFromD<decltype(du)>>(0x7fc00000)
+                                                          : static_cast<hn::TFromD<decltype(du)>>(0x7ff8000000000000)));
+  return hn::IfThenElse(hn::IsNaN(value), nan, value);
+}
+
+/// Remembers whether a value was NaN or infinite: x - x is +0 for all others.
+template <class D>
+class FiniteCheck {
+ public:
+  HWY_INLINE explicit FiniteCheck(D d) : seen_(hn::Zero(d)) {}
+  HWY_INLINE void add(hn::Vec<D> value) { seen_ = hn::Or(seen_, hn::Sub(value, value)); }
+  HWY_INLINE void add(const FiniteCheck &other) { seen_ = hn::Or(seen_, other.seen_); }
+  HWY_INLINE bool passed(D d) const { return hn::AllTrue(d, hn::Eq(seen_, hn::Zero(d))); }
+
+ private:
+  hn::Vec<D> seen_;
+};
+
+/// What the main loop leaves over.
+HWY_INLINE Slots rest(const Slots &slots, int64_t begin, int state_count) {
+  Slots result = slots;
+  result.param += begin;
+  result.grad += begin;
+  for (int i = 0; i < state_count; ++i) result.state[i] += begin;
+  result.count -= begin;
+  return result;
+}
+
+}  // namespace
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,81 @@
+/// @file The list of host kernels: pure functions on pointers, counts and scalars, one row per operation, one table per SIMD target.
+/// All targets give the same bits. Nothing here knows ranks, groups or buckets; nothing here allocates, waits or starts a thread: callers
+/// cut the work (on multiples of kLine elements) and may run the pieces on any threads.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/partition.h"
+#include "core/reduction.h"
+#include "kernels/exact_sum.h"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace zero::kernels {
+
+using ::zero::Reduction;
+
+/// Hyper-parameters of one step, as the optimizer headers name them. `step` counts from 1.
+struct HyperParameters {
+  double lr;
+  double momentum;
+  double dampening;
+  double nesterov;
+  double beta1;
+  double beta2;
+  double epsilon;
+  double weight_decay;
+  int64_t step;
+};
+
+inline constexpr int kMaxStates = 4;
+
+/// The slots of one contiguous piece, all fp32 and of the same count.
+struct Slots {
+  float *param;
+  const float *grad;
+  float *state[kMaxStates];
+  int64_t count;
+};
+
+using ReduceKernel = bool (*)(const Reduction &reduction);
+using UpdateKernel = void (*)(const Slots &slots, const HyperParameters &hyper);
+
+/// The kernels of one target.
+struct Table {
+  const char *target;
+  /// out = op over sources; returns true when every output is finite (always true for integers).
+  ReduceKernel reduce;
+  /// True when no element is NaN or infinite.
+  bool (*all_finite)(const float *values, int64_t count);
+  /// out = values * scale in fp32; out may equal values.
+  void (*scale)(float *out, const float *values, int64_t count, float scale);
+  /// Adds the squares of each line of kLine elements in a fixed order in fp64, and the lines to `sum`. `values` begins on a line.
+  void (*add_squares)(const float *values, int64_t count, ExactSum &sum);
+  UpdateKernel sgd;
+  UpdateKernel adam;
+  UpdateKernel adamw;
+};
+
+/// Tables this machine can run, slowest (the plain reference, which defines what is right) first.
+std::span<const Table *const> supported();
+
+/// The fastest supported table, or the one that the variable ZERO_KERNEL_TARGET names when it is supported. Decided once.
+const Table &active();
+
+/// One optimizer algorithm: the row that an engine needs to run it.
+struct Algorithm {
+  const char *name;
+  UpdateKernel Table::*update;
+  int state_count;
+  int32_t state_slot[kMaxStates];  ///< zero_slot numbers, in the order of Slots::state
+  std::span<const int32_t> keys;   ///< hyper-parameter keys (zero_key) it reads
+  double default_weight_decay;
+};
+
+/// nullptr when no algorithm has that name.
+const Algorithm *find_algorithm(std::string_view name);
+std::span<const Algorithm> algorithms();
+
+}  // namespace zero::kernels

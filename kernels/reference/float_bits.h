@@ -1,0 +1,50 @@
+/// @file Bits of the float formats in plain integer code: the one NaN that results carry, and conversions rounded to nearest even.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace zero::kernels::reference {
+
+inline constexpr uint32_t kCanonicalNan32 = 0x7fc00000;
+inline constexpr uint64_t kCanonicalNan64 = 0x7ff8000000000000;
+
+inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(kCanonicalNan32) : value; }
+inline double canonical(double value) { return std::isnan(value) ? std::bit_cast<double>(kCanonicalNan64) : value; }
+
+inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+/// `value` may be NaN only in its canonical form, which keeps its upper half.
+inline uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+inline float from_f16(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1f;
+  const uint32_t fraction = bits & 0x3ff;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000 | (fraction << 13));
+  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
+  const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+/// `value` may be NaN only in its canonical form.
+inline uint16_t to_f16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7e00;
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // 65520 and above round to infinity
+  if (magnitude >= 0x38800000) {                      // normal: from 2^-14
+    const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+    return static_cast<uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
+  }
+  // Subnormal: the unit of the sum below is 2^-24, so the addition rounds as wanted.
+  const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+  return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
+}
+
+}  // namespace zero::kernels::reference

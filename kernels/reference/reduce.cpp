@@ -1,0 +1,155 @@
+/// @file Reduction over sources, plain: elements one by one for float types, blocks for integers.
+#include "kernels/reduce.h"
+
+#include "kernels/reference/float_bits.h"
+#include "kernels/target.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+namespace zero::kernels::reference {
+namespace {
+
+struct F32 {
+  using Element = float;
+  using Value = float;
+  static Value load(Element element) { return element; }
+  static Element store(Value value) { return value; }
+};
+
+struct F64 {
+  using Element = double;
+  using Value = double;
+  static Value load(Element element) { return element; }
+  static Element store(Value value) { return value; }
+};
+
+struct F16 {
+  using Element = uint16_t;
+  using Value = float;
+  static Value load(Element element) { return from_f16(element); }
+  static Element store(Value value) { return to_f16(value); }
+};
+
+struct Bf16 {
+  using Element = uint16_t;
+  using Value = float;
+  static Value load(Element element) { return from_bf16(element); }
+  static Element store(Value value) { return to_bf16(value); }
+};
+
+template <typename Value>
+Value combine(ReduceOp op, Value a, Value b) {
+  if (op == ReduceOp::prod) return a * b;
+  if (op == ReduceOp::sum || op == ReduceOp::avg) return a + b;
+  if (std::isnan(a) || std::isnan(b)) return a + b;
+  if (a == b) return std::signbit(a) == (op == ReduceOp::min) ? a : b;  // decides between -0 and +0
+  return (a < b) == (op == ReduceOp::min) ? a : b;
+}
+
+template <typename Format>
+typename Format::Value tree(const Reduction &reduction, int64_t index, int64_t lo, int64_t hi) {
+  if (hi - lo == 1) return Format::load(static_cast<const typename Format::Element *>(reduction.sources[lo])[index]);
+  const auto mid = lo + static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(hi - lo - 1)));
+  return combine(reduction.op, tree<Format>(reduction, index, lo, mid), tree<Format>(reduction, index, mid, hi));
+}
+
+template <typename Format>
+bool reduce_floats(const Reduction &reduction, int64_t begin, int64_t end) {
+  using Value = typename Format::Value;
+  const bool divides = (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::avg) && reduction.divisor != 1;
+  const auto divisor = static_cast<Value>(reduction.divisor);
+  auto *out = static_cast<typename Format::Element *>(reduction.out);
+  bool finite = true;
+  for (int64_t i = begin; i < end; ++i) {
+    Value value = tree<Format>(reduction, i, 0, reduction.source_count);
+    if (divides) value /= divisor;
+    out[i] = Format::store(canonical(value));
+    finite = finite && std::isfinite(Format::load(out[i]));
+  }
+  return finite;
+}
+
+/// `Wide` is 64 bits for avg; otherwise the element's own width, because wrapped arithmetic has the same low bits in any width.
+template <typename Wide>
+Wide combine_integers(ReduceOp op, Wide a, Wide b) {
+  using Unsigned = std::make_unsigned_t<Wide>;
+  switch (op) {
+    case ReduceOp::min:
+      return std::min(a, b);
+    case ReduceOp::max:
+      return std::max(a, b);
+    case ReduceOp::prod:
+      return static_cast<Wide>(uint64_t{static_cast<Unsigned>(a)} * static_cast<Unsigned>(b));
+    case ReduceOp::sum:
+    case ReduceOp::avg:
+      break;
+  }
+  return static_cast<Wide>(uint64_t{static_cast<Unsigned>(a)} + static_cast<Unsigned>(b));
+}
+
+template <ReduceOp op, typename Element>
+void reduce_integers(const Reduction &reduction, int64_t begin, int64_t end) {
+  using Wide = std::conditional_t<op == ReduceOp::avg, int64_t, Element>;
+  constexpr int64_t kBlock = 1024;  // stays in the first-level cache; all sources are read before a block is written
+  const auto divisor = op == ReduceOp::avg ? static_cast<Wide>(reduction.divisor) : Wide{1};
+  auto *out = static_cast<Element *>(reduction.out);
+  Wide block[kBlock];
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t count = std::min(kBlock, end - at);
+    for (int64_t s = 0; s < reduction.source_count; ++s) {
+      const auto *source = static_cast<const Element *>(reduction.sources[s]) + at;
+      for (int64_t i = 0; i < count; ++i) block[i] = s == 0 ? Wide{source[i]} : combine_integers<Wide>(op, block[i], source[i]);
+    }
+    for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<Element>(op == ReduceOp::avg ? block[i] / divisor : block[i]);
+  }
+}
+
+template <typename Element>
+bool reduce_integers_by(const Reduction &reduction, int64_t begin, int64_t end) {
+  switch (reduction.op) {
+    case ReduceOp::sum:
+      reduce_integers<ReduceOp::sum, Element>(reduction, begin, end);
+      break;
+    case ReduceOp::avg:
+      reduce_integers<ReduceOp::avg, Element>(reduction, begin, end);
+      break;
+    case ReduceOp::min:
+      reduce_integers<ReduceOp::min, Element>(reduction, begin, end);
+      break;
+    case ReduceOp::max:
+      reduce_integers<ReduceOp::max, Element>(reduction, begin, end);
+      break;
+    case ReduceOp::prod:
+      reduce_integers<ReduceOp::prod, Element>(reduction, begin, end);
+      break;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool reduce_range(const Reduction &reduction, int64_t begin, int64_t end) {
+  switch (reduction.dtype) {
+    case DType::f32:
+      return reduce_floats<F32>(reduction, begin, end);
+    case DType::f64:
+      return reduce_floats<F64>(reduction, begin, end);
+    case DType::f16:
+      return reduce_floats<F16>(reduction, begin, end);
+    case DType::bf16:
+      return reduce_floats<Bf16>(reduction, begin, end);
+    case DType::i32:
+      return reduce_integers_by<int32_t>(reduction, begin, end);
+    case DType::i64:
+      return reduce_integers_by<int64_t>(reduction, begin, end);
+    case DType::u8:
+      return reduce_integers_by<uint8_t>(reduction, begin, end);
+  }
+  return true;
+}
+
+bool reduce(const Reduction &reduction) { return reduce_range(reduction, 0, reduction.count); }
+
+}  // namespace zero::kernels::reference

@@ -1,0 +1,20 @@
+/// @file The table of one target; compiled once per target.
+#include "kernels/target.h"
+
+#define ZERO_QUOTE(name) #name
+#define ZERO_NAME_OF(name) ZERO_QUOTE(name)
+
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+
+constinit const Table kTable = {
+    .target = ZERO_NAME_OF(ZERO_KERNEL_NAMESPACE),
+    .reduce = reduce,
+    .all_finite = all_finite,
+    .scale = scale,
+    .add_squares = add_squares,
+    .sgd = sgd,
+    .adam = adam,
+    .adamw = adamw,
+};
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

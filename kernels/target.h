@@ -1,0 +1,23 @@
+/// @file What every target defines: the functions of its table, in a namespace of its own. Included by files that are compiled once per
+/// target with ZERO_KERNEL_NAMESPACE set; nothing in here may have a body, or a generic caller could be linked to another target's code.
+#pragma once
+
+#include "kernels/kernels.h"
+
+#ifndef ZERO_KERNEL_NAMESPACE
+#error "compile this file once per target, with ZERO_KERNEL_NAMESPACE naming it"
+#endif
+
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+
+bool reduce(const Reduction &reduction);
+bool all_finite(const float *values, int64_t count);
+void scale(float *out, const float *values, int64_t count, float scale);
+void add_squares(const float *values, int64_t count, ExactSum &sum);
+void sgd(const Slots &slots, const HyperParameters &hyper);
+void adam(const Slots &slots, const HyperParameters &hyper);
+void adamw(const Slots &slots, const HyperParameters &hyper);
+
+extern const Table kTable;
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
