@@ -1,0 +1,17 @@
+# cmake --install: library, headers, the zero command, a CMake package and a pkg-config file, and the MPI module's source for sites that build
+# it with their own mpicc.
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS zero EXPORT zeroTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
+install(EXPORT zeroTargets NAMESPACE zero:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/zeroConfig.cmake.in ${PROJECT_BINARY_DIR}/zeroConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake DESTINATION ${package_dir})
+
+configure_file(cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/zero.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,141 @@
+/// @file The key table, and setting and reading values.
+#include "core/config.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kTwo40 = int64_t{1} << 40;
+constexpr int64_t kTwo62 = int64_t{1} << 62;
+// The largest double below 1: the upper bound of values that must stay below it.
+constexpr double kBelowOne = 0x1.fffffffffffffp-1;
+
+constexpr KeyInfo i64_key(int32_t key, const char *name, int64_t min, int64_t max, int64_t value) {
+  return {key, KeyType::i64, name, min, max, value, 0, 0, 0};
+}
+constexpr KeyInfo f64_key(int32_t key, const char *name, double min, double max, double value) {
+  return {key, KeyType::f64, name, 0, 0, 0, min, max, value};
+}
+constexpr KeyInfo str_key(int32_t key, const char *name) { return {key, KeyType::str, name, 0, 0, 0, 0, 0, 0}; }
+
+constexpr KeyInfo kKeys[] = {
+    i64_key(ZERO_KEY_DEADLINE_MS, "ZERO_KEY_DEADLINE_MS", 1, kTwo40, 600'000),
+    i64_key(ZERO_KEY_RENDEZVOUS_MS, "ZERO_KEY_RENDEZVOUS_MS", 1, kTwo40, 60'000),
+    i64_key(ZERO_KEY_THREADS, "ZERO_KEY_THREADS", 0, 4096, 0),
+    i64_key(ZERO_KEY_STAGING_BYTES, "ZERO_KEY_STAGING_BYTES", 4096, int64_t{1} << 30, 1 << 20),
+    str_key(ZERO_KEY_MPI_MODULE, "ZERO_KEY_MPI_MODULE"),
+    str_key(ZERO_KEY_SHARD_WEIGHTS, "ZERO_KEY_SHARD_WEIGHTS"),
+    i64_key(ZERO_KEY_STAGE, "ZERO_KEY_STAGE", 0, 3, 1),
+    str_key(ZERO_KEY_ALGORITHM, "ZERO_KEY_ALGORITHM"),
+    i64_key(ZERO_KEY_BUCKET_BYTES, "ZERO_KEY_BUCKET_BYTES", 1024, kTwo40, 26'214'400),
+    i64_key(ZERO_KEY_DIVISOR, "ZERO_KEY_DIVISOR", 0, 2, ZERO_DIVISOR_RANKS),
+    i64_key(ZERO_KEY_NONFINITE, "ZERO_KEY_NONFINITE", 0, 1, ZERO_NONFINITE_SKIP),
+    i64_key(ZERO_KEY_GRAD_NORM, "ZERO_KEY_GRAD_NORM", 0, 1, 0),
+    i64_key(ZERO_KEY_OVERLAP, "ZERO_KEY_OVERLAP", 0, 1, 1),
+    i64_key(ZERO_KEY_POOL_LIMIT, "ZERO_KEY_POOL_LIMIT", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_CUSTOM_SLOTS, "ZERO_KEY_CUSTOM_SLOTS", 0, 4, 0),
+    f64_key(ZERO_KEY_LR, "ZERO_KEY_LR", 0, 1e30, 1e-3),
+    f64_key(ZERO_KEY_MOMENTUM, "ZERO_KEY_MOMENTUM", 0, 1, 0),
+    f64_key(ZERO_KEY_DAMPENING, "ZERO_KEY_DAMPENING", 0, 1, 0),
+    f64_key(ZERO_KEY_NESTEROV, "ZERO_KEY_NESTEROV", 0, 1, 0),
+    f64_key(ZERO_KEY_BETA1, "ZERO_KEY_BETA1", 0, kBelowOne, 0.9),
+    f64_key(ZERO_KEY_BETA2, "ZERO_KEY_BETA2", 0, kBelowOne, 0.999),
+    f64_key(ZERO_KEY_EPSILON, "ZERO_KEY_EPSILON", 0, 1e30, 1e-8),
+    f64_key(ZERO_KEY_WEIGHT_DECAY, "ZERO_KEY_WEIGHT_DECAY", 0, 1e30, 0),
+    i64_key(ZERO_KEY_STEP_COUNT, "ZERO_KEY_STEP_COUNT", 0, kTwo62, 0),
+};
+
+constexpr const char *type_name(KeyType type) {
+  switch (type) {
+    case KeyType::i64:
+      return "i64";
+    case KeyType::f64:
+      return "f64";
+    case KeyType::str:
+      return "str";
+  }
+  return "?";
+}
+
+Status check_type(int32_t key, KeyType type, const KeyInfo **out) {
+  const KeyInfo *info = find_key(key);
+  ZERO_CHECK(info != nullptr, ZERO_E_UNSUPPORTED, "key %d is unknown to this version; keys are listed in zero/config.h", key);
+  ZERO_CHECK(info->type == type, ZERO_E_INVALID_ARGUMENT, "%s is a key of type %s, but was given a value of type %s", info->name,
+             type_name(info->type), type_name(type));
+  *out = info;
+  return {};
+}
+
+}  // namespace
+
+std::span<const KeyInfo> all_keys() { return kKeys; }
+
+const KeyInfo *find_key(int32_t key) {
+  for (const KeyInfo &info : kKeys) {
+    if (info.key == key) return &info;
+  }
+  return nullptr;
+}
+
+Status check_i64(int32_t key, int64_t value) {
+  const KeyInfo *info = nullptr;
+  ZERO_TRY(check_type(key, KeyType::i64, &info));
+  ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld",
+             info->name, static_cast<long long>(value), static_cast<long long>(info->min_i64), static_cast<long long>(info->max_i64));
+  return {};
+}
+
+Status check_f64(int32_t key, double value) {
+  const KeyInfo *info = nullptr;
+  ZERO_TRY(check_type(key, KeyType::f64, &info));
+  ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be in %.17g .. %.17g",
+             info->name, value, info->min_f64, info->max_f64);
+  ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be 0 or 1",
+             info->name, value);
+  return {};
+}
+
+Status Config::set_i64(int32_t key, int64_t value) {
+  ZERO_TRY(check_i64(key, value));
+  i64_[key] = value;
+  return {};
+}
+
+Status Config::set_f64(int32_t key, double value) {
+  ZERO_TRY(check_f64(key, value));
+  f64_[key] = value;
+  return {};
+}
+
+Status Config::set_str(int32_t key, const char *value) {
+  constexpr size_t kLongest = 4095;
+  const KeyInfo *info = nullptr;
+  ZERO_TRY(check_type(key, KeyType::str, &info));
+  ZERO_CHECK(value != nullptr, ZERO_E_INVALID_ARGUMENT, "%s was given NULL, but must be a string", info->name);
+  ZERO_CHECK(::strnlen(value, kLongest + 1) <= kLongest, ZERO_E_INVALID_ARGUMENT, "%s was given a string of more than %zu bytes",
+             info->name, kLongest);
+  str_[key] = value;
+  return {};
+}
+
+int64_t Config::i64(int32_t key) const {
+  const auto found = i64_.find(key);
+  return found != i64_.end() ? found->second : find_key(key)->default_i64;
+}
+
+double Config::f64(int32_t key) const {
+  const auto found = f64_.find(key);
+  return found != f64_.end() ? found->second : find_key(key)->default_f64;
+}
+
+const std::string &Config::str(int32_t key) const {
+  static const std::string unset;
+  const auto found = str_.find(key);
+  return found != str_.end() ? found->second : unset;
+}
+
+bool Config::is_set(int32_t key) const { return i64_.count(key) + f64_.count(key) + str_.count(key) != 0; }
+
+}  // namespace zero

@@ -1,0 +1,70 @@
+/// @file Doorbells on futexes, and the waiting loop's pauses.
+#include "core/doorbell.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace zero {
+namespace {
+
+timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void Doorbell::ring() {
+  sequence_.fetch_add(1, std::memory_order_seq_cst);
+  // Sequentially consistent with the sleeper's increment: either the sleeper sees the new sequence, or it is seen here.
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  }
+}
+
+void Doorbell::wait(uint32_t seen, int64_t max_ns) {
+  const timespec timeout = to_timespec(max_ns);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (sequence_.load(std::memory_order_seq_cst) == seen) {
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAIT, seen, &timeout, nullptr, 0);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Backoff::pause(Doorbell *bell, uint32_t seen) {
+  // Spinning pays only while the peer can run on another core; a few yields let an oversubscribed peer run before anyone sleeps.
+  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 200 : 0;
+  constexpr int32_t kYields = 50;
+  constexpr int64_t kFirstSleepNs = 50'000;
+  constexpr int64_t kLongestSleepNs = 1'000'000;
+  const int32_t round = round_++;
+  if (round < spins) {
+    for (int i = 0; i < 16; ++i) relax();
+    return;
+  }
+  if (round < spins + kYields) {
+    ::sched_yield();
+    return;
+  }
+  const int32_t doublings = std::min(round - spins - kYields, 5);
+  const int64_t sleep_ns = std::min(kFirstSleepNs << doublings, kLongestSleepNs);
+  if (bell != nullptr) {
+    bell->wait(seen, sleep_ns);
+  } else {
+    const timespec time = to_timespec(sleep_ns);
+    ::nanosleep(&time, nullptr);
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,9 @@
+/// @file Fork guard: tells whether this process forked after libzero was first used. Transports and threads do not survive a fork.
+#pragma once
+
+namespace zero {
+
+/// True in a child of the process that first called this. One load.
+bool forked() noexcept;
+
+}  // namespace zero

@@ -1,0 +1,27 @@
+/// @file A cache of small memory blocks, so that operations of a warmed-up training step allocate nothing.
+#pragma once
+
+#include <cstddef>
+
+namespace zero {
+
+/// Memory of `nbytes` from the cache or, when it holds none of that size, from operator new (which may throw std::bad_alloc).
+void *cached_allocate(std::size_t nbytes);
+/// Gives it back to the cache; nbytes as in the allocation.
+void cached_free(void *data, std::size_t nbytes) noexcept;
+/// Gives everything that is cached back to the system.
+void drop_cached_frames() noexcept;
+
+/// Allocator over the cache, for std::allocate_shared.
+template <class T>
+struct CachedAllocator {
+  using value_type = T;
+  CachedAllocator() = default;
+  template <class U>
+  CachedAllocator(const CachedAllocator<U> &) noexcept {}
+  T *allocate(std::size_t count) { return static_cast<T *>(cached_allocate(count * sizeof(T))); }
+  void deallocate(T *data, std::size_t count) noexcept { cached_free(data, count * sizeof(T)); }
+  friend bool operator==(const CachedAllocator &, const CachedAllocator &) { return true; }
+};
+
+}  // namespace zero

@@ -1,0 +1,47 @@
+/// @file The log file: opened once, each line one write, so that lines of several processes do not mix.
+#include "core/log.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+namespace zero {
+namespace {
+
+int log_file() noexcept {
+  static const int file = [] {
+    const char *path = std::getenv("ZERO_LOG");
+    if (path == nullptr || *path == '\0') return -1;
+    return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  }();
+  return file;
+}
+
+}  // namespace
+
+bool log_enabled() noexcept { return log_file() >= 0; }
+
+void log_line(const char *format, ...) noexcept {
+  const int file = log_file();
+  if (file < 0) return;
+  timespec time;
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  char line[1200];
+  int used = std::snprintf(line, sizeof line, "%lld.%06ld %d/%ld ", static_cast<long long>(time.tv_sec), time.tv_nsec / 1000,
+                           static_cast<int>(::getpid()), ::syscall(SYS_gettid));
+  va_list arguments;
+  va_start(arguments, format);
+  used += std::vsnprintf(line + used, sizeof line - static_cast<size_t>(used), format, arguments);
+  va_end(arguments);
+  const int length = std::min(used, static_cast<int>(sizeof line) - 2);
+  line[length] = '\n';
+  [[maybe_unused]] const ssize_t written = ::write(file, line, static_cast<size_t>(length) + 1);
+}
+
+}  // namespace zero

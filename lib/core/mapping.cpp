@@ -1,0 +1,89 @@
+/// @file Memory files, and the table of mappings this process has: ranks that are threads of one process share one mapping, so that they
+/// see the same addresses.
+#include "core/mapping.h"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace zero {
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::map<uint64_t, std::weak_ptr<Mapping>> mappings;
+};
+
+Table &table() {
+  // Never destroyed: mappings may outlive static destructors.
+  static Table *instance = new Table;
+  return *instance;
+}
+
+}  // namespace
+
+uint64_t random_u64() {
+  uint64_t value = 0;
+  while (::getrandom(&value, sizeof value, 0) != sizeof value) {
+  }
+  return value;
+}
+
+Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (data == MAP_FAILED) {
+    const int reason = errno;
+    ::close(fd);
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", static_cast<long long>(nbytes),
+                         std::strerror(reason));
+  }
+  std::shared_ptr<Mapping> mapping(new Mapping(id, fd, static_cast<std::byte *>(data), nbytes));
+  table().mappings[id] = mapping;
+  *out = std::move(mapping);
+  return {};
+}
+
+Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  if (nbytes < page) nbytes = page;
+  const int fd = ::memfd_create("libzero", MFD_CLOEXEC);
+  ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
+  if (::ftruncate(fd, nbytes) != 0) {
+    const int reason = errno;
+    ::close(fd);
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", static_cast<long long>(nbytes),
+                         std::strerror(reason));
+  }
+  const std::lock_guard lock(table().mutex);
+  return map(random_u64(), fd, nbytes, out);
+}
+
+Status Mapping::attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().mappings.find(id);
+  if (found != table().mappings.end()) {
+    if (auto mapping = found->second.lock()) {
+      ::close(fd);
+      *out = std::move(mapping);
+      return {};
+    }
+  }
+  return map(id, fd, nbytes, out);
+}
+
+Mapping::~Mapping() {
+  {
+    const std::lock_guard lock(table().mutex);
+    const auto found = table().mappings.find(id_);
+    if (found != table().mappings.end() && found->second.expired()) table().mappings.erase(found);
+  }
+  ::munmap(data_, static_cast<size_t>(nbytes_));
+  ::close(fd_);
+}
+
+}  // namespace zero

@@ -1,0 +1,43 @@
+/// @file Mappings: page-aligned memory, private or shared with other processes through a file without a name.
+/// Knows nothing of ranks; what lies in a mapping is its owner's business.
+#pragma once
+
+#include "core/status.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace zero {
+
+/// Memory that lives until the last holder lets go of it. A shared mapping is backed by a memory file that no path names, so nothing is left
+/// behind by a process that is killed.
+class Mapping {
+ public:
+  Mapping(const Mapping &) = delete;
+  ~Mapping();
+
+  /// Zeroed memory shared by passing fd() to other processes. A size of 0 gives one page.
+  static Status create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  /// The mapping with this id: the one this process has already (then fd is closed), otherwise fd mapped; takes fd in any case.
+  static Status attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  std::byte *data() const { return data_; }
+  int64_t nbytes() const { return nbytes_; }
+  uint64_t id() const { return id_; }
+  int fd() const { return fd_; }
+
+ private:
+  Mapping(uint64_t id, int fd, std::byte *data, int64_t nbytes) : id_(id), fd_(fd), data_(data), nbytes_(nbytes) {}
+  static Status map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  uint64_t id_;
+  int fd_;
+  std::byte *data_;
+  int64_t nbytes_;
+};
+
+/// 64 random bits from the operating system.
+uint64_t random_u64();
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+/// @file Reduction: the description of one element-wise reduction, and the interface of whoever computes it. Groups are given a Reducer so
+/// that they need not know kernels.
+#pragma once
+
+#include "core/dtype.h"
+
+#include <cstdint>
+
+namespace zero {
+
+/// One element-wise reduction over N sources, in the order of the fixed tree (zero/group.h states the arithmetic per dtype).
+struct Reduction {
+  void *out;                   ///< count elements; may equal any source
+  const void *const *sources;  ///< source_count addresses, in rank order
+  int64_t source_count;        ///< >= 1
+  int64_t count;
+  DType dtype;
+  ReduceOp op;
+  /// sum: the fp32 (fp64 for f64) quotient sum / divisor is stored when divisor != 1. avg: as sum, and integers divide in 64 bits.
+  double divisor;
+};
+
+/// Computes reductions. Callable from several threads at once.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  /// True when every output is finite (always true for integers).
+  virtual bool reduce(const Reduction &reduction) const = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,62 @@
+/// @file Status texts and the names of codes.
+#include "core/status.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace zero {
+
+Status Status::error(int32_t code, const char *format, ...) noexcept {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  try {
+    return from_text(code, text);
+  } catch (...) {
+    return from_text(code, {});
+  }
+}
+
+Status Status::from_text(int32_t code, std::string text) noexcept {
+  Status status;
+  status.code_ = code;
+  status.text_ = std::move(text);
+  return status;
+}
+
+const char *status_name(int32_t code) noexcept {
+  switch (code) {
+#define ZERO_NAME(name) \
+  case name:            \
+    return #name
+    ZERO_NAME(ZERO_OK);
+    ZERO_NAME(ZERO_E_INVALID_ARGUMENT);
+    ZERO_NAME(ZERO_E_BAD_HANDLE);
+    ZERO_NAME(ZERO_E_UNSUPPORTED);
+    ZERO_NAME(ZERO_E_STATE);
+    ZERO_NAME(ZERO_E_OUT_OF_MEMORY);
+    ZERO_NAME(ZERO_E_BUSY);
+    ZERO_NAME(ZERO_E_MODULE);
+    ZERO_NAME(ZERO_E_RENDEZVOUS);
+    ZERO_NAME(ZERO_E_SYSTEM);
+    ZERO_NAME(ZERO_E_LAUNCHER);
+    ZERO_NAME(ZERO_E_REPLICAS_DIFFER);
+    ZERO_NAME(ZERO_E_POOL_LIMIT);
+    ZERO_NAME(ZERO_E_TIMEOUT);
+    ZERO_NAME(ZERO_E_PEER_LOST);
+    ZERO_NAME(ZERO_E_PEER_LEFT);
+    ZERO_NAME(ZERO_E_PEER_FAILED);
+    ZERO_NAME(ZERO_E_MISMATCH);
+    ZERO_NAME(ZERO_E_ABORTED);
+    ZERO_NAME(ZERO_E_TRANSPORT);
+    ZERO_NAME(ZERO_E_FORKED);
+    ZERO_NAME(ZERO_E_INTERNAL);
+#undef ZERO_NAME
+    default:
+      return "ZERO_E_UNKNOWN";
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,100 @@
+/// @file Running tasks: the loop that resumes coroutines, and queues of operations.
+#include "core/task.h"
+
+#include <exception>
+#include <new>
+
+namespace zero {
+
+void Task::promise_type::unhandled_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    result = Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory inside an operation");
+  } catch (const std::exception &exception) {
+    result = Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation: %s", exception.what());
+  } catch (...) {
+    result = Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation");
+  }
+}
+
+Operation::Operation(Task task) noexcept : task_(std::move(task)) {
+  driver_.current = task_.handle_;
+  task_.handle_.promise().driver = &driver_;
+}
+
+bool Operation::advance() {
+  if (done()) return true;
+  while (driver_.current) {
+    if (driver_.waiting != nullptr) {
+      bool ready = false;
+      driver_.wait_status = driver_.waiting->poll(&ready);
+      if (driver_.wait_status.ok() && !ready) {
+        doorbell_.store(driver_.waiting->doorbell(), std::memory_order_release);
+        return false;
+      }
+      driver_.waiting = nullptr;
+    }
+    driver_.current.resume();
+  }
+  status_ = std::move(task_.handle_.promise().result);
+  // The frame goes before done is published: whoever sees done may free what the task refers to.
+  std::exchange(task_.handle_, {}).destroy();
+  doorbell_.store(nullptr, std::memory_order_release);
+  done_.store(true, std::memory_order_release);
+  return true;
+}
+
+OperationQueue::~OperationQueue() {
+  // Unlinked one by one: a chain of shared pointers freed at once would recurse.
+  while (head_) head_ = std::move(head_->next_);
+}
+
+std::shared_ptr<Operation> OperationQueue::submit(Task task) {
+  auto operation = std::allocate_shared<Operation>(CachedAllocator<Operation>(), std::move(task));
+  const std::lock_guard lock(list_mutex_);
+  if (tail_ == nullptr) {
+    head_ = operation;
+  } else {
+    tail_->next_ = operation;
+  }
+  tail_ = operation.get();
+  return operation;
+}
+
+bool OperationQueue::progress() {
+  const std::unique_lock advancing(advance_mutex_, std::try_to_lock);
+  if (!advancing.owns_lock()) return false;
+  for (;;) {
+    std::shared_ptr<Operation> operation;
+    {
+      const std::lock_guard lock(list_mutex_);
+      operation = head_;
+    }
+    if (operation == nullptr) return true;
+    if (!operation->advance()) return false;
+    const std::lock_guard lock(list_mutex_);
+    head_ = std::move(operation->next_);
+    if (head_ == nullptr) tail_ = nullptr;
+  }
+}
+
+Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
+  Backoff backoff;
+  for (;;) {
+    Doorbell *bell = doorbell();
+    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
+    progress();
+    if (operation->done()) return operation->status();
+    backoff.pause(bell, seen);
+  }
+}
+
+Status OperationQueue::run(Task task) { return wait(submit(std::move(task))); }
+
+Doorbell *OperationQueue::doorbell() {
+  const std::lock_guard lock(list_mutex_);
+  return head_ != nullptr ? head_->doorbell() : nullptr;
+}
+
+}  // namespace zero

@@ -1,0 +1,168 @@
+/// @file Tasks: operations that wait for other ranks, written as coroutines that return a Status. A task never blocks: it suspends on a
+/// Waitable and is resumed by whoever polls it, which makes the blocking and the begin/test form of every call the same code.
+/// Knows nothing of ranks or transports.
+#pragma once
+
+#include "core/doorbell.h"
+#include "core/frame_cache.h"
+#include "core/status.h"
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <mutex>
+
+namespace zero {
+
+/// Something a task waits for.
+class Waitable {
+ public:
+  /// Looks, without blocking. An error ends the wait with that error.
+  virtual Status poll(bool *out_ready) = 0;
+  /// What is rung when it may be ready; nullptr when nothing is.
+  virtual Doorbell *doorbell() { return nullptr; }
+
+ protected:
+  ~Waitable() = default;
+};
+
+/// A coroutine that returns a Status. It starts when awaited by another task or run by an Operation. Reference parameters and `this` must
+/// outlive it; co_await a Waitable that lives in the coroutine's own frame, or another Task.
+class [[nodiscard]] Task {
+ public:
+  struct promise_type;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  /// Drives a chain of awaiting tasks: `current` is resumed once `waiting`, if any, is ready.
+  struct Driver {
+    Handle current;
+    Waitable *waiting = nullptr;
+    Status wait_status;
+  };
+
+  struct promise_type {
+    Driver *driver = nullptr;
+    Handle parent;
+    Status result;
+
+    static void *operator new(std::size_t nbytes) { return cached_allocate(nbytes); }
+    static void operator delete(void *data, std::size_t nbytes) noexcept { cached_free(data, nbytes); }
+
+    Task get_return_object() noexcept { return Task(Handle::from_promise(*this)); }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    struct FinalAwaiter {
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(Handle self) const noexcept { self.promise().driver->current = self.promise().parent; }
+      void await_resume() const noexcept {}
+    };
+    FinalAwaiter final_suspend() const noexcept { return {}; }
+    void return_value(Status status) noexcept { result = std::move(status); }
+    void unhandled_exception() noexcept;
+
+    struct WaitAwaiter {
+      Driver *driver;
+      Waitable *waitable;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(Handle) const noexcept { driver->waiting = waitable; }
+      Status await_resume() const noexcept { return std::move(driver->wait_status); }
+    };
+    WaitAwaiter await_transform(Waitable &waitable) noexcept { return {driver, &waitable}; }
+
+    struct TaskAwaiter {
+      Handle child;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(Handle parent) const noexcept {
+        child.promise().driver = parent.promise().driver;
+        child.promise().parent = parent;
+        parent.promise().driver->current = child;
+      }
+      Status await_resume() const noexcept { return std::move(child.promise().result); }
+    };
+    TaskAwaiter await_transform(const Task &task) noexcept { return {task.handle_}; }
+  };
+
+  Task(Task &&other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Task &operator=(Task &&) = delete;
+  ~Task() {
+    if (handle_) handle_.destroy();
+  }
+
+ private:
+  friend class Operation;
+  explicit Task(Handle handle) noexcept : handle_(handle) {}
+
+  Handle handle_;
+};
+
+/// A task that is being run by polling. Advanced by one thread at a time; done() and, after it, status() may be read by any thread.
+class Operation {
+ public:
+  explicit Operation(Task task) noexcept;
+
+  /// Runs until the task waits or ends. True when it has ended.
+  bool advance();
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  const Status &status() const { return status_; }
+  /// What to sleep on while it is not done; nullptr when unknown. Belongs to an object the task refers to, so it outlives the operation.
+  Doorbell *doorbell() const { return doorbell_.load(std::memory_order_acquire); }
+
+ private:
+  friend class OperationQueue;
+
+  Task task_;
+  Task::Driver driver_;
+  Status status_;
+  std::atomic<bool> done_{false};
+  std::atomic<Doorbell *> doorbell_{nullptr};
+  std::shared_ptr<Operation> next_;
+};
+
+/// Operations that run one after another in the order they were submitted. Whoever needs a result lends its thread by calling progress.
+class OperationQueue {
+ public:
+  OperationQueue() = default;
+  OperationQueue(const OperationQueue &) = delete;
+  ~OperationQueue();
+
+  /// Takes an operation in. What its task refers to must live until it has ended.
+  std::shared_ptr<Operation> submit(Task task);
+
+  /// Advances the first operations as far as they go. Returns at once when another thread is doing so. True when nothing is left.
+  bool progress();
+
+  /// Waits until the operation has ended and returns its status.
+  Status wait(const std::shared_ptr<Operation> &operation);
+
+  /// submit and wait.
+  Status run(Task task);
+
+  /// The doorbell of the operation that is under way, or nullptr.
+  Doorbell *doorbell();
+
+ private:
+  std::mutex list_mutex_;     ///< guards the list
+  std::mutex advance_mutex_;  ///< held by the thread that advances the head
+  std::shared_ptr<Operation> head_;
+  Operation *tail_ = nullptr;
+};
+
+/// Awaits a task or waitable inside a task and passes an error up.
+#define ZERO_CO_TRY(...)                                                        \
+  do {                                                                          \
+    if (::zero::Status zero_try_status = co_await (__VA_ARGS__); !zero_try_status.ok()) co_return zero_try_status; \
+  } while (0)
+
+/// ZERO_TRY and ZERO_CHECK inside a task.
+#define ZERO_CO_RETURN_IF_ERROR(expression)                                     \
+  do {                                                                          \
+    if (::zero::Status zero_try_status = (expression); !zero_try_status.ok()) co_return zero_try_status; \
+  } while (0)
+#define ZERO_CO_CHECK(condition, code, ...)                                     \
+  do {                                                                          \
+    if (!(condition)) co_return ::zero::Status::error((code), __VA_ARGS__);     \
+  } while (0)
+
+}  // namespace zero

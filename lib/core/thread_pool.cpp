@@ -1,0 +1,125 @@
+/// @file Pool threads: started when first needed, at most one fewer than the usable cores, asleep when idle.
+#include "core/thread_pool.h"
+
+#include "core/doorbell.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cfenv>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace zero {
+namespace {
+
+/// One call of run_pieces: lives on the caller's stack, and workers leave it before the caller returns.
+struct Job {
+  PieceFunction function;
+  void *context;
+  int64_t pieces;
+  std::atomic<int64_t> next{1};
+  std::atomic<int64_t> helpers{0};
+
+  void work() {
+    for (int64_t piece = next.fetch_add(1); piece < pieces; piece = next.fetch_add(1)) function(context, piece);
+  }
+};
+
+struct Worker {
+  std::atomic<Job *> job{nullptr};
+  std::atomic<bool> taken{false};
+  Doorbell bell;
+};
+
+class Pool {
+ public:
+  void run(Job &job) {
+    int64_t wanted = job.pieces - 1;
+    for (size_t index = 0; wanted > 0; ++index) {
+      Worker *worker = worker_at(index);
+      if (worker == nullptr) break;
+      if (worker->taken.exchange(true, std::memory_order_acquire)) continue;
+      job.helpers.fetch_add(1);
+      worker->job.store(&job, std::memory_order_release);
+      worker->bell.ring();
+      --wanted;
+    }
+    job.function(job.context, 0);
+    job.work();
+    Backoff backoff;
+    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause(nullptr, 0);
+  }
+
+ private:
+  /// nullptr when there are no more workers and none may be started.
+  Worker *worker_at(size_t index) {
+    const std::lock_guard lock(mutex_);
+    if (index < workers_.size()) return workers_[index].get();
+    if (static_cast<int64_t>(index) >= usable_cores() - 1) return nullptr;
+    return start_worker();
+  }
+
+  Worker *start_worker() {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    Worker *worker = nullptr;
+    try {
+      workers_.push_back(std::make_unique<Worker>());
+      worker = workers_.back().get();
+      std::thread([worker] { serve(*worker); }).detach();
+    } catch (...) {
+      if (worker != nullptr) workers_.pop_back();
+      worker = nullptr;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return worker;
+  }
+
+  [[noreturn]] static void serve(Worker &worker) {
+    // The caller's floating-point environment must not decide the bits of a piece.
+    std::fesetenv(FE_DFL_ENV);
+    for (;;) {
+      const uint32_t seen = worker.bell.sequence();
+      Job *job = worker.job.exchange(nullptr, std::memory_order_acquire);
+      if (job == nullptr) {
+        worker.bell.wait(seen, 1'000'000'000);
+        continue;
+      }
+      job->work();
+      worker.taken.store(false, std::memory_order_release);
+      job->helpers.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace
+
+void run_pieces(int64_t pieces, PieceFunction function, void *context) {
+  if (pieces <= 0) return;
+  if (pieces == 1) {
+    function(context, 0);
+    return;
+  }
+  // Never destroyed: detached workers use it until the process ends.
+  static auto *pool = new Pool;
+  Job job{function, context, pieces};
+  pool->run(job);
+}
+
+int64_t usable_cores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+}  // namespace zero

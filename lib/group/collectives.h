@@ -1,0 +1,53 @@
+/// @file Collectives: algorithms over rounds, one per file. Data takes the shortest way: every element goes straight from the rank that has
+/// it to the rank that needs it, and sums are made by the owner of the result from all contributions in one pass.
+/// Arguments are checked by the caller; memory given here stays borrowed until the task has ended.
+#pragma once
+
+#include "core/partition.h"
+#include "group/group.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace zero {
+
+Task barrier(Group &group);
+Task broadcast(Group &group, void *data, int64_t count, DType dtype, int64_t root);
+Task all_reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op);
+Task reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op, int64_t root);
+Task gather(Group &group, const void *send, void *recv, int64_t total, DType dtype, int64_t root);
+Task scatter(Group &group, const void *send, void *recv, int64_t total, DType dtype, int64_t root);
+Task all_to_all(Group &group, const void *send, void *recv, int64_t count, DType dtype);
+
+/// cuts[r] = the part of the whole that rank r owns. The vector must outlive the task and be the same on all ranks.
+using Cuts = std::vector<Range, CachedAllocator<Range>>;
+Cuts even_cuts(int64_t count, int64_t size);
+
+/// What reduce_scatter does beyond its operation.
+struct ReduceScatter {
+  const void *whole;       ///< this rank's contribution, addressed by the elements of cuts
+  void *out;               ///< this rank's cut; may be its own part of whole
+  const Cuts *cuts;
+  DType dtype;
+  ReduceOp op;
+  double divisor = 1;      ///< with sum; must be the same on all ranks
+  bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
+};
+Task reduce_scatter(Group &group, ReduceScatter call);
+
+/// whole = the ranks' cuts, each from its owner's `mine` (which may be its own part of whole).
+Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype);
+
+/// Pieces of any size between all ranks: offers[r] goes to rank r, receives[r] comes from rank r (own entries are copied). Both sides must
+/// know the sizes. The spans must outlive the task.
+struct Receive {
+  void *data = nullptr;
+  int64_t nbytes = 0;
+};
+Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives);
+
+/// Splits the group by color and key; out stays nullptr for a negative color.
+Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out);
+
+}  // namespace zero

@@ -1,0 +1,43 @@
+/// @file All-gather by direct exchange: each rank offers its part to all others, which copy it into place. Rank r sends (N - 1) count_r.
+#include "group/collectives/pieces.h"
+
+#include <cstring>
+
+namespace zero {
+
+Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype) {
+  const int64_t element = dtype_nbytes(dtype);
+  const int64_t step = chunk_elements(group, element, 1);
+  const Range own = cuts[static_cast<size_t>(group.rank())];
+  void *own_place = at(whole, own.begin, element);
+  if (own_place != mine && !own.empty()) std::memcpy(own_place, mine, static_cast<size_t>(own.count() * element));
+  Pieces pieces(group.size());
+  int64_t begin = 0;
+  do {
+    const Range offered = chunk_of(own, begin, step);
+    for (int64_t peer = 0; peer < group.size(); ++peer) {
+      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
+      pieces.offers[static_cast<size_t>(peer)] = {at(mine, offered.begin - own.begin, element), offered.count() * element};
+      pieces.arrivals[static_cast<size_t>(peer)].nbytes = part.count() * element;
+    }
+    Round round(group, pieces.offers, pieces.arrivals);
+    ZERO_CO_TRY(round);
+    for (int64_t peer = 0; peer < group.size(); ++peer) {
+      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
+      if (peer == group.rank() || part.empty()) continue;
+      std::memcpy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, static_cast<size_t>(part.count() * element));
+    }
+    begin += step;
+  } while (begin < longest(cuts));
+  Quiet quiet(group);
+  ZERO_CO_TRY(quiet);
+  co_return Status();
+}
+
+Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype) {
+  Fingerprint fingerprint = describe(OperationKind::all_gather, whole_count(cuts), dtype);
+  fingerprint.detail = hash_cuts(cuts, 1);
+  return group.collective(fingerprint, all_gather_rounds(group, mine, whole, cuts, dtype));
+}
+
+}  // namespace zero

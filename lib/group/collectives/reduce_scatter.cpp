@@ -1,0 +1,109 @@
+/// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner sums all parts in one pass of the fixed tree.
+/// Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step.
+#include "group/collectives.h"
+
+#include "group/collectives/pieces.h"
+
+#include <cstring>
+
+namespace zero {
+namespace {
+
+/// Sums one arrived chunk of every rank into out.
+bool sum_chunk(const Group &group, std::span<const Arrival> arrivals, const void *own, std::span<const void *> sources, void *out,
+               int64_t count, DType dtype, ReduceOp op, double divisor) {
+  for (size_t rank = 0; rank < sources.size(); ++rank) sources[rank] = arrivals[rank].data;
+  sources[static_cast<size_t>(group.rank())] = own;
+  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor});
+}
+
+Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
+  const Cuts &cuts = *call.cuts;
+  const int64_t element = dtype_nbytes(call.dtype);
+  const int64_t step = chunk_elements(group, element, group.size() - 1);
+  const Range mine = cuts[static_cast<size_t>(group.rank())];
+  Pieces pieces(group.size());
+  bool finite = true;
+  int64_t begin = 0;
+  do {
+    for (int64_t peer = 0; peer < group.size(); ++peer) {
+      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
+      pieces.offers[static_cast<size_t>(peer)] = {at(call.whole, part.begin, element), part.count() * element};
+    }
+    const Range part = chunk_of(mine, begin, step);
+    for (Arrival &arrival : pieces.arrivals) arrival.nbytes = part.count() * element;
+    Round round(group, pieces.offers, pieces.arrivals);
+    ZERO_CO_TRY(round);
+    if (!part.empty()) {
+      finite &= sum_chunk(group, pieces.arrivals, at(call.whole, part.begin, element), pieces.sources,
+                          at(call.out, part.begin - mine.begin, element), part.count(), call.dtype, call.op, call.divisor);
+    }
+    begin += step;
+  } while (begin < longest(cuts));
+  if (call.out_finite != nullptr && !finite) *call.out_finite = false;
+  Quiet quiet(group);
+  ZERO_CO_TRY(quiet);
+  co_return Status();
+}
+
+double divisor_of(const Group &group, ReduceOp op) { return op == ReduceOp::avg ? static_cast<double>(group.size()) : 1.0; }
+
+Task all_reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
+  const Cuts cuts = even_cuts(count, group.size());
+  const Range mine = cuts[static_cast<size_t>(group.rank())];
+  void *own = at(recv, mine.begin, dtype_nbytes(dtype));
+  ZERO_CO_TRY(reduce_scatter_rounds(group, {send, own, &cuts, dtype, op, divisor_of(group, op)}));
+  ZERO_CO_TRY(all_gather_rounds(group, own, recv, cuts, dtype));
+  co_return Status();
+}
+
+Task reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op, int64_t root) {
+  const int64_t element = dtype_nbytes(dtype);
+  const int64_t step = chunk_elements(group, element, 1);
+  const bool is_root = group.rank() == root;
+  Pieces pieces(group.size());
+  int64_t begin = 0;
+  do {
+    const Range part = chunk_of({0, count}, begin, step);
+    if (is_root) {
+      for (Arrival &arrival : pieces.arrivals) arrival.nbytes = part.count() * element;
+    } else {
+      pieces.offers[static_cast<size_t>(root)] = {at(send, part.begin, element), part.count() * element};
+    }
+    Round round(group, pieces.offers, pieces.arrivals);
+    ZERO_CO_TRY(round);
+    if (is_root && !part.empty()) {
+      sum_chunk(group, pieces.arrivals, at(send, part.begin, element), pieces.sources, at(recv, part.begin, element), part.count(), dtype,
+                op, divisor_of(group, op));
+    }
+    begin += step;
+  } while (begin < count);
+  Quiet quiet(group);
+  ZERO_CO_TRY(quiet);
+  co_return Status();
+}
+
+}  // namespace
+
+Task reduce_scatter(Group &group, ReduceScatter call) {
+  Fingerprint fingerprint = describe(OperationKind::reduce_scatter, whole_count(*call.cuts), call.dtype);
+  fingerprint.op = static_cast<int32_t>(call.op);
+  if (call.op == ReduceOp::avg) call.divisor = divisor_of(group, call.op);
+  fingerprint.detail = hash_cuts(*call.cuts, call.divisor);
+  return group.collective(fingerprint, reduce_scatter_rounds(group, call));
+}
+
+Task all_reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
+  Fingerprint fingerprint = describe(OperationKind::all_reduce, count, dtype);
+  fingerprint.op = static_cast<int32_t>(op);
+  return group.collective(fingerprint, all_reduce_rounds(group, send, recv, count, dtype, op));
+}
+
+Task reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op, int64_t root) {
+  Fingerprint fingerprint = describe(OperationKind::reduce, count, dtype);
+  fingerprint.op = static_cast<int32_t>(op);
+  fingerprint.root = root;
+  return group.collective(fingerprint, reduce_rounds(group, send, recv, count, dtype, op, root));
+}
+
+}  // namespace zero

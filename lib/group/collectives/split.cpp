@@ -1,0 +1,54 @@
+/// @file Split: ranks tell each other color and key, and ranks of one color derive a transport of their own.
+#include "group/collectives/pieces.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+struct Choice {
+  int64_t color;
+  int64_t key;
+};
+
+/// Ranks of this color, in the order of key, then rank.
+std::vector<int64_t> members_of(const std::vector<Choice> &choices, int64_t color) {
+  std::vector<int64_t> members;
+  for (size_t rank = 0; rank < choices.size(); ++rank) {
+    if (choices[rank].color == color) members.push_back(static_cast<int64_t>(rank));
+  }
+  std::stable_sort(members.begin(), members.end(),
+                   [&](int64_t a, int64_t b) { return choices[static_cast<size_t>(a)].key < choices[static_cast<size_t>(b)].key; });
+  return members;
+}
+
+Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out) {
+  std::vector<Choice> choices(static_cast<size_t>(group.size()), mine);
+  Pieces pieces(group.size());
+  for (Offer &offer : pieces.offers) offer = {&mine, sizeof mine};
+  for (Arrival &arrival : pieces.arrivals) arrival.nbytes = sizeof mine;
+  {
+    Round round(group, pieces.offers, pieces.arrivals);
+    ZERO_CO_TRY(round);
+    for (size_t peer = 0; peer < choices.size(); ++peer) {
+      if (static_cast<int64_t>(peer) != group.rank()) std::memcpy(&choices[peer], pieces.arrivals[peer].data, sizeof mine);
+    }
+  }
+  std::vector<int64_t> members;
+  if (mine.color >= 0) members = members_of(choices, mine.color);
+  std::shared_ptr<Transport> transport;
+  ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.deadline_ms(), &transport));
+  *out = transport != nullptr ? std::make_shared<Group>(std::move(transport), group.reducer(), group.deadline_ms()) : nullptr;
+  co_return Status();
+}
+
+}  // namespace
+
+Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out) {
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::split;
+  return group.collective(fingerprint, split_rounds(group, {color, key}, out));
+}
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+/// @file Connect: makes groups over each transport, and the one that the launcher's variables describe.
+#pragma once
+
+#include "core/config.h"
+#include "group/group.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace zero {
+
+/// What a new group takes from its config.
+struct GroupOptions {
+  explicit GroupOptions(const Config &config);
+
+  int64_t deadline_ms;
+  int64_t rendezvous_ms;
+  int64_t staging_nbytes;
+  std::string mpi_module;
+};
+
+/// Makes the reducer once it is known how many ranks share the host.
+using ReducerFactory = std::function<std::shared_ptr<const Reducer>(const Place &place)>;
+
+Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
+                         std::shared_ptr<Group> *out);
+Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
+Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
+
+}  // namespace zero

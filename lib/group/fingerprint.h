@@ -1,0 +1,53 @@
+/// @file Fingerprint: what ranks must agree on before a collective touches memory.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+/// Operations as fingerprints name them: those of zero_operation, and internal ones.
+enum class OperationKind : int32_t {
+  barrier = ZERO_OPERATION_BARRIER,
+  broadcast = ZERO_OPERATION_BROADCAST,
+  all_reduce = ZERO_OPERATION_ALL_REDUCE,
+  reduce_scatter = ZERO_OPERATION_REDUCE_SCATTER,
+  all_gather = ZERO_OPERATION_ALL_GATHER,
+  reduce = ZERO_OPERATION_REDUCE,
+  gather = ZERO_OPERATION_GATHER,
+  scatter = ZERO_OPERATION_SCATTER,
+  all_to_all = ZERO_OPERATION_ALL_TO_ALL,
+  send = ZERO_OPERATION_SEND,
+  recv = ZERO_OPERATION_RECV,
+  exchange = 100,  ///< pieces of any size between all ranks: buffer and optimizer read and write
+  split = 101,
+  seal = 102,
+};
+inline constexpr int kOperationKinds = 12;  ///< kinds 1 .. 11 are counted by number, internal ones as 0
+
+const char *operation_name(OperationKind kind);
+
+/// 64 bytes, sent as they are.
+struct Fingerprint {
+  uint64_t sequence = 0;  ///< collectives of this group so far, or messages to or from this peer
+  OperationKind kind = OperationKind::barrier;
+  int32_t dtype = 0;      ///< 0 = bytes
+  int64_t count = 0;
+  int32_t op = 0;         ///< a ReduceOp or 0
+  int32_t reserved = 0;
+  int64_t root = -1;      ///< or -1
+  uint64_t detail = 0;    ///< hash of whatever else must agree (ranges, divisor, configuration)
+  uint64_t padding[2] = {0, 0};
+};
+static_assert(sizeof(Fingerprint) == 64);
+
+/// "#17 all_reduce(f32, count 1024, sum)".
+std::string to_text(const Fingerprint &fingerprint);
+
+/// ZERO_OK when the two describe the same collective, otherwise ZERO_E_MISMATCH naming both ranks and calls. A send matches a recv.
+Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &theirs, int64_t their_rank);
+
+}  // namespace zero

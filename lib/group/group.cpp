@@ -1,0 +1,194 @@
+/// @file The frame of every collective: sequence, fingerprint, deadline, poison.
+#include "group/group.h"
+
+#include "core/log.h"
+
+namespace zero {
+namespace {
+
+size_t counter_index(OperationKind kind) {
+  const auto number = static_cast<size_t>(kind);
+  return number < kOperationKinds ? number : 0;
+}
+
+/// What the peers of a rank with this error are told.
+Status as_told_to_peers(const Status &cause, int64_t rank) {
+  if (poisons_group(cause.code())) return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
+  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()), cause.text());
+}
+
+}  // namespace
+
+Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer> reducer, int64_t deadline_ms)
+    : transport_(std::move(transport)),
+      reducer_(std::move(reducer)),
+      rank_(transport_->rank()),
+      size_(transport_->size()),
+      deadline_ms_(deadline_ms),
+      sent_messages_(static_cast<size_t>(size_)),
+      received_messages_(static_cast<size_t>(size_)) {
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    send_queues_.push_back(std::make_shared<OperationQueue>());
+    recv_queues_.push_back(std::make_shared<OperationQueue>());
+  }
+}
+
+Group::~Group() = default;
+
+Status Group::usable() {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (!failure_.ok()) return failure_;
+  }
+  Status health = transport_->health();
+  if (!health.ok()) {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_.ok()) failure_ = health;
+    return failure_;
+  }
+  return {};
+}
+
+void Group::fail(const Status &cause) {
+  const Status told = as_told_to_peers(cause, rank_);
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (!failure_.ok()) return;
+    failure_ = poisons_group(cause.code()) ? cause : told;
+  }
+  log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
+  transport_->poison(told);
+}
+
+Traffic Group::traffic(OperationKind kind) const {
+  const Counters &counters = counters_[counter_index(kind)];
+  return {counters.calls.load(std::memory_order_relaxed), counters.elements.load(std::memory_order_relaxed),
+          counters.nbytes.load(std::memory_order_relaxed)};
+}
+
+void Group::count_call(OperationKind kind) { counters_[counter_index(kind)].calls.fetch_add(1, std::memory_order_relaxed); }
+
+void Group::count_sent(OperationKind kind, int64_t elements, int64_t nbytes) {
+  Counters &counters = counters_[counter_index(kind)];
+  counters.elements.fetch_add(elements, std::memory_order_relaxed);
+  counters.nbytes.fetch_add(nbytes, std::memory_order_relaxed);
+}
+
+Task Group::collective(Fingerprint fingerprint, Task body) {
+  ZERO_CO_RETURN_IF_ERROR(usable());
+  fingerprint.sequence = ++sequence_;
+  current_ = fingerprint;
+  first_round_ = true;
+  deadline_ = Deadline::after_ms(deadline_ms());
+  transport_->stand(&current_);
+  Status status = co_await body;
+  transport_->stand(nullptr);
+  if (status.ok()) {
+    count_call(fingerprint.kind);
+  } else {
+    fail(status);
+  }
+  co_return status;
+}
+
+Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", static_cast<long long>(rank_), static_cast<long long>(waited_ms),
+                       to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+}
+
+Round::~Round() {
+  if (arrived_) group_.transport_->consume();
+}
+
+Status Round::start() {
+  started_ = true;
+  const Fingerprint *fingerprint = group_.first_round_ ? &group_.current_ : nullptr;
+  group_.first_round_ = false;
+  int64_t nbytes = 0;
+  for (size_t peer = 0; peer < offers_.size(); ++peer) {
+    if (static_cast<int64_t>(peer) != group_.rank_) nbytes += offers_[peer].nbytes;
+  }
+  const int64_t element = group_.current_.dtype != 0 ? dtype_nbytes(static_cast<DType>(group_.current_.dtype)) : 1;
+  group_.count_sent(group_.current_.kind, nbytes / element, nbytes);
+  return group_.transport_->start(fingerprint, offers_, arrivals_);
+}
+
+Status Round::poll(bool *out_ready) {
+  if (!started_) ZERO_TRY(start());
+  ZERO_TRY(group_.transport_->poll(&arrived_));
+  *out_ready = arrived_;
+  if (!arrived_ && group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  return {};
+}
+
+Status Quiet::poll(bool *out_ready) {
+  ZERO_TRY(group_.transport_->poll_quiet(out_ready));
+  if (!*out_ready && group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  return {};
+}
+
+/// A message under way, in either direction.
+class Message final : public Waitable {
+ public:
+  using PollPeer = Status (Transport::*)(int64_t, bool *);
+  Message(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer)
+      : group_(group), fingerprint_(fingerprint), peer_(peer), poll_peer_(poll_peer), deadline_ms_(group.deadline_ms()),
+        deadline_(Deadline::after_ms(deadline_ms_)) {}
+
+  Status poll(bool *out_ready) override {
+    ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
+    if (!*out_ready && deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
+    return {};
+  }
+  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+
+ private:
+  Group &group_;
+  const Fingerprint &fingerprint_;
+  int64_t peer_;
+  PollPeer poll_peer_;
+  int64_t deadline_ms_;
+  Deadline deadline_;
+};
+
+Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
+  ZERO_CO_RETURN_IF_ERROR(usable());
+  Fingerprint fingerprint;
+  fingerprint.sequence = ++sent_messages_[static_cast<size_t>(peer)];
+  fingerprint.kind = OperationKind::send;
+  fingerprint.dtype = static_cast<int32_t>(dtype);
+  fingerprint.count = count;
+  fingerprint.root = peer;
+  const int64_t nbytes = count * dtype_nbytes(dtype);
+  Status status = transport_->send_start(peer, fingerprint, {data, nbytes});
+  Message message(*this, fingerprint, peer, &Transport::send_poll);
+  if (status.ok()) status = co_await message;
+  if (!status.ok()) {
+    fail(status);
+    co_return status;
+  }
+  count_call(OperationKind::send);
+  count_sent(OperationKind::send, count, nbytes);
+  co_return status;
+}
+
+Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
+  ZERO_CO_RETURN_IF_ERROR(usable());
+  Fingerprint fingerprint;
+  fingerprint.sequence = ++received_messages_[static_cast<size_t>(peer)];
+  fingerprint.kind = OperationKind::recv;
+  fingerprint.dtype = static_cast<int32_t>(dtype);
+  fingerprint.count = count;
+  fingerprint.root = peer;
+  Status status = transport_->recv_start(peer, fingerprint, data, count * dtype_nbytes(dtype));
+  Message message(*this, fingerprint, peer, &Transport::recv_poll);
+  if (status.ok()) status = co_await message;
+  if (!status.ok()) {
+    fail(status);
+    co_return status;
+  }
+  count_call(OperationKind::recv);
+  co_return status;
+}
+
+}  // namespace zero

@@ -1,0 +1,131 @@
+/// @file Group: N ranks over a transport, with the policy that transports do not have: order, fingerprints, deadlines, poisoning, counters.
+/// Knows no kernels (it is given a Reducer) and no users' handles.
+#pragma once
+
+#include "core/clock.h"
+#include "core/reduction.h"
+#include "core/task.h"
+#include "group/transport.h"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// Traffic of one operation on this rank.
+struct Traffic {
+  int64_t call_count = 0;
+  int64_t sent_elements = 0;
+  int64_t sent_nbytes = 0;
+};
+
+class Group {
+ public:
+  Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
+  Group(const Group &) = delete;
+  ~Group();
+
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  Place place() const { return transport_->place(); }
+  Transport &transport() { return *transport_; }
+  const Transport &transport() const { return *transport_; }
+  const std::shared_ptr<const Reducer> &reducer() const { return reducer_; }
+
+  int64_t deadline_ms() const { return deadline_ms_.load(std::memory_order_relaxed); }
+  void set_deadline_ms(int64_t milliseconds) { deadline_ms_.store(milliseconds, std::memory_order_relaxed); }
+
+  /// Collectives asked for by the group's user run here, in the order they came in.
+  const std::shared_ptr<OperationQueue> &queue() { return queue_; }
+  /// Messages to one peer, and from one peer, run in queues of their own.
+  const std::shared_ptr<OperationQueue> &send_queue(int64_t peer) { return send_queues_[static_cast<size_t>(peer)]; }
+  const std::shared_ptr<OperationQueue> &recv_queue(int64_t peer) { return recv_queues_[static_cast<size_t>(peer)]; }
+
+  /// ZERO_OK, or the error that poisoned the group.
+  Status usable();
+  /// Poisons the group here and on every peer, unless it is poisoned already.
+  void fail(const Status &cause);
+
+  Traffic traffic(OperationKind kind) const;
+
+  /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
+  Task collective(Fingerprint fingerprint, Task body);
+
+  /// Point to point, one message at a time per peer and direction.
+  Task send(const void *data, int64_t count, DType dtype, int64_t peer);
+  Task recv(void *data, int64_t count, DType dtype, int64_t peer);
+
+ private:
+  friend class Round;
+  friend class Quiet;
+  friend class Message;
+
+  Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
+  void count_call(OperationKind kind);
+  void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);
+
+  struct Counters {
+    std::atomic<int64_t> calls{0};
+    std::atomic<int64_t> elements{0};
+    std::atomic<int64_t> nbytes{0};
+  };
+
+  const std::shared_ptr<Transport> transport_;
+  const std::shared_ptr<const Reducer> reducer_;
+  const int64_t rank_;
+  const int64_t size_;
+  std::atomic<int64_t> deadline_ms_;
+  std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
+  std::vector<std::shared_ptr<OperationQueue>> send_queues_;
+  std::vector<std::shared_ptr<OperationQueue>> recv_queues_;
+
+  // Touched only by the collective under way.
+  uint64_t sequence_ = 0;
+  Fingerprint current_;
+  bool first_round_ = false;
+  Deadline deadline_ = Deadline::after_ms(0);
+  std::vector<uint64_t> sent_messages_;
+  std::vector<uint64_t> received_messages_;
+
+  std::mutex failure_mutex_;
+  Status failure_;
+
+  std::array<Counters, kOperationKinds> counters_;
+};
+
+/// One round of the collective under way: await it, use the arrivals; they are given back when it goes out of scope.
+class Round final : public Waitable {
+ public:
+  Round(Group &group, std::span<const Offer> offers, std::span<Arrival> arrivals) : group_(group), offers_(offers), arrivals_(arrivals) {}
+  Round(const Round &) = delete;
+  ~Round();
+  Status poll(bool *out_ready) override;
+  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+
+ private:
+  Status start();
+
+  Group &group_;
+  std::span<const Offer> offers_;
+  std::span<Arrival> arrivals_;
+  bool started_ = false;
+  bool arrived_ = false;
+};
+
+/// Awaits that no peer reads memory offered before.
+class Quiet final : public Waitable {
+ public:
+  explicit Quiet(Group &group) : group_(group) {}
+  Status poll(bool *out_ready) override;
+  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+
+ private:
+  Group &group_;
+};
+
+}  // namespace zero

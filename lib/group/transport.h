@@ -1,0 +1,109 @@
+/// @file Transport: what a group needs of the thing that moves bytes between its ranks. Knows bytes and ranks; never dtypes, sums or users.
+///
+/// Collectives are sequences of rounds. In a round every rank offers one piece (possibly empty) to every other rank and sees the pieces the
+/// others offered to it. All ranks run the same rounds in the same order, so a round is also a barrier. The first round of a collective
+/// carries its fingerprint; the transport compares it with every peer's before any byte of user memory changes.
+#pragma once
+
+#include "core/doorbell.h"
+#include "core/mapping.h"
+#include "core/status.h"
+#include "core/task.h"
+#include "group/fingerprint.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// What this rank offers to one peer. The memory stays untouched until the transport is quiet again.
+struct Offer {
+  const void *data = nullptr;
+  int64_t nbytes = 0;
+};
+
+/// What this rank expects from one peer. The transport sets data when it has arrived; valid until consume().
+struct Arrival {
+  const void *data = nullptr;
+  int64_t nbytes = 0;
+};
+
+/// Where a rank runs.
+struct Place {
+  int64_t local_rank = 0;  ///< among the group's ranks on this host
+  int64_t local_size = 1;
+  int64_t host_count = 1;
+};
+
+/// One rank's share() result: the same memory as seen from here, or nullptr where it cannot be addressed.
+struct PeerMemory {
+  std::shared_ptr<Mapping> mapping;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+  virtual Place place() const = 0;
+  /// "local", "mpi".
+  virtual const char *name() const = 0;
+  /// Bytes of staging memory this transport holds for this rank.
+  virtual int64_t staging_nbytes() const = 0;
+
+  /// Most bytes a rank may offer in one round over all distinct pieces, and so what collectives cut their rounds by. Equal on all ranks.
+  virtual int64_t round_nbytes() const = 0;
+
+  /// @name Rounds. One at a time: start, poll until arrived, use the arrivals, consume.
+  /// @{
+  /// offers and arrivals have size() entries (own rank ignored) and stay valid until consume(). Equal data pointers in offers are one piece.
+  /// `fingerprint` is not nullptr in the first round of a collective and then stays valid too.
+  virtual Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) = 0;
+  /// Ready when every arrival has its data. Errors: mismatch, lost or left peers, poison by a peer, transport errors.
+  virtual Status poll(bool *out_arrived) = 0;
+  virtual void consume() = 0;
+  /// Ready when no peer reads memory that was offered in earlier rounds.
+  virtual Status poll_quiet(bool *out_quiet) = 0;
+  /// @}
+
+  /// @name Point to point. Independent of rounds; at most one send and one receive per peer at a time. Each message is announced by a
+  /// fingerprint, compared on both sides.
+  /// @{
+  virtual Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) = 0;
+  virtual Status send_poll(int64_t peer, bool *out_done) = 0;
+  /// The data goes straight to `data`.
+  virtual Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) = 0;
+  virtual Status recv_poll(int64_t peer, bool *out_done) = 0;
+  /// @}
+
+  /// @name Health
+  /// @{
+  /// The error that a peer, a death or the transport has brought upon the group since the last look; ZERO_OK otherwise. Any thread.
+  virtual Status health() = 0;
+  /// Tells every peer that the group has failed and why. Does not block. Any thread; the first cause wins.
+  virtual void poison(const Status &cause) = 0;
+  /// Publishes what this rank is doing, for the texts of other ranks' timeouts. `fingerprint` nullptr = outside the group.
+  virtual void stand(const Fingerprint *fingerprint) = 0;
+  /// For the text of a timeout: where each rank that has not arrived stands, as far as this rank can find out within ~100 ms.
+  virtual std::string standings(const Fingerprint &mine) = 0;
+  virtual Doorbell *doorbell() { return nullptr; }
+  /// @}
+
+  /// @name Derived objects. Collective over the transport: all ranks run them in the same order, between collectives.
+  /// @{
+  /// Makes every rank's mapping (nullptr: none) addressable by the others where possible; out has size() entries. Offers that lie in a
+  /// shared mapping are then read in place instead of being copied.
+  virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) = 0;
+  /// Stops offering a shared mapping in place; call it before letting go of the mapping.
+  virtual void unshare(const Mapping &mapping) = 0;
+  /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).
+  /// `tag` is the same on all members and differs between groups made by one call.
+  virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;
+  /// @}
+};
+
+}  // namespace zero
