@@ -1,0 +1,134 @@
+/// @file Where arenas get their memory.
+#include "memory/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace zero {
+namespace {
+
+// Linux 5.14; older kernels refuse the number, older headers do not know it.
+constexpr int kPopulateWrite = 23;
+
+/// Touches every page of zeroed memory. An error instead of a signal where the system can tell that memory is short.
+Status touch(std::byte *data, int64_t nbytes) {
+  if (::madvise(data, static_cast<size_t>(nbytes), kPopulateWrite) == 0) return {};
+  const int reason = errno;
+  ZERO_CHECK(reason == EINVAL || reason == EINTR, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s",
+             static_cast<long long>(nbytes), std::strerror(reason));
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  for (int64_t at = 0; at < nbytes; at += page) {
+    *reinterpret_cast<volatile std::byte *>(data + at) = std::byte{0};
+  }
+  return {};
+}
+
+Status map_private(int64_t nbytes, std::byte **out) {
+  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ZERO_CHECK(data != MAP_FAILED, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", static_cast<long long>(nbytes),
+             std::strerror(errno));
+  // Advice only: kernels without huge pages refuse it, and nothing is lost.
+  (void)::madvise(data, static_cast<size_t>(nbytes), MADV_HUGEPAGE);
+  Status status = touch(static_cast<std::byte *>(data), nbytes);
+  if (!status.ok()) {
+    ::munmap(data, static_cast<size_t>(nbytes));
+    return status;
+  }
+  *out = static_cast<std::byte *>(data);
+  return {};
+}
+
+Status take_from_hook(const AllocatorHook &hook, int64_t nbytes, std::byte **out) {
+  void *data = hook.alloc(static_cast<uint64_t>(nbytes), kViewAlignment, hook.user);
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "the memory hook returned NULL for %lld bytes", static_cast<long long>(nbytes));
+  if (reinterpret_cast<uintptr_t>(data) % kViewAlignment != 0) {
+    hook.free(data, static_cast<uint64_t>(nbytes), hook.user);
+    return Status::error(ZERO_E_INVALID_ARGUMENT, "the memory hook returned %p, but must return memory aligned to %lld bytes", data,
+                         static_cast<long long>(kViewAlignment));
+  }
+  std::memset(data, 0, static_cast<size_t>(nbytes));
+  *out = static_cast<std::byte *>(data);
+  return {};
+}
+
+}  // namespace
+
+Status Arena::create_private(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
+  Arena arena;
+  arena.source_ = source;
+  arena.category_ = category;
+  if (nbytes > 0) {
+    arena.from_hook_ = source.hook->alloc != nullptr;
+    if (arena.from_hook_) {
+      ZERO_TRY(take_from_hook(*source.hook, nbytes, &arena.data_));
+    } else {
+      ZERO_TRY(map_private(nbytes, &arena.data_));
+    }
+    arena.nbytes_ = nbytes;
+    source.accounting->add(category, nbytes);
+  }
+  *out = std::move(arena);
+  return {};
+}
+
+Status Arena::create_shared(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
+  Arena arena;
+  std::shared_ptr<Mapping> mapping;
+  ZERO_TRY(Mapping::create_shared(nbytes, &mapping));
+  ZERO_TRY(touch(mapping->data(), mapping->nbytes()));
+  arena.source_ = source;
+  arena.category_ = category;
+  arena.mapping_ = std::move(mapping);
+  arena.data_ = arena.mapping_->data();
+  arena.nbytes_ = arena.mapping_->nbytes();
+  source.accounting->add(category, arena.nbytes_);
+  if (source.hook->shared != nullptr) source.hook->shared(arena.nbytes_, source.hook->user);
+  *out = std::move(arena);
+  return {};
+}
+
+void Arena::release() {
+  if (data_ == nullptr) return;
+  source_.accounting->add(category_, -nbytes_);
+  if (mapping_ != nullptr) {
+    if (source_.hook->shared != nullptr) source_.hook->shared(-nbytes_, source_.hook->user);
+    mapping_.reset();
+  } else if (from_hook_) {
+    source_.hook->free(data_, static_cast<uint64_t>(nbytes_), source_.hook->user);
+  } else {
+    ::munmap(data_, static_cast<size_t>(nbytes_));
+  }
+  data_ = nullptr;
+  nbytes_ = 0;
+  taken_ = 0;
+}
+
+std::byte *Arena::take(int64_t nbytes) {
+  std::byte *view = data_ + taken_;
+  taken_ += view_nbytes(nbytes);
+  return view;
+}
+
+Arena &Arena::operator=(Arena &&other) noexcept {
+  if (this != &other) {
+    release();
+    swap(other);
+  }
+  return *this;
+}
+
+void Arena::swap(Arena &other) noexcept {
+  std::swap(source_, other.source_);
+  std::swap(category_, other.category_);
+  std::swap(data_, other.data_);
+  std::swap(nbytes_, other.nbytes_);
+  std::swap(taken_, other.taken_);
+  std::swap(from_hook_, other.from_hook_);
+  std::swap(mapping_, other.mapping_);
+}
+
+}  // namespace zero
