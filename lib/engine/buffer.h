@@ -1,0 +1,70 @@
+/// @file Buffer: a flat array whose shards lie with the ranks of a group.
+/// Knows collectives and arenas; never handles, requests or optimizers.
+#pragma once
+
+#include "core/config.h"
+#include "core/task.h"
+#include "group/collectives.h"
+#include "group/group.h"
+#include "memory/accounting.h"
+#include "memory/arena.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace zero {
+
+/// One rank's part of a buffer. Tasks run in queue(), in the same order on every rank; the buffer must outlive them. Range checks are made
+/// here; NULL checks are the caller's.
+class Buffer {
+ public:
+  /// A collective that runs in group->queue(). All elements are zero.
+  static Task create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out);
+  Buffer(const Buffer &) = delete;
+  ~Buffer();
+
+  const std::shared_ptr<Group> &group() const { return group_; }
+  const std::shared_ptr<OperationQueue> &queue() const { return group_->queue(); }
+  DType dtype() const { return dtype_; }
+  int64_t count() const { return count_; }
+
+  /// What this rank holds; data is nullptr for an empty shard.
+  struct Shard {
+    void *data;
+    int64_t offset;
+    int64_t count;
+  };
+  Shard shard() const;
+
+  Task whole_acquire(void **out_data);
+  /// Never waits.
+  Status whole_release();
+  Task reduce_scatter(const void *data, int64_t count, ReduceOp op);
+  Task read(int64_t offset, void *data, int64_t count);
+  Task write(int64_t offset, const void *data, int64_t count);
+
+  /// Bytes of one category now and at peak. Any thread.
+  const Accounting &accounting() const { return accounting_; }
+
+ private:
+  Buffer(std::shared_ptr<Group> group, const Config &config, DType dtype, int64_t count);
+  static Status read_weights(const Group &group, const Config &config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out);
+  Status allocate_shard();
+  Task share_shard();
+  Status check_range(const char *call, int64_t offset, int64_t count) const;
+  std::byte *shard_data() const { return shard_.data(); }
+
+  const std::shared_ptr<Group> group_;
+  const DType dtype_;
+  const int64_t count_;
+  const AllocatorHook hook_;
+  uint64_t weights_hash_ = 0;
+  Cuts cuts_;
+  Accounting accounting_;
+  Arena shard_;
+  Arena whole_;
+  bool whole_acquired_ = false;
+  bool shared_ = false;
+};
+
+}  // namespace zero
