@@ -1,0 +1,46 @@
+/// @file Every collective with every dtype, reduce operation, size and root, checked bit for bit against an own implementation of the summation
+/// tree and against float64. Knows a Group, not its transport: the same cases run over threads, processes and MPI.
+#pragma once
+
+#include "core/dtype.h"
+#include "group/group.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zero::test {
+
+/// What happened on one rank.
+struct Report {
+  int64_t cases = 0;
+  int64_t failures = 0;
+  std::string text;  ///< the first few failures
+
+  void expect(bool holds, const std::string &what);
+};
+
+struct CollectiveCase {
+  OperationKind kind;
+  DType dtype;
+  ReduceOp op;
+  int64_t count;  ///< elements of the whole
+  int64_t root;
+};
+
+/// All cases for a group of this size.
+std::vector<CollectiveCase> collective_cases(int64_t size);
+
+std::string to_text(const CollectiveCase &collective);
+
+/// Runs one case on this rank and checks everything that it wrote or should not have written.
+void run_collective_case(Group &group, const CollectiveCase &collective, Report *report);
+
+/// Splits the group into two colors (odd ranks, even ranks in reversed order) and runs cases in both children and the parent at once.
+void run_split_cases(Group &group, Report *report);
+
+/// A reducer over the kernels, as the library gives to its groups.
+std::shared_ptr<const Reducer> test_reducer();
+
+}  // namespace zero::test

@@ -1,0 +1,35 @@
+/// @file The same cases over MPI: a program for mpirun. Rank 0 prints the counts; every rank exits non-zero when anything failed.
+#include "group/connect.h"
+#include "tests/group/collective_cases.h"
+#include "tests/group/mismatch_cases.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace zero;
+using namespace zero::test;
+
+int main() {
+  Config config;
+  Report cases;
+  cases.expect(config.set_i64(ZERO_KEY_STAGING_BYTES, 16384).ok() && config.set_i64(ZERO_KEY_DEADLINE_MS, 60'000).ok(), "config");
+  OperationQueue queue;
+  std::shared_ptr<Group> group;
+  const Status status = queue.run(connect_mpi_group(
+      ZERO_MPI_WORLD, GroupOptions(config), [](const Place &) { return test_reducer(); }, &group));
+  if (!status.ok()) {
+    std::fprintf(stderr, "connect: %s\n", status.text());
+    return 1;
+  }
+  for (const CollectiveCase &collective : collective_cases(group->size())) run_collective_case(*group, collective, &cases);
+  run_split_cases(*group, &cases);
+  Report pairs;
+  if (group->size() > 1) run_mismatch_cases(*group, std::getenv("ZERO_TEST_FULL") != nullptr ? 1 : 7, &pairs);
+  const int64_t failures = cases.failures + pairs.failures;
+  if (failures != 0) std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());
+  if (group->rank() == 0) {
+    std::printf("%lld MPI ranks: %lld cases, %lld pairs of differing collectives, %lld failures\n", static_cast<long long>(group->size()),
+                static_cast<long long>(cases.cases), static_cast<long long>(pairs.cases), static_cast<long long>(failures));
+  }
+  return failures == 0 ? 0 : 1;
+}
