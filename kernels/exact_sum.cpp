@@ -8,6 +8,8 @@
 namespace zero::kernels {
 namespace {
 
+__extension__ using Wide = unsigned __int128;
+
 constexpr int kDigitBits = 32;
 constexpr int64_t kDigitMask = (int64_t{1} << kDigitBits) - 1;
 /// The weight of bit 0 of limb 0 is 2^kLowestExponent, that of the smallest subnormal.
@@ -52,7 +54,7 @@ void ExactSum::add(double value) {
   if (exponent != 0) mantissa |= uint64_t{1} << kMantissaBits;
   const int position = exponent == 0 ? 0 : exponent - 1;
   const auto limb = static_cast<size_t>(position / kDigitBits);
-  const auto shifted = static_cast<unsigned __int128>(mantissa) << (position % kDigitBits);
+  const auto shifted = static_cast<Wide>(mantissa) << (position % kDigitBits);
   limbs_[limb] += static_cast<int64_t>(shifted) & kDigitMask;
   limbs_[limb + 1] += static_cast<int64_t>(shifted >> kDigitBits) & kDigitMask;
   limbs_[limb + 2] += static_cast<int64_t>(shifted >> (2 * kDigitBits));

@@ -1,0 +1,143 @@
+/// @file all_finite, scale and add_squares: every target against the reference, the reference against float64.
+#include "kernels/kernels.h"
+
+#include "random.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace zero::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+const Table &reference_table() { return *supported().front(); }
+
+std::vector<float> special_values(test::Random &random, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values) value = std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
+  return values;
+}
+
+std::vector<uint32_t> bits_of(const std::vector<float> &values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+/// Every length up to 70, then random ones.
+int64_t length_of_case(test::Random &random, int64_t index) { return index <= 70 ? index : random.below(3000); }
+
+TEST(AllFinite, FindsASingleBadValueAnywhere) {
+  for (const Table *table : supported()) {
+    for (int64_t count = 0; count <= 140; ++count) {
+      std::vector<float> values(static_cast<size_t>(count) + 1, std::numeric_limits<float>::max());
+      EXPECT_TRUE(table->all_finite(values.data() + 1, count)) << table->target << " count " << count;
+      for (size_t at = 1; at < values.size(); ++at) {
+        for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
+          values[at] = bad;
+          EXPECT_FALSE(table->all_finite(values.data() + 1, count)) << table->target << " count " << count << " at " << at;
+        }
+        values[at] = -0.0F;
+      }
+    }
+  }
+}
+
+TEST(AllFinite, AcceptsSubnormalsAndLargest) {
+  const std::vector<float> values(100, -std::numeric_limits<float>::denorm_min());
+  const std::vector<float> largest(100, -std::numeric_limits<float>::max());
+  for (const Table *table : supported()) {
+    EXPECT_TRUE(table->all_finite(values.data(), 100));
+    EXPECT_TRUE(table->all_finite(largest.data(), 100));
+  }
+}
+
+TEST(Scale, EveryTargetHasTheBitsOfTheReference) {
+  test::Random random(3);
+  for (int64_t i = 0; i < test::cases(4000); ++i) {
+    const int64_t count = length_of_case(random, i);
+    const auto offset = static_cast<size_t>(random.below(8));
+    const auto factor = std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
+    const std::vector<float> values = special_values(random, count + 16);
+    std::vector<float> expected = values;
+    reference_table().scale(expected.data() + offset, values.data() + offset, count, factor);
+    for (const Table *table : supported()) {
+      std::vector<float> in_place = values;
+      std::vector<float> out = values;
+      table->scale(in_place.data() + offset, in_place.data() + offset, count, factor);
+      table->scale(out.data() + offset, values.data() + offset, count, factor);
+      ASSERT_EQ(bits_of(in_place), bits_of(expected)) << table->target << " count " << count;
+      ASSERT_EQ(bits_of(out), bits_of(expected)) << table->target << " count " << count;
+    }
+  }
+}
+
+TEST(Scale, RoundsTheExactProductOnce) {
+  test::Random random(4);
+  const std::vector<float> values = random.values(1000, 60);
+  std::vector<float> out(values.size());
+  for (const float factor : {0.1F, -3.0F, 0x1p-100F, 1.0F, 0.0F}) {
+    reference_table().scale(out.data(), values.data(), 1000, factor);
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(out[i], static_cast<float>(double{values[i]} * factor));
+  }
+  const float nan = -kNan;
+  reference_table().scale(out.data(), &nan, 1, 1);
+  EXPECT_EQ(std::bit_cast<uint32_t>(out[0]), 0x7fc00000U);
+}
+
+double squares(const Table &table, const float *values, int64_t count) {
+  ExactSum sum;
+  table.add_squares(values, count, sum);
+  return sum.total();
+}
+
+TEST(AddSquares, EveryTargetHasTheBitsOfTheReference) {
+  test::Random random(5);
+  for (int64_t i = 0; i < test::cases(4000); ++i) {
+    const int64_t count = length_of_case(random, i);
+    const auto offset = static_cast<size_t>(random.below(8));
+    const std::vector<float> values = i % 2 == 0 ? random.values(count + 8, 40) : special_values(random, count + 8);
+    const auto expected = std::bit_cast<uint64_t>(squares(reference_table(), values.data() + offset, count));
+    for (const Table *table : supported()) {
+      ASSERT_EQ(std::bit_cast<uint64_t>(squares(*table, values.data() + offset, count)), expected) << table->target << " count " << count;
+    }
+  }
+}
+
+/// Squares are exact in float64 and each of the 32 + 3 additions of a line is off by at most 2^-53 of the sum, as is the final rounding;
+/// the long double sum below is off by less than 2^-53 for 10,000 terms.
+TEST(AddSquares, AgreesWithLongDouble) {
+  test::Random random(6);
+  for (const int64_t count : {0, 1, 7, 255, 256, 257, 1000, 10000}) {
+    const std::vector<float> values = random.values(count, 20);
+    long double expected = 0;
+    for (const float value : values) expected += static_cast<long double>(value) * value;
+    EXPECT_NEAR(squares(reference_table(), values.data(), count), static_cast<double>(expected), 37 * 0x1p-53 * static_cast<double>(expected));
+  }
+}
+
+TEST(AddSquares, DoesNotDependOnCutsAtLines) {
+  test::Random random(7);
+  constexpr int64_t kCount = 20 * kLine + 13;
+  const std::vector<float> values = random.values(kCount, 30);
+  const double expected = squares(active(), values.data(), kCount);
+  for (int i = 0; i < 50; ++i) {
+    ExactSum parts[4];
+    for (int64_t at = 0; at < kCount;) {
+      const int64_t end = std::min(kCount, at + kLine * (1 + random.below(5)));
+      active().add_squares(values.data() + at, end - at, parts[random.below(4)]);
+      at = end;
+    }
+    for (int part = 1; part < 4; ++part) parts[0].merge(parts[part]);
+    ASSERT_EQ(parts[0].total(), expected);
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels

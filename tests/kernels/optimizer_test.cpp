@@ -1,0 +1,173 @@
+/// @file Optimizers: every target against the reference bit for bit, the reference against textbook formulas in float64.
+#include "kernels/kernels.h"
+
+#include "random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace zero::kernels {
+namespace {
+
+using SlotValues = std::vector<std::vector<float>>;  ///< parameter, gradient, states
+
+HyperParameters random_hyper(test::Random &random) {
+  const double betas[] = {0.0, 0.3, 0.5, 0.9, 0.999};
+  const auto maybe = [&](double value) { return random.below(2) == 0 ? 0.0 : value; };
+  const auto beta = [&] { return betas[random.below(5)]; };
+  return {.lr = std::ldexp(1.0, -static_cast<int>(random.below(12))) * 0.9,
+          .momentum = maybe(beta()),
+          .dampening = maybe(0.1),
+          .nesterov = maybe(1),
+          .beta1 = beta(),
+          .beta2 = beta(),
+          .epsilon = maybe(1e-8),
+          .weight_decay = maybe(0.01),
+          .step = 1 + random.below(5)};
+}
+
+SlotValues random_slots(test::Random &random, int64_t count, bool special) {
+  SlotValues slots;
+  for (int slot = 0; slot < 4; ++slot) {
+    slots.push_back(random.values(count, 20));
+    if (!special) continue;
+    for (float &value : slots.back()) value = std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
+  }
+  return slots;
+}
+
+void update(const Table &table, const Algorithm &algorithm, SlotValues &values, size_t offset, int64_t count, const HyperParameters &hyper) {
+  const auto at = [&](size_t slot) { return values[slot].data() + offset; };
+  (table.*algorithm.update)({.param = at(0), .grad = at(1), .state = {at(2), at(3)}, .count = count}, hyper);
+}
+
+/// Index of the first slot that differs in a bit, or -1.
+int first_difference(const SlotValues &a, const SlotValues &b) {
+  for (size_t slot = 0; slot < a.size(); ++slot) {
+    const auto same = [](float x, float y) { return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y); };
+    if (!std::equal(a[slot].begin(), a[slot].end(), b[slot].begin(), same)) return static_cast<int>(slot);
+  }
+  return -1;
+}
+
+TEST(Optimizers, EveryTargetHasTheBitsOfTheReference) {
+  test::Random random(10);
+  int64_t updates = 0;
+  for (int64_t i = 0; i < test::cases(6000); ++i) {
+    const int64_t count = i <= 70 ? i : random.below(1500);
+    const HyperParameters hyper = random_hyper(random);
+    const auto offset = static_cast<size_t>(random.below(8));
+    const SlotValues before = random_slots(random, count + 16, i % 3 == 0);  // what lies around the elements must stay as it is
+    for (const Algorithm &algorithm : algorithms()) {
+      SlotValues expected = before;
+      update(*supported().front(), algorithm, expected, offset, count, hyper);
+      for (const Table *table : supported()) {
+        SlotValues actual = before;
+        update(*table, algorithm, actual, offset, count, hyper);
+        ASSERT_EQ(first_difference(actual, expected), -1) << table->target << " " << algorithm.name << " case " << i;
+        ++updates;
+      }
+    }
+  }
+  std::printf("%lld updates compared\n", static_cast<long long>(updates));
+}
+
+/// One element in float64, as the papers write it.
+struct Exact {
+  double param;
+  double first = 0;
+  double second = 0;
+
+  void sgd(double gradient, const HyperParameters &hyper) {
+    gradient += hyper.weight_decay * param;
+    first = hyper.step == 1 ? gradient : hyper.momentum * first + (1 - hyper.dampening) * gradient;
+    if (hyper.momentum == 0) first = gradient;
+    param -= hyper.lr * (hyper.nesterov != 0 ? gradient + hyper.momentum * first : first);
+  }
+
+  void adam(double gradient, const HyperParameters &hyper, bool decoupled) {
+    const auto step = static_cast<double>(hyper.step);
+    if (!decoupled) gradient += hyper.weight_decay * param;
+    first = hyper.beta1 * first + (1 - hyper.beta1) * gradient;
+    second = hyper.beta2 * second + (1 - hyper.beta2) * gradient * gradient;
+    const double corrected_first = first / (1 - std::pow(hyper.beta1, step));
+    const double corrected_second = second / (1 - std::pow(hyper.beta2, step));
+    const double decay = decoupled ? hyper.lr * hyper.weight_decay * param : 0;
+    param -= decay + hyper.lr * corrected_first / (std::sqrt(corrected_second) + hyper.epsilon);
+  }
+
+  void update(const std::string &algorithm, double gradient, const HyperParameters &hyper) {
+    if (algorithm == "sgd") return sgd(gradient, hyper);
+    adam(gradient, hyper, algorithm == "adamw");
+  }
+};
+
+/// Largest difference of a parameter over `steps` steps, and the largest parameter.
+struct Drift {
+  double difference = 0;
+  double largest = 0;
+};
+
+/// Gradients have magnitudes in [0.5, 1).
+Drift drift_from_float64(const Algorithm &algorithm, HyperParameters hyper, int64_t count, int64_t steps) {
+  test::Random random(11);
+  SlotValues slots = {random.values(count, 0), random.values(count, 0), std::vector<float>(static_cast<size_t>(count)),
+                      std::vector<float>(static_cast<size_t>(count))};
+  std::vector<Exact> exact;
+  for (const float param : slots[0]) exact.push_back({.param = param});
+  Drift drift;
+  for (hyper.step = 1; hyper.step <= steps; ++hyper.step) {
+    slots[1] = random.values(count, 0);
+    for (float &gradient : slots[1]) gradient = std::copysign(0.5F + std::fabs(gradient) / 2, gradient);
+    update(*supported().front(), algorithm, slots, 0, count, hyper);
+    for (size_t i = 0; i < exact.size(); ++i) {
+      exact[i].update(algorithm.name, slots[1][i], hyper);
+      drift.difference = std::max(drift.difference, std::fabs(exact[i].param - slots[0][i]));
+      drift.largest = std::max(drift.largest, std::fabs(exact[i].param));
+    }
+  }
+  return drift;
+}
+
+/// Bound of the drift after T = 100 steps, u = 2^-24, gradients in [0.5, 1) plus a decay term below 0.2 (so G < 1.2, sqrt(v) > 0.3).
+/// Adam: a step adds at most 3 u G to the error of m, which decays with beta1 <= 0.9: bias-corrected at most 36 u, over sqrt(v) 120 u. v is
+/// a sum of positive terms and gets at most 3 u per step relative, 300 u in all, 150 u in sqrt(v), times |m| / sqrt(v) < 4: 600 u. With
+/// 10 u for constants and the quotient this stays below 800 u, times lr. SGD: |b| < 12, its error below 3 u * 12 / (1 - 0.9) = 360 u, with
+/// Nesterov 684 u: also below 800 u, times lr. The parameter itself is rounded at most three times per step: 3 u |p|. L2 decay feeds the
+/// error back by less than lr * weight_decay * 14 per step (0.05 * 0.01 * 14 here): a factor below 2 after 100 steps.
+double drift_bound(const HyperParameters &hyper, double largest) { return 2 * 100 * 0x1p-24 * (800 * hyper.lr + 3 * largest); }
+
+TEST(Optimizers, StayCloseToFloat64ForAHundredSteps) {
+  HyperParameters base = {.lr = 0.01, .momentum = 0.9, .dampening = 0, .nesterov = 0, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.05, .step = 1};
+  std::vector<HyperParameters> sets(5, base);
+  sets[1].weight_decay = 0;
+  sets[2].nesterov = 1;
+  sets[3].momentum = 0;
+  sets[3].beta1 = 0.3;
+  sets[4].dampening = 0.5;
+  for (const Algorithm &algorithm : algorithms()) {
+    for (size_t set = 0; set < sets.size(); ++set) {
+      const Drift drift = drift_from_float64(algorithm, sets[set], 500, 100);
+      EXPECT_LT(drift.difference, drift_bound(sets[set], drift.largest)) << algorithm.name << " set " << set;
+      std::printf("%s set %zu: difference %.2e, bound %.2e\n", algorithm.name, set, drift.difference, drift_bound(sets[set], drift.largest));
+    }
+  }
+}
+
+TEST(Optimizers, SgdWithoutMomentumNeedsNoState) {
+  const std::vector<float> grad(100, 2.0F);
+  for (const Table *table : supported()) {
+    std::vector<float> param(100, 1.0F);
+    table->sgd({.param = param.data(), .grad = grad.data(), .state = {}, .count = 100}, {.lr = 0.25, .step = 3});
+    EXPECT_EQ(param, std::vector<float>(100, 0.5F)) << table->target;
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels

@@ -1,0 +1,294 @@
+/// @file Reductions: every target against the reference bit for bit, the reference against an independently written tree, float64 and
+/// 64-bit integers.
+#include "kernels/kernels.h"
+#include "kernels/reference/float_bits.h"
+
+#include "random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace zero::kernels {
+namespace {
+
+constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::prod};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+bool reference_reduce(const Reduction &reduction) { return supported().front()->reduce(reduction); }
+
+/// Explicit bits of the fraction; 0 for integers.
+int fraction_nbits(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 23;
+    case DType::f64:
+      return 52;
+    case DType::f16:
+      return 10;
+    case DType::bf16:
+      return 7;
+    default:
+      return 0;
+  }
+}
+
+/// Sources of one case, as bytes, with elements around them that must stay as they are.
+struct Case {
+  DType dtype;
+  ReduceOp op;
+  int64_t count;
+  size_t offset;  ///< elements before the first
+  double divisor;
+  std::vector<std::vector<uint64_t>> sources;  ///< storage in 64-bit words, so that every element type is aligned
+
+  size_t nbytes() const { return sources[0].size() * 8; }
+};
+
+/// With `tame` the exponents lie in the middle of their range, so that most results are finite.
+uint64_t random_element(test::Random &random, DType dtype, bool tame) {
+  const int nbits = static_cast<int>(dtype_nbytes(dtype)) * 8;
+  const int fraction = fraction_nbits(dtype);
+  if (fraction == 0) return random.next();
+  if (!tame) return random.special_bits(nbits, fraction);
+  const uint64_t sign = (random.next() & 1) << (nbits - 1);
+  const uint64_t middle = (uint64_t{1} << (nbits - fraction - 2)) - 5 + random.next() % 8;
+  return sign | (middle << fraction) | (random.next() & ((uint64_t{1} << fraction) - 1));
+}
+
+Case random_case(test::Random &random, int64_t index) {
+  Case result = {};
+  result.dtype = kDTypes[random.below(7)];
+  result.op = kOps[random.below(5)];
+  result.count = index <= 70 ? index : random.below(random.below(10) == 0 ? 3000 : 200);
+  result.offset = static_cast<size_t>(random.below(8));
+  const int64_t source_count = random.below(8) == 0 ? 1 + random.below(70) : 1 + random.below(9);
+  const double divisors[] = {1, static_cast<double>(source_count), 3};
+  result.divisor = divisors[random.below(3)];
+  const bool tame = random.below(3) != 0;
+  const auto nbytes = static_cast<size_t>(dtype_nbytes(result.dtype));
+  const size_t elements = static_cast<size_t>(result.count) + result.offset + 8;
+  for (int64_t s = 0; s < source_count; ++s) {
+    std::vector<uint64_t> words((elements * nbytes + 7) / 8);
+    for (size_t i = 0; i < elements; ++i) {
+      const uint64_t element = random_element(random, result.dtype, tame);
+      std::memcpy(reinterpret_cast<char *>(words.data()) + i * nbytes, &element, nbytes);
+    }
+    result.sources.push_back(words);
+  }
+  return result;
+}
+
+struct Outcome {
+  std::vector<uint64_t> out;
+  bool finite;
+  friend bool operator==(const Outcome &, const Outcome &) = default;
+};
+
+/// in_place: the source that is also the output, or -1.
+Outcome run(const Table &table, const Case &given, int64_t in_place) {
+  Case work = given;
+  const size_t skip = given.offset * static_cast<size_t>(dtype_nbytes(given.dtype));
+  std::vector<const void *> addresses;
+  for (const auto &source : work.sources) addresses.push_back(reinterpret_cast<const char *>(source.data()) + skip);
+  std::vector<uint64_t> out = given.sources[0];
+  std::vector<uint64_t> &target = in_place < 0 ? out : work.sources[static_cast<size_t>(in_place)];
+  if (in_place > 0) target = given.sources[static_cast<size_t>(in_place)];
+  const bool finite = table.reduce({.out = reinterpret_cast<char *>(target.data()) + skip,
+                                    .sources = addresses.data(),
+                                    .source_count = static_cast<int64_t>(addresses.size()),
+                                    .count = given.count,
+                                    .dtype = given.dtype,
+                                    .op = given.op,
+                                    .divisor = given.divisor});
+  return {target, finite};
+}
+
+TEST(Reduce, EveryTargetHasTheBitsOfTheReference) {
+  test::Random random(20);
+  int64_t compared = 0;
+  for (int64_t i = 0; i < test::cases(40000); ++i) {
+    const Case given = random_case(random, i);
+    const Outcome expected = run(*supported().front(), given, -1);
+    const Outcome expected_in_place = run(*supported().front(), given, 0);
+    ASSERT_EQ(expected, expected_in_place);
+    for (const Table *table : supported()) {
+      ASSERT_EQ(run(*table, given, -1), expected) << table->target << " " << dtype_name(given.dtype) << " " << reduce_name(given.op)
+                                                  << " count " << given.count << " sources " << given.sources.size() << " case " << i;
+      ASSERT_EQ(run(*table, given, 0), expected) << "in place: " << table->target << " case " << i;
+      compared += 2;
+    }
+  }
+  std::printf("%lld reductions compared\n", static_cast<long long>(compared));
+}
+
+TEST(Reduce, OutputMayBeAnySource) {
+  test::Random random(21);
+  for (int64_t i = 71; i < 71 + test::cases(2000); ++i) {
+    const Case given = random_case(random, i);
+    const auto in_place = random.below(static_cast<int64_t>(given.sources.size()));
+    const Outcome expected = run(*supported().front(), given, in_place);
+    for (const Table *table : supported()) ASSERT_EQ(run(*table, given, in_place), expected) << table->target << " case " << i;
+  }
+}
+
+/// The tree as a binary counter: complete subtrees of equal size merge as leaves arrive, what is left merges from the right.
+float counter_tree(const std::vector<float> &leaves) {
+  struct Subtree {
+    float sum;
+    size_t size;
+  };
+  std::vector<Subtree> stack;
+  const auto merge_last_two = [&] {
+    const Subtree right = stack.back();
+    stack.pop_back();
+    stack.back() = {stack.back().sum + right.sum, stack.back().size + right.size};
+  };
+  for (const float leaf : leaves) {
+    stack.push_back({leaf, 1});
+    while (stack.size() >= 2 && stack[stack.size() - 2].size == stack.back().size) merge_last_two();
+  }
+  while (stack.size() >= 2) merge_last_two();
+  return stack[0].sum;
+}
+
+TEST(Reduce, SumsFollowTheTreeAndStayCloseToFloat64) {
+  test::Random random(22);
+  constexpr int64_t kCount = 67;
+  for (int64_t source_count = 1; source_count <= 40; ++source_count) {
+    std::vector<std::vector<float>> sources;
+    std::vector<const void *> addresses;
+    for (int64_t s = 0; s < source_count; ++s) sources.push_back(random.values(kCount, 20));
+    for (const auto &source : sources) addresses.push_back(source.data());
+    for (const Table *table : supported()) {
+      std::vector<float> out(kCount);
+      EXPECT_TRUE(table->reduce({out.data(), addresses.data(), source_count, kCount, DType::f32, ReduceOp::avg, 3.0}));
+      for (size_t i = 0; i < kCount; ++i) {
+        std::vector<float> leaves;
+        double exact = 0;
+        double magnitude = 0;
+        for (const auto &source : sources) {
+          leaves.push_back(source[i]);
+          exact += source[i];
+          magnitude += std::fabs(source[i]);
+        }
+        ASSERT_EQ(out[i], counter_tree(leaves) / 3.0F) << table->target << " sources " << source_count;
+        // The tree is at most 6 deep for 40 sources; each level and the division round once.
+        ASSERT_NEAR(out[i], exact / 3, 7.1 * 0x1p-24 * magnitude / 3);
+      }
+    }
+  }
+}
+
+template <typename T>
+std::vector<T> reduce_values(DType dtype, ReduceOp op, const std::vector<std::vector<T>> &sources, double divisor, bool *finite = nullptr) {
+  std::vector<const void *> addresses;
+  for (const auto &source : sources) addresses.push_back(source.data());
+  std::vector<T> out(sources[0].size());
+  const bool result = reference_reduce({out.data(), addresses.data(), static_cast<int64_t>(sources.size()), static_cast<int64_t>(out.size()),
+                                        dtype, op, divisor});
+  if (finite != nullptr) *finite = result;
+  return out;
+}
+
+TEST(Reduce, ProductsMinimaAndMaximaOfFloat64) {
+  const std::vector<std::vector<double>> sources = {{1.5, -2, 8}, {4, 0.25, -1}, {-3, 5, 0.5}};
+  EXPECT_EQ(reduce_values(DType::f64, ReduceOp::prod, sources, 1), (std::vector<double>{-18, -2.5, -4}));
+  EXPECT_EQ(reduce_values(DType::f64, ReduceOp::min, sources, 1), (std::vector<double>{-3, -2, -1}));
+  EXPECT_EQ(reduce_values(DType::f64, ReduceOp::max, sources, 1), (std::vector<double>{4, 5, 8}));
+  EXPECT_EQ(reduce_values(DType::f64, ReduceOp::sum, sources, 1), (std::vector<double>{2.5, 3.25, 7.5}));
+  EXPECT_EQ(reduce_values(DType::f64, ReduceOp::avg, sources, 2), (std::vector<double>{1.25, 1.625, 3.75}));
+}
+
+TEST(Reduce, NanWinsAndMinusZeroIsBelowZero) {
+  const std::vector<std::vector<float>> sources = {{-0.0F, 0.0F, kNan, 1.0F}, {0.0F, -0.0F, 1.0F, -kNan}};
+  const auto bits = [&](ReduceOp op) {
+    std::vector<uint32_t> result;
+    for (const float value : reduce_values(DType::f32, op, sources, 1)) result.push_back(std::bit_cast<uint32_t>(value));
+    return result;
+  };
+  EXPECT_EQ(bits(ReduceOp::min), (std::vector<uint32_t>{0x80000000, 0x80000000, 0x7fc00000, 0x7fc00000}));
+  EXPECT_EQ(bits(ReduceOp::max), (std::vector<uint32_t>{0, 0, 0x7fc00000, 0x7fc00000}));
+  EXPECT_EQ(bits(ReduceOp::sum), (std::vector<uint32_t>{0, 0, 0x7fc00000, 0x7fc00000}));
+}
+
+TEST(Reduce, TellsWhetherAllOutputsAreFinite) {
+  constexpr uint16_t kLargestF16 = 0x7bff;
+  bool finite = false;
+  reduce_values<uint16_t>(DType::f16, ReduceOp::sum, {{kLargestF16}, {0x4bff}}, 1, &finite);  // 65504 + 15.99 rounds down
+  EXPECT_TRUE(finite);
+  reduce_values<uint16_t>(DType::f16, ReduceOp::sum, {{kLargestF16}, {0x4c00}}, 1, &finite);  // 65504 + 16 rounds to infinity
+  EXPECT_FALSE(finite);
+  const float largest = std::numeric_limits<float>::max();
+  reduce_values<float>(DType::f32, ReduceOp::sum, {{1, largest}, {1, largest}}, 1, &finite);
+  EXPECT_FALSE(finite);
+  reduce_values<float>(DType::f32, ReduceOp::max, {{1, largest}, {1, largest}}, 1, &finite);
+  EXPECT_TRUE(finite);
+  reduce_values<float>(DType::f32, ReduceOp::avg, {{1, kNan}, {1, 1}}, 2, &finite);
+  EXPECT_FALSE(finite);
+}
+
+TEST(Reduce, IntegersWrapAndAveragesAreCutTowardsZero) {
+  constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMax64 = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin64 = std::numeric_limits<int64_t>::min();
+  const std::vector<std::vector<int32_t>> i32 = {{kMax, -7, kMax}, {kMax, 0, 3}};
+  EXPECT_EQ(reduce_values(DType::i32, ReduceOp::sum, i32, 1), (std::vector<int32_t>{-2, -7, static_cast<int32_t>(0x80000002U)}));
+  EXPECT_EQ(reduce_values(DType::i32, ReduceOp::avg, i32, 2), (std::vector<int32_t>{kMax, -3, (1 << 30) + 1}));
+  EXPECT_EQ(reduce_values(DType::i32, ReduceOp::prod, i32, 1), (std::vector<int32_t>{1, 0, kMax - 2}));
+  const std::vector<std::vector<int64_t>> i64 = {{kMax64, kMin64, -9}, {1, kMin64, 2}};
+  EXPECT_EQ(reduce_values(DType::i64, ReduceOp::sum, i64, 1), (std::vector<int64_t>{kMin64, 0, -7}));
+  EXPECT_EQ(reduce_values(DType::i64, ReduceOp::avg, i64, 2), (std::vector<int64_t>{kMin64 / 2, 0, -3}));
+  EXPECT_EQ(reduce_values(DType::i64, ReduceOp::min, i64, 1), (std::vector<int64_t>{1, kMin64, -9}));
+  const std::vector<std::vector<uint8_t>> u8 = {{200, 16, 255}, {100, 17, 0}, {1, 1, 7}};
+  EXPECT_EQ(reduce_values(DType::u8, ReduceOp::sum, u8, 1), (std::vector<uint8_t>{45, 34, 6}));
+  EXPECT_EQ(reduce_values(DType::u8, ReduceOp::avg, u8, 3), (std::vector<uint8_t>{100, 11, 87}));
+  EXPECT_EQ(reduce_values(DType::u8, ReduceOp::max, u8, 1), (std::vector<uint8_t>{200, 17, 255}));
+  EXPECT_EQ(reduce_values(DType::u8, ReduceOp::prod, u8, 1), (std::vector<uint8_t>{32, 16, 0}));
+}
+
+/// The value of a binary16 number that is not NaN or infinite, from its definition.
+double f16_value(int bits) {
+  const int exponent = (bits >> 10) & 0x1f;
+  const int fraction = bits & 0x3ff;
+  return exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+}
+
+TEST(Formats, EveryHalfIsReadAndEveryTieIsRoundedToEven) {
+  for (int bits = 0; bits < 0x7c00; ++bits) {
+    ASSERT_EQ(reference::from_f16(static_cast<uint16_t>(bits)), f16_value(bits));
+    ASSERT_EQ(reference::from_f16(static_cast<uint16_t>(bits | 0x8000)), -f16_value(bits));
+    const auto next = bits == 0x7bff ? 65536.0 : f16_value(bits + 1);
+    const auto tie = static_cast<float>((f16_value(bits) + next) / 2);
+    ASSERT_EQ(reference::to_f16(static_cast<float>(f16_value(bits))), bits);
+    ASSERT_EQ(reference::to_f16(tie), bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(reference::to_f16(std::nextafter(tie, 0.0F)), bits);
+    ASSERT_EQ(reference::to_f16(-std::nextafter(tie, 1e30F)), (bits + 1) | 0x8000);
+  }
+  EXPECT_EQ(reference::to_f16(std::numeric_limits<float>::infinity()), 0x7c00);
+  EXPECT_EQ(reference::to_f16(kNan), 0x7e00);
+  EXPECT_EQ(reference::to_f16(1e30F), 0x7c00);
+}
+
+TEST(Formats, EveryBfloat16IsReadAndEveryTieIsRoundedToEven) {
+  for (uint32_t bits = 0; bits < 0x7f80; ++bits) {
+    const auto value = std::bit_cast<float>(bits << 16);
+    const auto tie = std::bit_cast<float>((bits << 16) | 0x8000);
+    ASSERT_EQ(reference::from_bf16(static_cast<uint16_t>(bits)), value);
+    ASSERT_EQ(reference::to_bf16(value), bits);
+    ASSERT_EQ(reference::to_bf16(tie), bits + (bits & 1));
+    ASSERT_EQ(reference::to_bf16(std::nextafter(tie, 0.0F)), bits);
+    ASSERT_EQ(reference::to_bf16(-std::bit_cast<float>((bits << 16) | 0x8001)), (bits + 1) | 0x8000);
+  }
+  EXPECT_EQ(reference::to_bf16(std::bit_cast<float>(reference::kCanonicalNan32)), 0x7fc0);
+}
+
+}  // namespace
+}  // namespace zero::kernels

@@ -1,0 +1,62 @@
+/// @file The lists of kernels: targets and algorithms.
+#include "kernels/kernels.h"
+
+#include <gtest/gtest.h>
+#include <zero/config.h>
+#include <zero/optimizer.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string>
+
+namespace zero::kernels {
+namespace {
+
+TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
+  ASSERT_FALSE(supported().empty());
+  EXPECT_STREQ(supported().front()->target, "reference");
+  std::set<std::string> names;
+  for (const Table *table : supported()) {
+    EXPECT_TRUE(names.insert(table->target).second) << table->target;
+    EXPECT_NE(table->reduce, nullptr);
+    EXPECT_NE(table->all_finite, nullptr);
+    EXPECT_NE(table->scale, nullptr);
+    EXPECT_NE(table->add_squares, nullptr);
+    for (const Algorithm &algorithm : algorithms()) EXPECT_NE(table->*algorithm.update, nullptr);
+    std::printf("target: %s\n", table->target);
+  }
+}
+
+TEST(Targets, ActiveIsTheFastestUnlessOneIsForced) {
+  const char *forced = std::getenv("ZERO_KERNEL_TARGET");
+  const auto is_forced = [&](const Table *table) { return forced != nullptr && std::string(table->target) == forced; };
+  const auto found = std::find_if(supported().begin(), supported().end(), is_forced);
+  EXPECT_EQ(&active(), found != supported().end() ? *found : supported().back());
+  EXPECT_EQ(&active(), &active());
+}
+
+TEST(Algorithms, EachRowIsComplete) {
+  EXPECT_EQ(algorithms().size(), 3U);
+  for (const Algorithm &algorithm : algorithms()) {
+    EXPECT_EQ(find_algorithm(algorithm.name), &algorithm);
+    EXPECT_GE(algorithm.state_count, 1);
+    EXPECT_LE(algorithm.state_count, kMaxStates);
+    EXPECT_EQ(algorithm.state_slot[0], ZERO_SLOT_FIRST_MOMENT);
+    EXPECT_EQ(algorithm.state_count, std::string(algorithm.name) == "sgd" ? 1 : 2);
+    EXPECT_EQ(algorithm.keys.front(), ZERO_KEY_LR);
+    for (const int32_t key : algorithm.keys) EXPECT_TRUE(key >= 400 && key < 500) << key;
+  }
+  EXPECT_EQ(find_algorithm("adamw")->default_weight_decay, 0.01);
+  EXPECT_EQ(find_algorithm("adam")->default_weight_decay, 0.0);
+  EXPECT_EQ(find_algorithm("sgd")->default_weight_decay, 0.0);
+}
+
+TEST(Algorithms, UnknownNamesHaveNoRow) {
+  EXPECT_EQ(find_algorithm(""), nullptr);
+  EXPECT_EQ(find_algorithm("custom"), nullptr);
+  EXPECT_EQ(find_algorithm("AdamW"), nullptr);
+}
+
+}  // namespace
+}  // namespace zero::kernels

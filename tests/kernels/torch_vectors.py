@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Writes torch_vectors.h: what PyTorch's CPU optimizers compute, for torch_vectors_test.cpp.
+
+usage: python3 torch_vectors.py > torch_vectors.h        (needs torch and numpy)
+
+Inputs come from a generator that the test repeats, so only hashes of the outputs are stored, with a few values in the open. The for-loop
+and the foreach implementation must agree; so must the fused one for the rows that say so.
+
+torch built with Intel MKL takes square roots from MKL. Those of MKL's AVX-512 code are not correctly rounded (about one in a hundred is off
+by one unit in the last place); those of its AVX2 code are, as are those of torch built without MKL. MKL_CBWR chooses the AVX2 code.
+"""
+import os
+import sys
+
+os.environ["MKL_CBWR"] = "AVX2"
+
+import numpy as np
+import torch
+
+COUNT = 1003
+STEPS = (1, 2, 10)
+SHOWN = 8
+
+ADAM_SETS = [
+    dict(lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.01),
+    dict(lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0),
+    dict(lr=3e-4, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1),
+    dict(lr=0.1, beta1=0.5, beta2=0.9, epsilon=1e-3, weight_decay=0.3),
+    dict(lr=1e-2, beta1=0.3, beta2=0.99, epsilon=1e-6, weight_decay=0.02),
+    dict(lr=1e-2, beta1=0.0, beta2=0.99, epsilon=1e-6, weight_decay=0.0),
+    dict(lr=1e-2, beta1=0.51, beta2=0.0, epsilon=1e-10, weight_decay=0.05),
+    dict(lr=7e-3, beta1=0.99, beta2=0.4, epsilon=0.0, weight_decay=1.0),
+]
+SGD_SETS = [
+    dict(lr=0.1, momentum=0.0, dampening=0.0, nesterov=0, weight_decay=0.0),
+    dict(lr=0.1, momentum=0.0, dampening=0.0, nesterov=0, weight_decay=0.01),
+    dict(lr=0.03, momentum=0.9, dampening=0.0, nesterov=0, weight_decay=0.0),
+    dict(lr=0.03, momentum=0.9, dampening=0.0, nesterov=0, weight_decay=5e-4),
+    dict(lr=0.03, momentum=0.9, dampening=0.1, nesterov=0, weight_decay=5e-4),
+    dict(lr=0.01, momentum=0.95, dampening=0.7, nesterov=0, weight_decay=0.0),
+    dict(lr=0.01, momentum=0.9, dampening=0.0, nesterov=1, weight_decay=0.0),
+    dict(lr=0.07, momentum=0.8, dampening=0.0, nesterov=1, weight_decay=0.02),
+]
+
+
+class Generator:
+    """splitmix64 (Steele, Lea and Flood, 2014)."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def next(self):
+        mask = (1 << 64) - 1
+        self.state = (self.state + 0x9E3779B97F4A7C15) & mask
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        return z ^ (z >> 31)
+
+    def values(self, count, largest_shift):
+        """Multiples of 2^-23 in [-1, 1), each divided by 2^k, k in 0 .. largest_shift."""
+        out = np.empty(count, np.float32)
+        for i in range(count):
+            bits = self.next()
+            out[i] = np.ldexp(float((bits >> 40) - (1 << 23)), -23 - (bits & 0xFF) % (largest_shift + 1))
+        return out
+
+
+def fnv1a(data):
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = ((value ^ byte) * 0x100000001B3) & ((1 << 64) - 1)
+    return value
+
+
+def make_optimizer(algorithm, hyper, param, **kind):
+    if algorithm == "sgd":
+        return torch.optim.SGD([param], lr=hyper["lr"], momentum=hyper["momentum"], dampening=hyper["dampening"],
+                               nesterov=bool(hyper["nesterov"]), weight_decay=hyper["weight_decay"], **kind)
+    cls = torch.optim.Adam if algorithm == "adam" else torch.optim.AdamW
+    return cls([param], lr=hyper["lr"], betas=(hyper["beta1"], hyper["beta2"]), eps=hyper["epsilon"],
+               weight_decay=hyper["weight_decay"], **kind)
+
+
+def slots(algorithm, hyper, param, state):
+    result = [param]
+    if algorithm != "sgd":
+        result += [state["exp_avg"], state["exp_avg_sq"]]
+    elif hyper["momentum"] != 0:
+        result.append(state["momentum_buffer"])
+    return [slot.detach().numpy().copy() for slot in result]
+
+
+def run(algorithm, hyper, seed, **kind):
+    generator = Generator(seed)
+    param = torch.nn.Parameter(torch.from_numpy(generator.values(COUNT, 3)))
+    optimizer = make_optimizer(algorithm, hyper, param, **kind)
+    kept = {}
+    for step in range(1, STEPS[-1] + 1):
+        param.grad = torch.from_numpy(generator.values(COUNT, 12))
+        optimizer.step()
+        if step in STEPS:
+            kept[step] = slots(algorithm, hyper, param, optimizer.state[param])
+    return kept
+
+
+def same(a, b):
+    return all(np.array_equal(x.view(np.uint32), y.view(np.uint32)) for step in STEPS for x, y in zip(a[step], b[step]))
+
+
+def row(algorithm, hyper, seed):
+    kept = run(algorithm, hyper, seed, foreach=False, fused=False)
+    if not same(kept, run(algorithm, hyper, seed, foreach=True, fused=False)):
+        sys.exit(f"torch's for-loop and foreach implementations differ: {algorithm} {hyper}")
+    fused = same(kept, run(algorithm, hyper, seed, foreach=False, fused=True))
+    names = ("lr", "momentum", "dampening", "nesterov", "beta1", "beta2", "epsilon", "weight_decay")
+    values = ", ".join(repr(float(hyper.get(name, 0))) for name in names)
+    hashes = [[fnv1a(slot.tobytes()) for slot in kept[step]] for step in STEPS]
+    hashes = [line + [0] * (3 - len(line)) for line in hashes]
+    text = ",\n      ".join("{" + ", ".join(f"0x{value:016x}" for value in line) + "}" for line in hashes)
+    shown = ", ".join(f"0x{value:08x}" for value in kept[STEPS[-1]][0].view(np.uint32)[:SHOWN])
+    return (f'    // fused: {"the same bits" if fused else "other bits"}\n'
+            f'    {{"{algorithm}", {{{values}, 0}}, {seed},\n     {{{text}}},\n     {{{shown}}}}},')
+
+
+def check_square_root():
+    values = Generator(1).values(100000, 30) ** 2
+    if not np.array_equal(torch.from_numpy(values).sqrt().numpy(), np.sqrt(values)):
+        sys.exit("torch's square root is not correctly rounded on this machine")
+
+
+def main():
+    torch.set_num_threads(1)
+    check_square_root()
+    rows = []
+    for algorithm, sets in (("sgd", SGD_SETS), ("adam", ADAM_SETS), ("adamw", ADAM_SETS)):
+        rows += [row(algorithm, hyper, 1000 + len(rows) + i) for i, hyper in enumerate(sets)]
+    print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers.
+/// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, correctly rounded square root (MKL_CBWR=AVX2). Hyper-parameters in the order of HyperParameters.
+#pragma once
+
+#include "kernels/kernels.h"
+
+#include <cstdint>
+
+namespace zero::kernels::torch {{
+
+inline constexpr int64_t kCount = {COUNT};
+inline constexpr int64_t kSteps[] = {{{", ".join(map(str, STEPS))}}};
+inline constexpr int kShown = {SHOWN};
+
+struct Vector {{
+  const char *algorithm;
+  HyperParameters hyper;
+  uint64_t seed;
+  uint64_t hash[3][3];      ///< FNV-1a of the bytes, by kSteps and by slot (parameter, states); 0 where there is no slot
+  uint32_t param[kShown];   ///< bits of the first parameters after the last step
+}};
+
+inline constexpr Vector kVectors[] = {{""")
+    print("\n".join(rows))
+    print("};\n\n}  // namespace zero::kernels::torch")
+
+
+if __name__ == "__main__":
+    main()
