@@ -1,0 +1,74 @@
+/// @file The barrier that every exported call passes: nothing escapes, and each error leaves its code and text with the calling thread.
+/// Knows nothing of what the calls do.
+#pragma once
+
+#include "api/handles.h"
+#include "core/fork_guard.h"
+#include "core/status.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace zero::api {
+
+/// Keeps an error for zero_last_error_copy on this thread and returns its code.
+int32_t remember(const Status &status) noexcept;
+/// The same for the exception that is being handled in an exported function.
+int32_t remember_exception(const char *function) noexcept;
+/// The same for a call made in a child process.
+int32_t remember_fork(const char *function) noexcept;
+
+/// The code and text that remember kept on this thread.
+int32_t last_code() noexcept;
+const char *last_text() noexcept;
+
+/// Runs the body of an exported function: a callable that returns a Status and writes outputs last.
+template <class Body>
+int32_t guarded(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
+  if (forked()) return remember_fork(function);
+  try {
+    const Status status = std::forward<Body>(body)();
+    return status.ok() ? ZERO_OK : remember(status);
+  } catch (...) {
+    return remember_exception(function);
+  }
+}
+
+/// What stands behind a public handle type: its class and kind. Specialised by the header of each noun.
+template <class Public>
+struct Noun;
+
+template <class Public>
+uint64_t handle_value(const Public *handle) {
+  return reinterpret_cast<uintptr_t>(handle);
+}
+
+/// The object of a handle given as the parameter `argument`.
+template <class Public>
+Status find(const Public *handle, const char *argument, std::shared_ptr<typename Noun<Public>::Object> *out) {
+  std::shared_ptr<void> object;
+  ZERO_TRY(find_handle(Noun<Public>::kKind, handle_value(handle), argument, &object));
+  *out = std::static_pointer_cast<typename Noun<Public>::Object>(std::move(object));
+  return {};
+}
+
+/// A new handle for an object. Throws std::bad_alloc.
+template <class Public>
+Public *make_handle(std::shared_ptr<typename Noun<Public>::Object> object) {
+  return reinterpret_cast<Public *>(static_cast<uintptr_t>(insert_handle(Noun<Public>::kKind, std::move(object))));
+}
+
+/// The body of an exported release: NULL is allowed, a handle that is not live changes only the last error.
+template <class Public>
+void release(Public *handle, const char *argument, const char *function = __builtin_FUNCTION()) noexcept {
+  if (handle == nullptr) return;
+  guarded(
+      [&]() -> Status {
+        std::shared_ptr<void> object;
+        return remove_handle(Noun<Public>::kKind, handle_value(handle), argument, &object);
+      },
+      function);
+}
+
+}  // namespace zero::api

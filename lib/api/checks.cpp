@@ -1,0 +1,95 @@
+/// @file Checks of arguments that several nouns share.
+#include "api/checks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace zero::api {
+
+Status check_pointer(const void *pointer, const char *argument) {
+  ZERO_CHECK(pointer != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but must be an address", argument);
+  return {};
+}
+
+Status check_bounds(int64_t value, int64_t low, int64_t high, const char *argument) {
+  ZERO_CHECK(value >= low && value <= high, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld", argument,
+             static_cast<long long>(value), static_cast<long long>(low), static_cast<long long>(high));
+  return {};
+}
+
+Status check_stream(const void *stream) {
+  ZERO_CHECK(stream == nullptr, ZERO_E_UNSUPPORTED, "stream is %p, but must be NULL: this group works on host memory", stream);
+  return {};
+}
+
+Status check_dtype(int32_t dtype) {
+  ZERO_CHECK(dtype_nbytes(static_cast<DType>(dtype)) != 0, ZERO_E_INVALID_ARGUMENT,
+             "dtype is %d, which is no zero_dtype; expected f32 %d, f64 %d, f16 %d, bf16 %d, i32 %d, i64 %d or u8 %d", dtype, ZERO_DTYPE_F32,
+             ZERO_DTYPE_F64, ZERO_DTYPE_F16, ZERO_DTYPE_BF16, ZERO_DTYPE_I32, ZERO_DTYPE_I64, ZERO_DTYPE_U8);
+  return {};
+}
+
+Status check_reduce(int32_t op) {
+  ZERO_CHECK(reduce_name(static_cast<ReduceOp>(op)) != nullptr, ZERO_E_INVALID_ARGUMENT,
+             "op is %d, which is no zero_reduce; expected sum %d, avg %d, min %d, max %d or prod %d", op, ZERO_REDUCE_SUM, ZERO_REDUCE_AVG,
+             ZERO_REDUCE_MIN, ZERO_REDUCE_MAX, ZERO_REDUCE_PROD);
+  return {};
+}
+
+Status check_count(int64_t count, int32_t dtype, const char *argument) {
+  ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must not be negative", argument, static_cast<long long>(count));
+  const int64_t largest = std::numeric_limits<int64_t>::max() / dtype_nbytes(static_cast<DType>(dtype));
+  ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits",
+             argument, static_cast<long long>(count), static_cast<long long>(largest), dtype_name(static_cast<DType>(dtype)));
+  return {};
+}
+
+Status check_elements(const void *data, int64_t count, int32_t dtype, const char *argument, const char *count_argument) {
+  ZERO_TRY(check_count(count, dtype, count_argument));
+  ZERO_CHECK(data != nullptr || count == 0, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but %s is %lld; NULL is allowed only with 0", argument,
+             count_argument, static_cast<long long>(count));
+  const auto room = std::numeric_limits<uintptr_t>::max() - reinterpret_cast<uintptr_t>(data);
+  const auto nbytes = static_cast<uintptr_t>(count * dtype_nbytes(static_cast<DType>(dtype)));
+  ZERO_CHECK(nbytes <= room, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but %s would then reach past the end of all addresses", count_argument,
+             static_cast<long long>(count), argument);
+  return {};
+}
+
+Status check_range(int64_t offset, int64_t count, int64_t total, const char *whole) {
+  ZERO_CHECK(offset >= 0 && offset <= total, ZERO_E_INVALID_ARGUMENT, "offset is %lld, but must be in 0 .. %lld, the elements of %s",
+             static_cast<long long>(offset), static_cast<long long>(total), whole);
+  ZERO_CHECK(count >= 0 && count <= total - offset, ZERO_E_INVALID_ARGUMENT,
+             "count is %lld, but must be in 0 .. %lld: %s has %lld elements and offset is %lld", static_cast<long long>(count),
+             static_cast<long long>(total - offset), whole, static_cast<long long>(total), static_cast<long long>(offset));
+  return {};
+}
+
+Status check_overlap(Span inner, Span outer, const void *in_place, const char *rule) {
+  if (inner.nbytes == 0 || outer.nbytes == 0 || (in_place != nullptr && inner.data == in_place)) return {};
+  const auto inner_begin = reinterpret_cast<uintptr_t>(inner.data);
+  const auto outer_begin = reinterpret_cast<uintptr_t>(outer.data);
+  const bool apart = inner_begin + static_cast<uintptr_t>(inner.nbytes) <= outer_begin ||
+                     outer_begin + static_cast<uintptr_t>(outer.nbytes) <= inner_begin;
+  ZERO_CHECK(apart, ZERO_E_INVALID_ARGUMENT, "send and recv overlap (%lld bytes at %p, %lld bytes at %p); %s",
+             static_cast<long long>(inner.nbytes), inner.data, static_cast<long long>(outer.nbytes), outer.data, rule);
+  return {};
+}
+
+Status check_text_outputs(const char *out, int64_t out_nbytes) {
+  ZERO_CHECK(out_nbytes >= 0, ZERO_E_INVALID_ARGUMENT, "out_nbytes is %lld, but must not be negative", static_cast<long long>(out_nbytes));
+  ZERO_CHECK(out != nullptr || out_nbytes == 0, ZERO_E_INVALID_ARGUMENT, "out is NULL, but out_nbytes is %lld; NULL is allowed only with 0",
+             static_cast<long long>(out_nbytes));
+  return {};
+}
+
+void copy_text(const std::string &text, char *out, int64_t out_nbytes, int64_t *out_needed) {
+  if (out_nbytes > 0) {
+    const size_t length = std::min(text.size(), static_cast<size_t>(out_nbytes) - 1);
+    std::memcpy(out, text.data(), length);
+    out[length] = '\0';
+  }
+  if (out_needed != nullptr) *out_needed = static_cast<int64_t>(text.size()) + 1;
+}
+
+}  // namespace zero::api

@@ -1,0 +1,211 @@
+/// @file zero/group.h: creation, and what is asked of a group without other ranks. Collectives are in group_collectives.cpp.
+#include "group/group.h"
+
+#include "api/host_reducer.h"
+#include "api/request.h"
+#include "core/config.h"
+#include "core/partition.h"
+#include "group/collectives.h"
+#include "group/connect.h"
+
+#include <cstring>
+
+namespace zero::api {
+namespace {
+
+constexpr int64_t kLongestNameNbytes = 64;
+constexpr int64_t kLargestSize = 1024;
+constexpr int64_t kLongestDeadlineMs = int64_t{1} << 40;
+constexpr int64_t kLargestInt32 = 0x7fffffff;
+
+/// A queue of its own for an operation that has no group yet.
+void describe_creation(Work &work, Task task) {
+  work.queue = std::make_shared<OperationQueue>();
+  work.task.emplace(std::move(task));
+  work.makes = Work::Makes::group;
+}
+
+Status check_name(const char *name, int64_t size) {
+  if (name == nullptr) {
+    ZERO_CHECK(size == 1, ZERO_E_INVALID_ARGUMENT, "name is NULL, but size is %lld; NULL is allowed only with 1",
+               static_cast<long long>(size));
+    return {};
+  }
+  const auto nbytes = static_cast<int64_t>(::strnlen(name, kLongestNameNbytes + 1));
+  ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.80s\" has %s, but must have 1 to %lld bytes", name,
+             nbytes == 0 ? "no bytes" : "more bytes", static_cast<long long>(kLongestNameNbytes));
+  return {};
+}
+
+Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, const zero_config *config) {
+  std::shared_ptr<Config> options;
+  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(check_bounds(size, 1, kLargestSize, "size"));
+  ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
+  ZERO_TRY(check_name(name, size));
+  describe_creation(work, connect_local_group(name != nullptr ? name : "", rank, size, GroupOptions(*options),
+                                              host_reducer_factory(*options), &work.group));
+  return {};
+}
+
+Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
+  std::shared_ptr<Config> options;
+  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(check_bounds(comm, ZERO_MPI_WORLD, kLargestInt32, "comm"));
+  describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), host_reducer_factory(*options), &work.group));
+  return {};
+}
+
+Status describe_env(Work &work, const zero_config *config) {
+  std::shared_ptr<Config> options;
+  ZERO_TRY(find_config(config, &options));
+  describe_creation(work, connect_env_group(GroupOptions(*options), host_reducer_factory(*options), &work.group));
+  return {};
+}
+
+Status describe_split(Work &work, zero_group *handle, int64_t color, int64_t key) {
+  std::shared_ptr<Group> group;
+  ZERO_TRY(find(handle, "group", &group));
+  work.queue = group->queue();
+  work.task.emplace(split(*group, color, key, &work.group));
+  work.owner = std::move(group);
+  work.makes = Work::Makes::group;
+  return {};
+}
+
+/// A blocking call that makes a group.
+template <class Describe>
+int32_t make_group(zero_group **out, Describe &&describe, const char *function = __builtin_FUNCTION()) noexcept {
+  return run_work(
+      [&](Work &work) -> Status {
+        ZERO_TRY(describe(work));
+        return check_pointer(out, "out");
+      },
+      [&](Work &work) -> Status {
+        *out = work.group != nullptr ? make_handle<zero_group>(std::move(work.group)) : nullptr;
+        return {};
+      },
+      function);
+}
+
+/// A call that reads one number of a group.
+template <class Read>
+int32_t read_number(const zero_group *handle, int64_t *out, Read &&read, const char *function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&]() -> Status {
+        std::shared_ptr<Group> group;
+        ZERO_TRY(find(handle, "group", &group));
+        ZERO_TRY(check_pointer(out, "out"));
+        *out = read(*group);
+        return {};
+      },
+      function);
+}
+
+}  // namespace
+}  // namespace zero::api
+
+using namespace zero;
+using api::Work;
+
+int32_t zero_group_create_local(const char *name, int64_t rank, int64_t size, const zero_config *config, zero_group **out) {
+  return api::make_group(out, [&](Work &work) { return api::describe_local(work, name, rank, size, config); });
+}
+
+int32_t zero_group_create_local_async(const char *name, int64_t rank, int64_t size, const zero_config *config, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_local(work, name, rank, size, config); });
+}
+
+int32_t zero_group_create_mpi(int64_t comm, const zero_config *config, zero_group **out) {
+  return api::make_group(out, [&](Work &work) { return api::describe_mpi(work, comm, config); });
+}
+
+int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *config, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_mpi(work, comm, config); });
+}
+
+int32_t zero_group_create_env(const zero_config *config, zero_group **out) {
+  return api::make_group(out, [&](Work &work) { return api::describe_env(work, config); });
+}
+
+int32_t zero_group_create_env_async(const zero_config *config, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_env(work, config); });
+}
+
+int32_t zero_group_split(zero_group *group, int64_t color, int64_t key, zero_group **out) {
+  return api::make_group(out, [&](Work &work) { return api::describe_split(work, group, color, key); });
+}
+
+int32_t zero_group_split_async(zero_group *group, int64_t color, int64_t key, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_split(work, group, color, key); });
+}
+
+int32_t zero_group_rank(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return object.rank(); });
+}
+
+int32_t zero_group_size(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return object.size(); });
+}
+
+int32_t zero_group_local_rank(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return object.place().local_rank; });
+}
+
+int32_t zero_group_local_size(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return object.place().local_size; });
+}
+
+int32_t zero_group_host_count(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return object.place().host_count; });
+}
+
+int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, int64_t *out_offset, int64_t *out_count) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Group> object;
+    ZERO_TRY(api::find(group, "group", &object));
+    ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must not be negative", static_cast<long long>(count));
+    ZERO_TRY(api::check_bounds(rank, 0, object->size() - 1, "rank"));
+    ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    const Range share = even_share(count, rank, object->size());
+    *out_offset = share.begin;
+    *out_count = share.count();
+    return {};
+  });
+}
+
+int32_t zero_group_status(zero_group *group) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Group> object;
+    ZERO_TRY(api::find(group, "group", &object));
+    object->queue()->progress();
+    for (int64_t peer = 0; peer < object->size(); ++peer) {
+      object->send_queue(peer)->progress();
+      object->recv_queue(peer)->progress();
+    }
+    return object->usable();
+  });
+}
+
+int32_t zero_group_abort(zero_group *group, const char *reason) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Group> object;
+    ZERO_TRY(api::find(group, "group", &object));
+    object->fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", static_cast<long long>(object->rank()),
+                               reason != nullptr ? reason : "no reason given"));
+    return {};
+  });
+}
+
+int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Group> object;
+    ZERO_TRY(api::find(group, "group", &object));
+    ZERO_TRY(api::check_bounds(deadline_ms, 1, api::kLongestDeadlineMs, "deadline_ms"));
+    object->set_deadline_ms(deadline_ms);
+    return {};
+  });
+}
+
+void zero_group_release(zero_group *group) { api::release(group, "group"); }

@@ -1,0 +1,167 @@
+/// @file The table of handles: chunks of slots that are never freed (a handle may be looked up by any thread until the process ends), each
+/// slot with a lock of its own, free slots in a list. Inserting, finding and removing touch one slot.
+#include "api/handles.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <new>
+
+namespace zero::api {
+namespace {
+
+// A value from its lowest bit: 1, kind (4 bits), slot (24 bits), generation (35 bits, from 1).
+constexpr int kKindBits = 4;
+constexpr int kSlotBits = 24;
+constexpr int kKindShift = 1;
+constexpr int kSlotShift = kKindShift + kKindBits;
+constexpr int kGenerationShift = kSlotShift + kSlotBits;
+constexpr uint64_t kLastGeneration = (uint64_t{1} << (64 - kGenerationShift)) - 1;
+constexpr uint64_t kChunkSlots = 256;
+constexpr uint64_t kChunks = (uint64_t{1} << kSlotBits) / kChunkSlots;
+constexpr uint64_t kNoSlot = ~uint64_t{0};
+
+static_assert(sizeof(void *) == sizeof(uint64_t), "handles are pointers outside and need 64 bits");
+
+struct Slot {
+  std::mutex mutex;
+  uint64_t generation = 0;  ///< of the object it holds or, when it is free, held last; 0 = never used
+  Kind kind = Kind::none;   ///< none = free
+  std::shared_ptr<void> object;
+  uint64_t next_free = kNoSlot;  ///< guarded by the table
+};
+
+/// Constant-initialised and never destroyed: language run times release handles after static destructors have run.
+struct Table {
+  std::array<std::atomic<Slot *>, kChunks> chunks;
+  std::mutex mutex;  ///< guards what follows
+  uint64_t slot_count = 0;
+  uint64_t first_free = kNoSlot;
+  int64_t live = 0;
+};
+constinit Table table;
+
+uint64_t kind_bits(uint64_t handle) { return (handle >> kKindShift) & ((1U << kKindBits) - 1); }
+uint64_t slot_bits(uint64_t handle) { return (handle >> kSlotShift) & ((1U << kSlotBits) - 1); }
+uint64_t generation_bits(uint64_t handle) { return handle >> kGenerationShift; }
+
+/// nullptr for a slot that was never made.
+Slot *find_slot(uint64_t index) {
+  Slot *chunk = table.chunks[index / kChunkSlots].load(std::memory_order_acquire);
+  return chunk != nullptr ? &chunk[index % kChunkSlots] : nullptr;
+}
+
+uint64_t take_slot() {
+  const std::lock_guard lock(table.mutex);
+  if (table.first_free == kNoSlot) {
+    if (table.slot_count == kChunks * kChunkSlots) throw std::bad_alloc();
+    Slot *chunk = new Slot[kChunkSlots];
+    const uint64_t first = table.slot_count;
+    for (uint64_t i = 0; i + 1 < kChunkSlots; ++i) chunk[i].next_free = first + i + 1;
+    table.chunks[first / kChunkSlots].store(chunk, std::memory_order_release);
+    table.slot_count += kChunkSlots;
+    table.first_free = first;
+  }
+  const uint64_t index = table.first_free;
+  table.first_free = find_slot(index)->next_free;
+  ++table.live;
+  return index;
+}
+
+void give_slot(uint64_t index, bool reusable) {
+  const std::lock_guard lock(table.mutex);
+  --table.live;
+  if (!reusable) return;
+  find_slot(index)->next_free = table.first_free;
+  table.first_free = index;
+}
+
+bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::request); }
+
+Status never_made(Kind kind, uint64_t handle, const char *argument) {
+  return Status::error(ZERO_E_BAD_HANDLE, "%s is %#llx, which is no handle of libzero; expected a %s", argument,
+                       static_cast<unsigned long long>(handle), kind_name(kind));
+}
+
+/// The slot of a handle that was made, of the right kind, released or not.
+Status find_made(Kind kind, uint64_t handle, const char *argument, Slot **out) {
+  ZERO_CHECK(handle != 0, ZERO_E_BAD_HANDLE, "%s is NULL; expected a %s", argument, kind_name(kind));
+  if ((handle & 1) == 0 || !known_kind(kind_bits(handle)) || generation_bits(handle) == 0) return never_made(kind, handle, argument);
+  Slot *slot = find_slot(slot_bits(handle));
+  if (slot == nullptr) return never_made(kind, handle, argument);
+  ZERO_CHECK(kind_bits(handle) == static_cast<uint64_t>(kind), ZERO_E_BAD_HANDLE, "%s is %#llx, a %s; expected a %s", argument,
+             static_cast<unsigned long long>(handle), kind_name(static_cast<Kind>(kind_bits(handle))), kind_name(kind));
+  *out = slot;
+  return {};
+}
+
+/// Called with the slot's lock held.
+Status check_live(const Slot &slot, Kind kind, uint64_t handle, const char *argument) {
+  const uint64_t generation = generation_bits(handle);
+  if (generation > slot.generation) return never_made(kind, handle, argument);
+  ZERO_CHECK(slot.kind == kind && generation == slot.generation, ZERO_E_BAD_HANDLE, "%s is %s handle %#llx, which was released", argument,
+             kind_name(kind), static_cast<unsigned long long>(handle));
+  return {};
+}
+
+}  // namespace
+
+const char *kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::config:
+      return "zero_config";
+    case Kind::group:
+      return "zero_group";
+    case Kind::buffer:
+      return "zero_buffer";
+    case Kind::optimizer:
+      return "zero_optimizer";
+    case Kind::request:
+      return "zero_request";
+    case Kind::none:
+      break;
+  }
+  return "no handle";
+}
+
+uint64_t insert_handle(Kind kind, std::shared_ptr<void> object) {
+  const uint64_t index = take_slot();
+  Slot &slot = *find_slot(index);
+  const std::lock_guard lock(slot.mutex);
+  ++slot.generation;
+  slot.kind = kind;
+  slot.object = std::move(object);
+  return slot.generation << kGenerationShift | index << kSlotShift | static_cast<uint64_t>(kind) << kKindShift | 1;
+}
+
+Status find_handle(Kind kind, uint64_t handle, const char *argument, std::shared_ptr<void> *out) {
+  Slot *slot = nullptr;
+  ZERO_TRY(find_made(kind, handle, argument, &slot));
+  const std::lock_guard lock(slot->mutex);
+  ZERO_TRY(check_live(*slot, kind, handle, argument));
+  *out = slot->object;
+  return {};
+}
+
+Status remove_handle(Kind kind, uint64_t handle, const char *argument, std::shared_ptr<void> *out) {
+  Slot *slot = nullptr;
+  ZERO_TRY(find_made(kind, handle, argument, &slot));
+  bool reusable = false;
+  {
+    const std::lock_guard lock(slot->mutex);
+    ZERO_TRY(check_live(*slot, kind, handle, argument));
+    *out = std::move(slot->object);
+    slot->object = nullptr;
+    slot->kind = Kind::none;
+    reusable = slot->generation < kLastGeneration;
+  }
+  give_slot(slot_bits(handle), reusable);
+  return {};
+}
+
+int64_t live_handles() {
+  const std::lock_guard lock(table.mutex);
+  return table.live;
+}
+
+}  // namespace zero::api

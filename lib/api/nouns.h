@@ -1,0 +1,50 @@
+/// @file The classes that stand behind the public handle types.
+#pragma once
+
+#include "api/barrier.h"
+
+#include <zero/config.h>
+#include <zero/optimizer.h>
+#include <zero/request.h>
+
+namespace zero {
+class Config;
+class Group;
+class Buffer;
+class Optimizer;
+}  // namespace zero
+
+namespace zero::api {
+
+class Request;
+
+template <>
+struct Noun<zero_config> {
+  using Object = Config;
+  static constexpr Kind kKind = Kind::config;
+};
+template <>
+struct Noun<zero_group> {
+  using Object = Group;
+  static constexpr Kind kKind = Kind::group;
+};
+template <>
+struct Noun<zero_buffer> {
+  using Object = Buffer;
+  static constexpr Kind kKind = Kind::buffer;
+};
+template <>
+struct Noun<zero_optimizer> {
+  using Object = Optimizer;
+  static constexpr Kind kKind = Kind::optimizer;
+};
+template <>
+struct Noun<zero_request> {
+  using Object = Request;
+  static constexpr Kind kKind = Kind::request;
+};
+
+/// The config of a handle, or an empty one for NULL.
+Status find_config(const zero_config *handle, std::shared_ptr<Config> *out);
+
+}  // namespace zero::api

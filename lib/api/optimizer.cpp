@@ -1,0 +1,152 @@
+/// @file zero/optimizer.h: building an optimizer, gradients, scalars and views: calls that never wait for a task. Those that may are in
+/// optimizer_steps.cpp.
+#include "engine/optimizer.h"
+
+#include "api/checks.h"
+#include "api/nouns.h"
+#include "api/structs.h"
+
+namespace zero::api {
+namespace {
+
+/// The body of a call on an optimizer that does not wait: act(Optimizer &) -> Status.
+template <class Act>
+int32_t call(const zero_optimizer *handle, Act &&act, const char *function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&]() -> Status {
+        std::shared_ptr<Optimizer> optimizer;
+        ZERO_TRY(find(handle, "optimizer", &optimizer));
+        return act(*optimizer);
+      },
+      function);
+}
+
+/// Keys of single parameters are reserved.
+Status check_param_config(const zero_config *handle) {
+  if (handle == nullptr) return {};
+  std::shared_ptr<Config> config;
+  ZERO_TRY(find(handle, "config", &config));
+  ZERO_CHECK(config->empty(), ZERO_E_UNSUPPORTED,
+             "config has keys set, but this version has no keys for single parameters; give NULL and set the keys when creating the optimizer");
+  return {};
+}
+
+}  // namespace
+}  // namespace zero::api
+
+using namespace zero;
+
+int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size) {
+  return api::guarded([&] { return api::init_struct(out, struct_size); });
+}
+
+int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Group> parent;
+    std::shared_ptr<Config> options;
+    std::shared_ptr<Optimizer> optimizer;
+    ZERO_TRY(api::find(group, "group", &parent));
+    ZERO_TRY(api::find_config(config, &options));
+    ZERO_TRY(api::check_pointer(out, "out"));
+    ZERO_TRY(Optimizer::create(std::move(parent), *options, &optimizer));
+    *out = api::make_handle<zero_optimizer>(std::move(optimizer));
+    return {};
+  });
+}
+
+int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *config, const char *name, int32_t dtype,
+                                 const int64_t *shape, int64_t ndim, int64_t *out_id) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_param_config(config));
+    ZERO_TRY(api::check_pointer(name, "name"));
+    ZERO_TRY(api::check_dtype(dtype));
+    ZERO_TRY(api::check_pointer(out_id, "out_id"));
+    return object.add_param(name, dtype, shape, ndim, out_id);
+  });
+}
+
+int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
+    return object.set_order(ids, count);
+  });
+}
+
+int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id) {
+  return api::call(optimizer, [&](Optimizer &object) { return object.param_release(id); });
+}
+
+int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_stream(stream));
+    ZERO_TRY(api::check_pointer(out_data, "out_data"));
+    ZERO_TRY(api::check_pointer(out_accumulate, "out_accumulate"));
+    return object.grad_acquire(id, out_data, out_accumulate);
+  });
+}
+
+int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_stream(stream));
+    return object.grad_ready(id, grad, offset, count);
+  });
+}
+
+int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
+  return api::call(optimizer, [&](Optimizer &object) { return object.set_weight(weight); });
+}
+
+int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_stream(stream));
+    return object.apply();
+  });
+}
+
+int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    return object.view_count(out_count);
+  });
+}
+
+int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot, int64_t *out_param, int64_t *out_offset,
+                            int64_t *out_count, void **out_data) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out_param, "out_param"));
+    ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    ZERO_TRY(api::check_pointer(out_data, "out_data"));
+    View view = {};
+    ZERO_TRY(object.view(index, slot, &view));
+    *out_param = view.param;
+    *out_offset = view.offset;
+    *out_count = view.count;
+    *out_data = view.data;
+    return {};
+  });
+}
+
+int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value) {
+  return api::call(optimizer, [&](Optimizer &object) { return object.set_f64(set, key, value); });
+}
+
+int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out, "out"));
+    return object.get_f64(set, key, out);
+  });
+}
+
+int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value) {
+  return api::call(optimizer, [&](Optimizer &object) { return object.set_i64(key, value); });
+}
+
+int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out, "out"));
+    return object.get_i64(key, out);
+  });
+}
+
+void zero_optimizer_release(zero_optimizer *optimizer) { api::release(optimizer, "optimizer"); }

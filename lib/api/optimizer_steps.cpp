@@ -1,0 +1,160 @@
+/// @file zero/optimizer.h: the calls that may wait for other ranks.
+#include "api/request.h"
+#include "api/structs.h"
+#include "engine/optimizer.h"
+
+namespace zero::api {
+namespace {
+
+/// What all of them begin with.
+Status find_optimizer(Work &work, const zero_optimizer *handle, const void *stream, std::shared_ptr<Optimizer> *out) {
+  ZERO_TRY(find(handle, "optimizer", out));
+  ZERO_TRY(check_stream(stream));
+  work.queue = (*out)->queue();
+  work.owner = *out;
+  return {};
+}
+
+Status describe_seal(Work &work, zero_optimizer *handle) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, nullptr, &optimizer));
+  work.queue = optimizer->seal_queue();
+  work.task.emplace(optimizer->seal());
+  return {};
+}
+
+Status describe_begin(Work &work, zero_optimizer *handle, int32_t source) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, nullptr, &optimizer));
+  ZERO_TRY(check_bounds(source, ZERO_SOURCE_LOCAL, ZERO_SOURCE_SHARDS, "source"));
+  work.task.emplace(optimizer->begin(source));
+  return {};
+}
+
+Status describe_param_acquire(Work &work, zero_optimizer *handle, int64_t id, void *dst, int64_t dst_count, const void *stream,
+                              void **out_data) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  ZERO_TRY(check_elements(dst, dst_count, ZERO_DTYPE_F32, "dst", "dst_count"));
+  ZERO_TRY(check_pointer(out_data, "out_data"));
+  work.task.emplace(optimizer->param_acquire(id, dst, dst_count, out_data));
+  return {};
+}
+
+using StepTask = Task (Optimizer::*)(zero_step_result *out);
+
+/// The engine fills a result of this library's size; the caller's may be older and shorter.
+Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out) {
+  zero_step_result result = {.struct_size = sizeof result};
+  ZERO_CO_TRY((optimizer.*step)(&result));
+  if (out != nullptr) write_struct(result, out);
+  co_return Status();
+}
+
+Status describe_step(Work &work, zero_optimizer *handle, StepTask step, const void *stream, zero_step_result *out) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
+  work.task.emplace(run_step(*optimizer, step, out));
+  return {};
+}
+
+Status describe_gather(Work &work, zero_optimizer *handle, const void *stream) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  work.task.emplace(optimizer->gather());
+  return {};
+}
+
+Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
+                     const void *stream) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
+  work.task.emplace(optimizer->read(id, slot, offset, data, count));
+  return {};
+}
+
+Status describe_write(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
+                      const void *stream) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
+  work.task.emplace(optimizer->write(id, slot, offset, data, count));
+  return {};
+}
+
+}  // namespace
+}  // namespace zero::api
+
+using namespace zero;
+using api::Work;
+
+int32_t zero_optimizer_seal(zero_optimizer *optimizer) {
+  return api::run_work([&](Work &work) { return api::describe_seal(work, optimizer); });
+}
+
+int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_seal(work, optimizer); });
+}
+
+int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source) {
+  return api::run_work([&](Work &work) { return api::describe_begin(work, optimizer, source); });
+}
+
+int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_begin(work, optimizer, source); });
+}
+
+int32_t zero_optimizer_param_acquire(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream, void **out_data) {
+  return api::run_work([&](Work &work) { return api::describe_param_acquire(work, optimizer, id, dst, dst_count, stream, out_data); });
+}
+
+int32_t zero_optimizer_param_acquire_async(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream,
+                                           void **out_data, zero_request **out) {
+  return api::begin_work(out,
+                         [&](Work &work) { return api::describe_param_acquire(work, optimizer, id, dst, dst_count, stream, out_data); });
+}
+
+int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {
+  return api::run_work([&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::step, stream, out_result); });
+}
+
+int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::step, stream, out_result); });
+}
+
+int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {
+  return api::run_work([&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::reduce, stream, out_result); });
+}
+
+int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::reduce, stream, out_result); });
+}
+
+int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_gather(work, optimizer, stream); });
+}
+
+int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_gather(work, optimizer, stream); });
+}
+
+int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_read(work, optimizer, id, slot, offset, data, count, stream); });
+}
+
+int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
+                                  void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_read(work, optimizer, id, slot, offset, data, count, stream); });
+}
+
+int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
+                             void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_write(work, optimizer, id, slot, offset, data, count, stream); });
+}
+
+int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
+                                   void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_write(work, optimizer, id, slot, offset, data, count, stream); });
+}

@@ -1,0 +1,67 @@
+/// @file Public result structs, which grow at their end: the caller's struct_size says how much of one may be written. Knows no object.
+#pragma once
+
+#include "core/status.h"
+
+#include <zero/config.h>
+#include <zero/optimizer.h>
+#include <zero/stats.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace zero::api {
+
+/// Bytes of a struct in the version it first shipped in: no caller knows a smaller one. They never change.
+template <class Struct>
+inline constexpr uint64_t kFirstNbytes = 0;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_key_bounds> = 64;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_step_result> = 48;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_memory_stats> = 40;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_traffic_stats> = 32;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_step_stats> = 64;
+
+/// No version of a struct is ever larger; catches sizes that were never set.
+inline constexpr uint64_t kLargestStructNbytes = 4096;
+
+inline Status check_struct_nbytes(uint64_t nbytes, uint64_t first_nbytes) {
+  ZERO_CHECK(nbytes >= first_nbytes && nbytes <= kLargestStructNbytes && nbytes % 8 == 0, ZERO_E_INVALID_ARGUMENT,
+             "struct_size is %llu, but must be the struct's sizeof, which is %llu or more; set it with the struct's init function",
+             static_cast<unsigned long long>(nbytes), static_cast<unsigned long long>(first_nbytes));
+  return {};
+}
+
+/// A result struct that a caller offers.
+template <class Struct>
+Status check_struct(const Struct *out, const char *argument) {
+  ZERO_CHECK(out != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but must be an address", argument);
+  return check_struct_nbytes(out->struct_size, kFirstNbytes<Struct>);
+}
+
+/// Writes a result as far as the caller knows the struct; what a newer caller knows beyond stays as its init function set it.
+template <class Struct>
+void write_struct(const Struct &value, Struct *out) {
+  const uint64_t nbytes = std::min<uint64_t>(out->struct_size, sizeof(Struct));
+  std::memcpy(reinterpret_cast<char *>(out) + sizeof(uint64_t), reinterpret_cast<const char *>(&value) + sizeof(uint64_t),
+              nbytes - sizeof(uint64_t));
+}
+
+/// The body of the exported init functions: all bytes of the caller's struct, not of ours.
+template <class Struct>
+Status init_struct(Struct *out, uint64_t struct_size) {
+  static_assert(offsetof(Struct, struct_size) == 0);
+  ZERO_CHECK(out != nullptr, ZERO_E_INVALID_ARGUMENT, "out is NULL, but must be an address");
+  ZERO_TRY(check_struct_nbytes(struct_size, kFirstNbytes<Struct>));
+  std::memset(static_cast<void *>(out), 0, struct_size);
+  out->struct_size = struct_size;
+  return {};
+}
+
+}  // namespace zero::api
