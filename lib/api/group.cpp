@@ -1,10 +1,10 @@
 /// @file zero/group.h: creation, and what is asked of a group without other ranks. Collectives are in group_collectives.cpp.
 #include "group/group.h"
 
-#include "api/host_reducer.h"
 #include "api/request.h"
 #include "core/config.h"
 #include "core/partition.h"
+#include "engine/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
 
@@ -25,6 +25,11 @@ void describe_creation(Work &work, Task task) {
   work.makes = Work::Makes::group;
 }
 
+/// The group adds numbers with the host kernels of this machine.
+ReducerFactory reducer_factory(const Config &config) {
+  return [config](const Place &place) { return std::make_shared<HostReducer>(host_threads(config, place)); };
+}
+
 Status check_name(const char *name, int64_t size) {
   if (name == nullptr) {
     ZERO_CHECK(size == 1, ZERO_E_INVALID_ARGUMENT, "name is NULL, but size is %lld; NULL is allowed only with 1",
@@ -43,8 +48,8 @@ Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, 
   ZERO_TRY(check_bounds(size, 1, kLargestSize, "size"));
   ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
   ZERO_TRY(check_name(name, size));
-  describe_creation(work, connect_local_group(name != nullptr ? name : "", rank, size, GroupOptions(*options),
-                                              host_reducer_factory(*options), &work.group));
+  describe_creation(work, connect_local_group(name != nullptr ? name : "", rank, size, GroupOptions(*options), reducer_factory(*options),
+                                              &work.group));
   return {};
 }
 
@@ -52,14 +57,14 @@ Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
   std::shared_ptr<Config> options;
   ZERO_TRY(find_config(config, &options));
   ZERO_TRY(check_bounds(comm, ZERO_MPI_WORLD, kLargestInt32, "comm"));
-  describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), host_reducer_factory(*options), &work.group));
+  describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), reducer_factory(*options), &work.group));
   return {};
 }
 
 Status describe_env(Work &work, const zero_config *config) {
   std::shared_ptr<Config> options;
   ZERO_TRY(find_config(config, &options));
-  describe_creation(work, connect_env_group(GroupOptions(*options), host_reducer_factory(*options), &work.group));
+  describe_creation(work, connect_env_group(GroupOptions(*options), reducer_factory(*options), &work.group));
   return {};
 }
 

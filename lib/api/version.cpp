@@ -1,0 +1,28 @@
+/// @file zero/zero.h: versions and features of the library that was loaded.
+#include "core/status.h"
+#include "group/mpi_module.h"
+
+#include <zero/zero.h>
+
+#define ZERO_TEXT_(x) #x
+#define ZERO_TEXT(x) ZERO_TEXT_(x)
+
+using namespace zero;
+
+int64_t zero_abi_version(void) { return int64_t{ZERO_ABI_MAJOR} * 65536 + ZERO_ABI_MINOR; }
+
+const char *zero_version(void) {
+  return ZERO_TEXT(ZERO_VERSION_MAJOR) "." ZERO_TEXT(ZERO_VERSION_MINOR) "." ZERO_TEXT(ZERO_VERSION_PATCH);
+}
+
+int64_t zero_has_feature(int32_t feature) {
+  if (feature == ZERO_FEATURE_LOCAL) return 1;
+  if (feature != ZERO_FEATURE_MPI) return 0;
+  // A module that is missing is an answer here, not an error: the caller's last error stays.
+  try {
+    const zero_mpi_table *table = nullptr;
+    return load_mpi_module({}, &table).ok() ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
