@@ -1,0 +1,245 @@
+/// @file How local transports come to be: segments are made, exchanged at a rendezvous and attached; so are shared mappings and the
+/// transports of derived groups.
+///
+/// Every exchange ends when all ranks have attached. Until then everybody holds what it brought, so threads of one process find one another's
+/// mappings by id and need no descriptors.
+#include "group/local_transport.h"
+
+#include "core/clock.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+long long number(int64_t value) { return static_cast<long long>(value); }
+
+/// What a rank tells the others about a mapping it brings.
+struct MappingBlob {
+  uint64_t mapping_id = 0;  ///< 0: none
+  int64_t nbytes = 0;
+  uint64_t identity = 0;  ///< of the group; rank 0's counts
+};
+
+Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
+  MappingBlob blob{0, 0, identity};
+  if (mapping != nullptr) {
+    blob = {mapping->id(), mapping->nbytes(), identity};
+    out->fd.reset(::fcntl(mapping->fd(), F_DUPFD_CLOEXEC, 0));
+    ZERO_CHECK(out->fd.valid(), ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
+  }
+  out->blob.resize(sizeof blob);
+  std::memcpy(out->blob.data(), &blob, sizeof blob);
+  return {};
+}
+
+Status read_blob(const Joiner &joiner, int64_t rank, MappingBlob *out) {
+  ZERO_CHECK(joiner.blob.size() == sizeof *out, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought %zu bytes instead of %zu",
+             number(rank), number(joiner.process), joiner.blob.size(), sizeof *out);
+  std::memcpy(out, joiner.blob.data(), sizeof *out);
+  return {};
+}
+
+/// Attaches what a joiner brought; nullptr for nothing.
+Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out) {
+  MappingBlob blob;
+  ZERO_TRY(read_blob(joiner, rank, &blob));
+  if (blob.mapping_id == 0) return {};
+  ZERO_CHECK(joiner.fd.valid() || joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no descriptor", number(rank),
+             number(joiner.process));
+  const Status attached = Mapping::attach(blob.mapping_id, joiner.fd.release(), blob.nbytes, out);
+  // A thread's mapping is gone only when that thread has given up.
+  ZERO_CHECK(attached.ok() || !joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (a thread of this process) gave up while ranks met",
+             number(rank));
+  return attached;
+}
+
+/// What all ranks must have in common to read one another's segments.
+uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
+  const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), 1};
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const int64_t value : values) hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3ULL;
+  return hash;
+}
+
+}  // namespace
+
+/// Ready when every rank has attached a derived object, counted from 1 (the segments themselves).
+class AllJoined final : public Waitable {
+ public:
+  AllJoined(LocalTransport &transport, uint64_t wanted, int64_t deadline_ms)
+      : transport_(transport), wanted_(wanted), deadline_ms_(deadline_ms), deadline_(Deadline::after_ms(deadline_ms)) {}
+
+  Status poll(bool *out_ready) override {
+    for (; peer_ < transport_.size_; ++peer_) {
+      const auto &joined = transport_.segment(peer_).header().joined;
+      if (joined.load(std::memory_order_acquire) >= wanted_) continue;
+      ZERO_TRY(transport_.health());
+      transport_.processes_.look();
+      if (wanted_ > 1) ZERO_TRY(transport_.check_peer(peer_, joined, wanted_, nullptr));
+      if (wanted_ == 1) ZERO_TRY(check_newcomer(joined));
+      ZERO_CHECK(!deadline_.passed(), ZERO_E_RENDEZVOUS, "rank %lld (process %lld) met the others but did not attach within %lld ms",
+                 number(peer_), number(transport_.processes_.process(peer_)), number(deadline_ms_));
+      return {};
+    }
+    *out_ready = true;
+    return {};
+  }
+  Doorbell *doorbell() override { return transport_.doorbell(); }
+
+ private:
+  /// A group that is being made has nothing to poison.
+  Status check_newcomer(const std::atomic<uint64_t> &joined) {
+    const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
+    if (!left && !transport_.processes_.ended(peer_)) return {};
+    if (joined.load(std::memory_order_acquire) >= wanted_) return {};
+    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", number(peer_),
+                         number(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
+  }
+
+  LocalTransport &transport_;
+  uint64_t wanted_;
+  int64_t deadline_ms_;
+  Deadline deadline_;
+  int64_t peer_ = 0;
+};
+
+Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions options, std::shared_ptr<Transport> *out) {
+  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", number(rank), number(size - 1));
+  auto transport = std::make_shared<LocalTransport>(rank, size, options.staging_nbytes / 2);
+  Task connecting = transport->connect(std::move(name), options.rendezvous_ms, nullptr, {});
+  ZERO_CO_TRY(connecting);
+  *out = std::move(transport);
+  co_return Status();
+}
+
+Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
+  std::shared_ptr<Mapping> mapping;
+  ZERO_CO_RETURN_IF_ERROR(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
+  segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
+  identity_ = random_u64();
+  if (parent != nullptr) {
+    root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : std::make_shared<SegmentTable>(parent->segments_);
+    for (const int64_t member : members) {
+      root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
+    }
+  }
+  if (size_ == 1) co_return processes_.open({::getpid()});
+
+  Joiner mine;
+  ZERO_CO_RETURN_IF_ERROR(make_joiner(mapping.get(), identity_, &mine));
+  Watch watch;
+  if (parent != nullptr) watch = [parent, &members] { return parent->watch_members(members); };
+  std::vector<Joiner> joiners;
+  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), layout_hash(size_, round_nbytes_), deadline_ms, &joiners, watch);
+  ZERO_CO_TRY(meeting);
+  ZERO_CO_RETURN_IF_ERROR(attach_segments(std::move(joiners)));
+  own().header().joined.store(1, std::memory_order_release);
+  ring_all();
+  AllJoined all_joined(*this, 1, deadline_ms);
+  co_return co_await all_joined;
+}
+
+Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
+  MappingBlob first;
+  ZERO_TRY(read_blob(joiners[0], 0, &first));
+  identity_ = first.identity;
+  std::vector<int64_t> processes;
+  for (const Joiner &joiner : joiners) processes.push_back(joiner.process);
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    std::shared_ptr<Mapping> mapping;
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
+    const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", number(peer),
+               number(processes[static_cast<size_t>(peer)]));
+    segments_[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
+  }
+  return processes_.open(std::move(processes));
+}
+
+std::string LocalTransport::derived_name(const char *what) const {
+  char name[64];
+  std::snprintf(name, sizeof name, "%016llx.%llu.%s", static_cast<unsigned long long>(identity_),
+                static_cast<unsigned long long>(derived_), what);
+  return name;
+}
+
+Status LocalTransport::watch_members(std::span<const int64_t> members) {
+  ZERO_TRY(health());
+  processes_.look();
+  for (const int64_t member : members) {
+    static const std::atomic<uint64_t> nothing{0};
+    if (member != rank_) ZERO_TRY(check_peer(member, nothing, 1, nullptr));
+  }
+  return {};
+}
+
+Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
+  const uint64_t wanted = ++derived_ + 1;
+  out->assign(static_cast<size_t>(size_), {});
+  (*out)[static_cast<size_t>(rank_)].mapping = mine;
+  if (size_ == 1) co_return Status();
+
+  Joiner joiner;
+  ZERO_CO_RETURN_IF_ERROR(make_joiner(mine.get(), identity_, &joiner));
+  std::vector<int64_t> members;
+  for (int64_t rank = 0; rank < size_; ++rank) members.push_back(rank);
+  const Watch watch = [this, &members] { return watch_members(members); };
+  std::vector<Joiner> joiners;
+  Task meeting = rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch);
+  ZERO_CO_TRY(meeting);
+  ZERO_CO_RETURN_IF_ERROR(attach_shared(std::move(joiners), out));
+  own().header().joined.store(wanted, std::memory_order_release);
+  ring_all();
+  AllJoined all_joined(*this, wanted, deadline_ms);
+  ZERO_CO_TRY(all_joined);
+  if (mine != nullptr) {
+    const std::lock_guard lock(sharing_mutex_);
+    offered_.push_back({mine->data(), mine->nbytes(), mine->id()});
+  }
+  co_return Status();
+}
+
+Status LocalTransport::attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out) {
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    std::shared_ptr<Mapping> mapping;
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
+    if (mapping == nullptr) continue;
+    (*out)[static_cast<size_t>(peer)].mapping = mapping;
+    const std::lock_guard lock(sharing_mutex_);
+    attached_.push_back({peer, std::move(mapping)});
+  }
+  return {};
+}
+
+void LocalTransport::unshare(const Mapping &mapping) {
+  const std::lock_guard lock(sharing_mutex_);
+  const auto removed = std::erase_if(offered_, [&mapping](const Offered &offered) { return offered.id == mapping.id(); });
+  // Peers hold the memory until a round tells them: what was offered before must stay readable.
+  if (removed > 0) withdrawn_.push_back(mapping.id());
+}
+
+Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+  ++derived_;
+  out->reset();
+  if (members.empty()) co_return Status();
+  const auto mine = std::find(members.begin(), members.end(), rank_);
+  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", number(rank_));
+  const int64_t new_rank = mine - members.begin();
+  const auto new_size = static_cast<int64_t>(members.size());
+  auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);
+  Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
+  ZERO_CO_TRY(connecting);
+  *out = std::move(transport);
+  co_return Status();
+}
+
+}  // namespace zero

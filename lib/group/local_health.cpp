@@ -1,0 +1,122 @@
+/// @file Health of the local transport: poison, peers that ended or left, and where every rank stands.
+#include "group/local_transport.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+long long number(int64_t value) { return static_cast<long long>(value); }
+
+std::string operation_text(const Standing::View &view) {
+  return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind);
+}
+
+}  // namespace
+
+void PoisonRecord::write(const Status &cause) {
+  uint32_t expected = 0;
+  if (!state_.compare_exchange_strong(expected, kWriting, std::memory_order_acq_rel)) return;
+  code_ = cause.code();
+  std::snprintf(text_, sizeof text_, "%s", cause.text());
+  state_.store(kWritten, std::memory_order_release);
+}
+
+Status LocalTransport::health() {
+  if (!failed_.load(std::memory_order_acquire) && !own().header().poison.readable()) return {};
+  const std::lock_guard lock(failure_mutex_);
+  if (!failed_.load(std::memory_order_relaxed)) {
+    failure_ = own().header().poison.read();
+    failed_.store(true, std::memory_order_release);
+  }
+  return failure_;
+}
+
+Status LocalTransport::fail(const Status &cause) {
+  ZERO_TRY(health());
+  Status first;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (!failed_.load(std::memory_order_relaxed)) {
+      failure_ = cause;
+      failed_.store(true, std::memory_order_release);
+    }
+    first = failure_;
+  }
+  for (const Segment &segment : segments_) segment.header().poison.write(first);
+  ring_all();
+  return first;
+}
+
+Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {
+  const bool left = segment(peer).header().left.load(std::memory_order_acquire) != 0;
+  if (!left && !processes_.ended(peer)) return {};
+  // What the peer did before it went counts: the message it posted last, and the reason it gave.
+  if (counter.load(std::memory_order_acquire) >= wanted) return {};
+  ZERO_TRY(health());
+  const std::string what = doing != nullptr ? to_text(*doing) : "the making of a derived group";
+  const char *how = left ? "released its group" : "ended";
+  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was in %s",
+                            number(peer), number(processes_.process(peer)), how, number(rank_), what.c_str()));
+}
+
+SegmentHeader &LocalTransport::root_header(int64_t peer) const {
+  if (root_segments_ == nullptr) return segment(peer).header();
+  return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();
+}
+
+void LocalTransport::stand(const Fingerprint *fingerprint) {
+  SegmentHeader &root = root_header(rank_);
+  if (fingerprint != nullptr) {
+    own().header().standing.enter(*fingerprint);
+    root.elsewhere_group.store(identity_, std::memory_order_release);
+    root.elsewhere.enter(*fingerprint);
+    return;
+  }
+  own().header().standing.leave();
+  if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_) root.elsewhere.leave();
+}
+
+bool LocalTransport::awaits(int64_t peer) const {
+  if (peer == rank_) return false;
+  if (missing_ > 0) return !arrived_[static_cast<size_t>(peer)];
+  return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < rounds_;
+}
+
+std::string LocalTransport::standings(const Fingerprint &mine) {
+  constexpr int64_t kMaxNamed = 6;
+  const bool message = mine.kind == OperationKind::send || mine.kind == OperationKind::recv;
+  std::string text;
+  int64_t named = 0;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (message ? peer != mine.root : !awaits(peer)) continue;
+    if (++named > kMaxNamed) continue;
+    if (!text.empty()) text += "; ";
+    text += standing_of(peer);
+  }
+  if (named > kMaxNamed) text += "; and " + std::to_string(named - kMaxNamed) + " more ranks";
+  return text.empty() ? "every rank has arrived" : text;
+}
+
+std::string LocalTransport::standing_of(int64_t peer) const {
+  const SegmentHeader &header = segment(peer).header();
+  const int64_t process = processes_.process(peer);
+  const ProcessState state = process_state(process);
+  std::string text = "rank " + std::to_string(peer) + " (process " + std::to_string(process);
+  text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
+  const Standing::View here = header.standing.view();
+  if (here.inside) return text + "is in " + operation_text(here);
+  const SegmentHeader &root = root_header(peer);
+  const uint64_t group = root.elsewhere_group.load(std::memory_order_acquire);
+  const Standing::View elsewhere = root.elsewhere.view();
+  if (elsewhere.inside && group != identity_) {
+    char name[32];
+    std::snprintf(name, sizeof name, "%08llx", static_cast<unsigned long long>(group >> 32));
+    return text + "waits in group " + name + " at " + operation_text(elsewhere);
+  }
+  if (here.never()) return text + "has called nothing in this group";
+  return text + "last did " + operation_text(here) + " and is outside the group";
+}
+
+}  // namespace zero

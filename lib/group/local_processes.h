@@ -1,0 +1,47 @@
+/// @file The processes of a group's ranks, watched for their end.
+/// Knows process ids and ranks; never what the end of one means.
+#pragma once
+
+#include "core/status.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace zero {
+
+enum class ProcessState { running, stopped, ended };
+
+/// As /proc tells it.
+ProcessState process_state(int64_t process);
+
+class LocalProcesses {
+ public:
+  LocalProcesses() = default;
+  LocalProcesses(const LocalProcesses &) = delete;
+  ~LocalProcesses();
+
+  /// Begins to watch; `processes` by rank. This process itself is not watched.
+  Status open(std::vector<int64_t> processes);
+
+  int64_t process(int64_t rank) const { return processes_[static_cast<size_t>(rank)]; }
+
+  /// Looks for ended processes, at most every 2 ms. Any thread.
+  void look();
+  /// As of the last look.
+  bool ended(int64_t rank) const;
+
+ private:
+  std::vector<int64_t> processes_;
+  std::vector<int> watch_of_rank_;  ///< index into watches_, -1 for ranks of this process
+  std::vector<pollfd> watches_;     ///< one per process; fd is a pidfd
+  std::unique_ptr<std::atomic<bool>[]> ended_;
+  std::mutex look_mutex_;
+  std::atomic<int64_t> next_look_ns_{0};
+};
+
+}  // namespace zero

@@ -1,0 +1,145 @@
+/// @file The memory that a rank of a local group shares with its peers: who it is, where it stands, its mailboxes and its staging memory.
+/// Layout only; never knows in which order things happen.
+#pragma once
+
+#include "core/doorbell.h"
+#include "core/mapping.h"
+#include "group/fingerprint.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace zero {
+
+inline constexpr size_t kCacheLine = 64;
+inline constexpr int64_t kMessageChunkBytes = 64 * 1024;  ///< staging of one point-to-point message slot
+
+/// The reason a group has failed, written once.
+class PoisonRecord {
+ public:
+  /// Keeps the first cause; a writer that dies half-way leaves the record unreadable, never torn.
+  void write(const Status &cause);
+  bool readable() const { return state_.load(std::memory_order_acquire) == kWritten; }
+  Status read() const { return Status::from_text(code_, text_); }
+
+ private:
+  static constexpr uint32_t kWriting = 1;
+  static constexpr uint32_t kWritten = 2;
+  std::atomic<uint32_t> state_{0};
+  int32_t code_ = 0;
+  char text_[1016] = {};
+};
+
+/// The operation a rank is in, or was last in. One word, so that it is never torn.
+class Standing {
+ public:
+  struct View {
+    uint64_t sequence = 0;
+    OperationKind kind = OperationKind::barrier;
+    bool inside = false;
+    bool never() const { return sequence == 0; }
+  };
+  void enter(const Fingerprint &fingerprint) {
+    word_.store(fingerprint.sequence << 9 | static_cast<uint64_t>(fingerprint.kind) << 1 | 1, std::memory_order_release);
+  }
+  void leave() { word_.store(word_.load(std::memory_order_relaxed) & ~uint64_t{1}, std::memory_order_release); }
+  View view() const {
+    const uint64_t word = word_.load(std::memory_order_acquire);
+    return {word >> 9, static_cast<OperationKind>(word >> 1 & 0xff), (word & 1) != 0};
+  }
+
+ private:
+  std::atomic<uint64_t> word_{0};
+};
+
+enum class MessageKind : uint32_t { none, small, staged, arena };
+
+/// One message to one peer. Owned by the writer until it is posted, by the reader until it is taken.
+struct alignas(kCacheLine) Message {
+  static constexpr int64_t kSmallBytes = 88;
+
+  Fingerprint fingerprint;
+  MessageKind kind = MessageKind::none;
+  uint32_t has_fingerprint = 0;
+  int64_t nbytes = 0;
+  int64_t offset = 0;       ///< staged: in the writer's segment; arena: in the mapping
+  uint64_t mapping_id = 0;  ///< arena
+  uint64_t withdrawn = 0;   ///< id of a mapping that its owner offers no longer; 0: none
+  std::array<std::byte, kSmallBytes> payload;
+};
+static_assert(sizeof(Message) == 192);
+
+/// Messages from a segment's owner to one peer, numbered from 0; message n lies in slot n % 2.
+struct Mailbox {
+  alignas(kCacheLine) std::atomic<uint64_t> posted;  ///< by the owner
+  alignas(kCacheLine) std::atomic<uint64_t> taken;   ///< by the peer
+  Message slots[2];
+};
+
+enum class Lane : int64_t { rounds = 0, messages = 1 };
+
+struct SegmentHeader {
+  Doorbell bell;                                        ///< rung for the owner
+  alignas(kCacheLine) std::atomic<uint64_t> joined;     ///< derived objects this rank has attached, itself included
+  std::atomic<uint32_t> left;                           ///< the owner uses the group no longer
+  Standing standing;                                    ///< in this group
+  std::atomic<uint64_t> elsewhere_group;                ///< in any group that descends from this one: its identity,
+  Standing elsewhere;                                   ///< and what the owner did there last
+  alignas(kCacheLine) PoisonRecord poison;
+};
+
+/// A segment as mapped by this process. Zeroed memory is a valid segment.
+class Segment {
+ public:
+  Segment() = default;
+  Segment(std::shared_ptr<Mapping> mapping, int64_t size, int64_t round_nbytes)
+      : mapping_(std::move(mapping)), size_(size), half_nbytes_(half_nbytes(size, round_nbytes)) {}
+
+  /// Staging halves have room for every piece's alignment.
+  static int64_t half_nbytes(int64_t size, int64_t round_nbytes) {
+    return size > 1 ? round_up_line(round_nbytes) + size * static_cast<int64_t>(kCacheLine) : 0;
+  }
+  static int64_t round_up_line(int64_t nbytes) {
+    constexpr auto kLineBytes = static_cast<int64_t>(kCacheLine);
+    return (nbytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  }
+  static int64_t nbytes(int64_t size, int64_t round_nbytes) {
+    return staging_offset(size) + staging_nbytes(size, round_nbytes);
+  }
+  static int64_t staging_nbytes(int64_t size, int64_t round_nbytes) {
+    return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * kMessageChunkBytes : 0;
+  }
+
+  const std::shared_ptr<Mapping> &mapping() const { return mapping_; }
+  SegmentHeader &header() const { return *reinterpret_cast<SegmentHeader *>(mapping_->data()); }
+  Mailbox &mailbox(int64_t peer, Lane lane) const {
+    const int64_t index = static_cast<int64_t>(lane) * size_ + peer;
+    return *reinterpret_cast<Mailbox *>(mapping_->data() + mailboxes_offset() + index * static_cast<int64_t>(sizeof(Mailbox)));
+  }
+
+  /// Offsets in the mapping.
+  int64_t half_offset(uint64_t half) const { return staging_offset(size_) + static_cast<int64_t>(half) * half_nbytes_; }
+  int64_t chunk_offset(int64_t peer, uint64_t slot) const {
+    return half_offset(2) + (peer * 2 + static_cast<int64_t>(slot)) * kMessageChunkBytes;
+  }
+  std::byte *at(int64_t offset) const { return mapping_->data() + offset; }
+
+ private:
+  static constexpr int64_t mailboxes_offset() { return static_cast<int64_t>((sizeof(SegmentHeader) + 4095) / 4096 * 4096); }
+  static int64_t staging_offset(int64_t size) {
+    return mailboxes_offset() + (2 * size * static_cast<int64_t>(sizeof(Mailbox)) + 4095) / 4096 * 4096;
+  }
+
+  std::shared_ptr<Mapping> mapping_;
+  int64_t size_ = 0;
+  int64_t half_nbytes_ = 0;
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
+
+}  // namespace zero

@@ -1,0 +1,225 @@
+/// @file Rounds of the local transport: pieces are staged or offered in place, posted to every peer, compared, read and taken.
+///
+/// Invariant: a rank starts round k only when every peer has taken its messages up to k - 2, because all of them have posted round k - 1.
+/// So two slots and two staging halves suffice, and start never waits.
+#include "group/local_transport.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+long long number(int64_t value) { return static_cast<long long>(value); }
+
+}  // namespace
+
+LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
+    : rank_(rank),
+      size_(size),
+      round_nbytes_(round_nbytes),
+      segments_(static_cast<size_t>(size)),
+      arrived_(static_cast<size_t>(size), true),
+      sendings_(static_cast<size_t>(size)),
+      receivings_(static_cast<size_t>(size)) {}
+
+LocalTransport::~LocalTransport() {
+  if (own().mapping() == nullptr) return;
+  own().header().left.store(1, std::memory_order_release);
+  ring_all();
+}
+
+void LocalTransport::ring_all() {
+  for (const Segment &segment : segments_) {
+    if (segment.mapping() != nullptr) segment.header().bell.ring();
+  }
+}
+
+Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
+  ZERO_TRY(health());
+  const uint64_t index = rounds_;
+  ZERO_TRY(check_taken(index));
+  ZERO_TRY(place_pieces(offers, index % 2));
+  uint64_t withdrawn = 0;
+  {
+    const std::lock_guard lock(sharing_mutex_);
+    if (!withdrawn_.empty()) {
+      withdrawn = withdrawn_.back();
+      withdrawn_.pop_back();
+    }
+  }
+  ++rounds_;
+  compares_ = fingerprint != nullptr;
+  if (compares_) current_ = *fingerprint;
+  arrivals_ = arrivals;
+  arrived_.assign(static_cast<size_t>(size_), false);
+  arrived_[static_cast<size_t>(rank_)] = true;
+  missing_ = size_ - 1;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) post(peer, fingerprint, offers[static_cast<size_t>(peer)], index, withdrawn);
+  }
+  return {};
+}
+
+Status LocalTransport::check_taken(uint64_t index) {
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    // Pairs with the peer's store in consume: its reads of the half that is written next come before.
+    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) + 1 >= index) continue;
+    return fail(Status::error(ZERO_E_TRANSPORT, "rank %lld starts round %llu before rank %lld has taken round %llu", number(rank_),
+                              static_cast<unsigned long long>(index), number(peer), static_cast<unsigned long long>(index - 2)));
+  }
+  return {};
+}
+
+Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half) {
+  pieces_.clear();
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    const Offer &offer = offers[static_cast<size_t>(peer)];
+    if (peer == rank_ || offer.nbytes <= Message::kSmallBytes) continue;
+    const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
+    const auto known = std::find_if(pieces_.rbegin(), pieces_.rend(), same);
+    if (known != pieces_.rend()) {
+      known->nbytes = std::max(known->nbytes, offer.nbytes);
+    } else {
+      pieces_.push_back({offer.data, offer.nbytes, 0, 0});
+    }
+  }
+  int64_t used = 0;
+  for (Piece &piece : pieces_) {
+    if (find_offered(piece.data, piece.nbytes, &piece.mapping_id, &piece.offset)) continue;
+    piece.offset = own().half_offset(half) + used;
+    used += Segment::round_up_line(piece.nbytes);
+    if (used > Segment::half_nbytes(size_, round_nbytes_)) {
+      return fail(Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", number(rank_),
+                                number(round_nbytes_)));
+    }
+    std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
+  }
+  return {};
+}
+
+const LocalTransport::Piece &LocalTransport::piece_of(const Offer &offer) const {
+  const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
+  return *std::find_if(pieces_.rbegin(), pieces_.rend(), same);
+}
+
+void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn) {
+  Mailbox &mailbox = own().mailbox(peer, Lane::rounds);
+  Message &message = mailbox.slots[index % 2];
+  message.has_fingerprint = fingerprint != nullptr ? 1 : 0;
+  if (fingerprint != nullptr) message.fingerprint = *fingerprint;
+  message.withdrawn = withdrawn;
+  message.nbytes = offer.nbytes;
+  if (offer.nbytes <= 0) {
+    message.kind = MessageKind::none;
+  } else if (offer.nbytes <= Message::kSmallBytes) {
+    message.kind = MessageKind::small;
+    std::memcpy(message.payload.data(), offer.data, static_cast<size_t>(offer.nbytes));
+  } else {
+    const Piece &piece = piece_of(offer);
+    message.kind = piece.mapping_id != 0 ? MessageKind::arena : MessageKind::staged;
+    message.mapping_id = piece.mapping_id;
+    message.offset = piece.offset;
+  }
+  mailbox.posted.store(index + 1, std::memory_order_release);
+  segment(peer).header().bell.ring();
+}
+
+Status LocalTransport::poll(bool *out_arrived) {
+  *out_arrived = false;
+  const uint64_t index = rounds_ - 1;
+  for (int64_t peer = 0; missing_ > 0 && peer < size_; ++peer) {
+    if (arrived_[static_cast<size_t>(peer)]) continue;
+    const Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::rounds);
+    if (mailbox.posted.load(std::memory_order_acquire) <= index) continue;
+    const Status accepted = accept(peer, mailbox.slots[index % 2], &arrivals_[static_cast<size_t>(peer)]);
+    if (!accepted.ok()) return fail(accepted);
+    arrived_[static_cast<size_t>(peer)] = true;
+    --missing_;
+  }
+  *out_arrived = missing_ == 0;
+  if (*out_arrived) return {};
+  ZERO_TRY(health());
+  processes_.look();
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (arrived_[static_cast<size_t>(peer)]) continue;
+    ZERO_TRY(check_peer(peer, segment(peer).mailbox(rank_, Lane::rounds).posted, rounds_, &current_));
+  }
+  return {};
+}
+
+Status LocalTransport::accept(int64_t peer, const Message &message, Arrival *out) {
+  const bool theirs = message.has_fingerprint != 0;
+  if (compares_ && theirs) ZERO_TRY(compare(current_, rank_, message.fingerprint, peer));
+  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", number(rank_),
+             to_text(current_).c_str(), number(peer));
+  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", number(peer),
+             to_text(message.fingerprint).c_str(), number(rank_), to_text(current_).c_str());
+  ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", number(peer),
+             number(message.nbytes), to_text(current_).c_str(), number(rank_), number(out->nbytes));
+  return resolve(peer, message, &out->data);
+}
+
+Status LocalTransport::resolve(int64_t peer, const Message &message, const void **out_data) {
+  *out_data = nullptr;
+  if (message.kind == MessageKind::small) *out_data = message.payload.data();
+  const Mapping *mapping = nullptr;
+  if (message.kind == MessageKind::staged) mapping = segment(peer).mapping().get();
+  if (message.kind == MessageKind::arena) {
+    const std::lock_guard lock(sharing_mutex_);
+    for (const Attached &attached : attached_) {
+      if (attached.peer == peer && attached.mapping->id() == message.mapping_id) mapping = attached.mapping.get();
+    }
+  }
+  if (message.kind == MessageKind::none || message.kind == MessageKind::small) return {};
+  ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", number(peer), number(rank_));
+  const bool inside = message.offset >= 0 && message.nbytes <= mapping->nbytes() - message.offset;
+  ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", number(peer), number(message.offset),
+             number(mapping->nbytes()), number(message.nbytes));
+  *out_data = mapping->data() + message.offset;
+  return {};
+}
+
+void LocalTransport::consume() {
+  const uint64_t index = rounds_ - 1;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::rounds);
+    const uint64_t withdrawn = mailbox.slots[index % 2].withdrawn;
+    if (withdrawn != 0) forget_attached(peer, withdrawn);
+    mailbox.taken.store(rounds_, std::memory_order_release);
+    segment(peer).header().bell.ring();
+  }
+}
+
+Status LocalTransport::poll_quiet(bool *out_quiet) {
+  *out_quiet = false;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= rounds_) continue;
+    // Who left or ended reads no more; that it is missing is for the next round to say.
+    if (segment(peer).header().left.load(std::memory_order_acquire) != 0 || processes_.ended(peer)) continue;
+    processes_.look();
+    return health();
+  }
+  *out_quiet = true;
+  return {};
+}
+
+bool LocalTransport::find_offered(const void *data, int64_t nbytes, uint64_t *out_id, int64_t *out_offset) {
+  const auto *begin = static_cast<const std::byte *>(data);
+  const std::lock_guard lock(sharing_mutex_);
+  for (const Offered &offered : offered_) {
+    if (begin < offered.begin || begin + nbytes > offered.begin + offered.nbytes) continue;
+    *out_id = offered.id;
+    *out_offset = begin - offered.begin;
+    return true;
+  }
+  return false;
+}
+
+void LocalTransport::forget_attached(int64_t peer, uint64_t mapping_id) {
+  const std::lock_guard lock(sharing_mutex_);
+  std::erase_if(attached_, [=](const Attached &attached) { return attached.peer == peer && attached.mapping->id() == mapping_id; });
+}
+
+}  // namespace zero

@@ -1,0 +1,162 @@
+/// @file The local transport: ranks of one host, threads or processes, exchange pieces through segments of shared memory.
+/// Knows bytes and ranks; never dtypes, sums or deadlines of collectives.
+#pragma once
+
+#include "group/local_processes.h"
+#include "group/local_segment.h"
+#include "group/rendezvous.h"
+#include "group/transport.h"
+
+#include <mutex>
+
+namespace zero {
+
+struct LocalOptions {
+  int64_t rendezvous_ms = 60'000;
+  int64_t staging_nbytes = 1 << 20;  ///< for rounds, both halves together
+};
+
+/// Meets the ranks that give the same name and makes a transport of them. A world of one meets nobody and uses no sockets.
+Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions options, std::shared_ptr<Transport> *out);
+
+/// Segments by rank.
+using SegmentTable = std::vector<Segment>;
+
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes);
+  LocalTransport(const LocalTransport &) = delete;
+  ~LocalTransport() override;
+
+  /// Makes it usable; once, before anything else. A transport that descends from another has a parent, and its members' ranks there.
+  Task connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members);
+
+  int64_t rank() const override { return rank_; }
+  int64_t size() const override { return size_; }
+  Place place() const override { return {rank_, size_, 1}; }
+  const char *name() const override { return "local"; }
+  int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
+  int64_t round_nbytes() const override { return round_nbytes_; }
+
+  Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
+  Status poll(bool *out_arrived) override;
+  void consume() override;
+  Status poll_quiet(bool *out_quiet) override;
+
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
+  Status send_poll(int64_t peer, bool *out_done) override;
+  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
+  Status recv_poll(int64_t peer, bool *out_done) override;
+
+  Status health() override;
+  void poison(const Status &cause) override { static_cast<void>(fail(cause)); }
+  void stand(const Fingerprint *fingerprint) override;
+  std::string standings(const Fingerprint &mine) override;
+  Doorbell *doorbell() override { return &own().header().bell; }
+
+  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
+  void unshare(const Mapping &mapping) override;
+  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+
+ private:
+  friend class AllJoined;
+
+  /// A piece of memory that this round offers.
+  struct Piece {
+    const void *data;
+    int64_t nbytes;
+    int64_t offset;
+    uint64_t mapping_id;  ///< 0: staged
+  };
+  struct Sending {
+    Fingerprint fingerprint;
+    const std::byte *data = nullptr;
+    int64_t nbytes = 0;
+    int64_t posted_nbytes = 0;
+    bool announced = false;
+    bool active = false;
+  };
+  struct Receiving {
+    Fingerprint fingerprint;
+    std::byte *data = nullptr;
+    int64_t nbytes = 0;
+    int64_t taken_nbytes = 0;
+    bool announced = false;
+    bool active = false;
+  };
+  /// A peer's shared mapping, held until its owner withdraws it.
+  struct Attached {
+    int64_t peer;
+    std::shared_ptr<Mapping> mapping;
+  };
+  /// An own mapping that peers have attached.
+  struct Offered {
+    const std::byte *begin;
+    int64_t nbytes;
+    uint64_t id;
+  };
+
+  const Segment &own() const { return segments_[static_cast<size_t>(rank_)]; }
+  const Segment &segment(int64_t peer) const { return segments_[static_cast<size_t>(peer)]; }
+
+  // Rounds.
+  Status check_taken(uint64_t index);
+  Status place_pieces(std::span<const Offer> offers, uint64_t half);
+  const Piece &piece_of(const Offer &offer) const;
+  void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
+  Status accept(int64_t peer, const Message &message, Arrival *out);
+  Status resolve(int64_t peer, const Message &message, const void **out_data);
+  void forget_attached(int64_t peer, uint64_t mapping_id);
+  bool find_offered(const void *data, int64_t nbytes, uint64_t *out_id, int64_t *out_offset);
+
+  // Point to point.
+  void post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox, uint64_t index);
+  Status take_chunk(int64_t peer, Receiving &receiving, const Message &message);
+
+  // Health.
+  Status fail(const Status &cause);
+  Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);
+  SegmentHeader &root_header(int64_t peer) const;
+  bool awaits(int64_t peer) const;
+  std::string standing_of(int64_t peer) const;
+  void ring_all();
+
+  // Derived objects.
+  Status attach_segments(std::vector<Joiner> joiners);
+  Status attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out);
+  std::string derived_name(const char *what) const;
+  Status watch_members(std::span<const int64_t> members);
+
+  const int64_t rank_;
+  const int64_t size_;
+  const int64_t round_nbytes_;
+  uint64_t identity_ = 0;  ///< the same on all ranks, different for every group
+  SegmentTable segments_;
+  std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root
+  std::vector<int64_t> root_ranks_;                    ///< ranks there, by rank
+  LocalProcesses processes_;
+  uint64_t derived_ = 0;  ///< derived objects so far, the same on all ranks
+
+  // The round under way.
+  uint64_t rounds_ = 0;  ///< started so far
+  Fingerprint current_;
+  bool compares_ = false;
+  std::span<Arrival> arrivals_;
+  std::vector<bool> arrived_;
+  int64_t missing_ = 0;
+  std::vector<Piece> pieces_;
+
+  std::vector<Sending> sendings_;
+  std::vector<Receiving> receivings_;
+
+  std::mutex sharing_mutex_;
+  std::vector<Offered> offered_;
+  std::vector<Attached> attached_;
+  std::vector<uint64_t> withdrawn_;  ///< own mappings whose withdrawal peers have not been told
+
+  std::mutex failure_mutex_;
+  std::atomic<bool> failed_{false};
+  Status failure_;
+};
+
+}  // namespace zero

@@ -1,0 +1,102 @@
+/// @file Fingerprints: their text, and that every differing field is found and named.
+#include "group/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+namespace zero {
+namespace {
+
+Fingerprint all_reduce() {
+  Fingerprint fingerprint;
+  fingerprint.sequence = 17;
+  fingerprint.kind = OperationKind::all_reduce;
+  fingerprint.dtype = ZERO_DTYPE_F32;
+  fingerprint.count = 1024;
+  fingerprint.op = ZERO_REDUCE_SUM;
+  return fingerprint;
+}
+
+Fingerprint message(OperationKind kind) {
+  Fingerprint fingerprint;
+  fingerprint.sequence = 3;
+  fingerprint.kind = kind;
+  fingerprint.dtype = ZERO_DTYPE_I64;
+  fingerprint.count = 5;
+  fingerprint.root = kind == OperationKind::send ? 1 : 0;
+  return fingerprint;
+}
+
+TEST(Fingerprint, TextNamesTheCall) {
+  EXPECT_EQ(to_text(all_reduce()), "#17 all_reduce(f32, count 1024, sum)");
+  Fingerprint broadcast = all_reduce();
+  broadcast.kind = OperationKind::broadcast;
+  broadcast.op = 0;
+  broadcast.dtype = 0;
+  broadcast.root = 2;
+  EXPECT_EQ(to_text(broadcast), "#17 broadcast(bytes, count 1024, root 2)");
+  EXPECT_EQ(to_text(message(OperationKind::send)), "#3 send(i64, count 5, to rank 1)");
+  EXPECT_EQ(to_text(message(OperationKind::recv)), "#3 recv(i64, count 5, from rank 0)");
+  EXPECT_EQ(to_text(Fingerprint()), "#0 barrier");
+}
+
+TEST(Fingerprint, EveryOperationHasAName) {
+  for (int32_t kind = 1; kind <= 11; ++kind) EXPECT_STRNE(operation_name(static_cast<OperationKind>(kind)), "unknown operation");
+  for (const auto kind : {OperationKind::exchange, OperationKind::split, OperationKind::seal}) {
+    EXPECT_STRNE(operation_name(kind), "unknown operation");
+  }
+  EXPECT_STREQ(operation_name(static_cast<OperationKind>(77)), "unknown operation");
+}
+
+TEST(Fingerprint, EqualCallsAgree) {
+  EXPECT_TRUE(compare(all_reduce(), 0, all_reduce(), 1).ok());
+  EXPECT_TRUE(compare(message(OperationKind::send), 0, message(OperationKind::recv), 1).ok());
+  EXPECT_TRUE(compare(message(OperationKind::recv), 1, message(OperationKind::send), 0).ok());
+}
+
+TEST(Fingerprint, EveryDifferingFieldIsAMismatchThatNamesBothCalls) {
+  const std::vector<std::function<void(Fingerprint &)>> changes = {
+      [](Fingerprint &f) { f.sequence = 18; },
+      [](Fingerprint &f) { f.kind = OperationKind::reduce_scatter; },
+      [](Fingerprint &f) { f.dtype = ZERO_DTYPE_F64; },
+      [](Fingerprint &f) { f.count = 1025; },
+      [](Fingerprint &f) { f.op = ZERO_REDUCE_MAX; },
+      [](Fingerprint &f) { f.root = 3; },
+  };
+  for (const auto &change : changes) {
+    Fingerprint theirs = all_reduce();
+    change(theirs);
+    const Status status = compare(all_reduce(), 0, theirs, 2);
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+    const std::string text = status.text();
+    EXPECT_NE(text.find("rank 0 called #17 all_reduce(f32, count 1024, sum)"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 2 called " + to_text(theirs)), std::string::npos) << text;
+  }
+}
+
+TEST(Fingerprint, DifferingDetailIsAMismatchThatShowsBothHashes) {
+  Fingerprint theirs = all_reduce();
+  theirs.detail = 0xabc;
+  const Status status = compare(all_reduce(), 0, theirs, 2);
+  EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+  EXPECT_NE(std::string(status.text()).find("0000000000000abc"), std::string::npos) << status.text();
+}
+
+TEST(Fingerprint, MessagesDifferByCountDtypeSequenceOrDirection) {
+  Fingerprint recv = message(OperationKind::recv);
+  recv.count = 6;
+  EXPECT_EQ(compare(message(OperationKind::send), 0, recv, 1).code(), ZERO_E_MISMATCH);
+  recv = message(OperationKind::recv);
+  recv.dtype = ZERO_DTYPE_F64;
+  EXPECT_EQ(compare(recv, 1, message(OperationKind::send), 0).code(), ZERO_E_MISMATCH);
+  recv = message(OperationKind::recv);
+  recv.sequence = 4;
+  EXPECT_EQ(compare(recv, 1, message(OperationKind::send), 0).code(), ZERO_E_MISMATCH);
+  EXPECT_EQ(compare(message(OperationKind::send), 0, message(OperationKind::send), 1).code(), ZERO_E_MISMATCH);
+  EXPECT_EQ(compare(message(OperationKind::send), 0, all_reduce(), 1).code(), ZERO_E_MISMATCH);
+}
+
+}  // namespace
+}  // namespace zero
