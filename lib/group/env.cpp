@@ -1,0 +1,185 @@
+/// @file Reading the variables of Open MPI, MPICH, Slurm and torchrun. The inner launcher wins, unless it would hide ranks of the outer one.
+#include "group/env.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace zero {
+namespace {
+
+/// Rank and size as one launcher gives them.
+struct World {
+  const char *launcher;
+  const char *size_variable;
+  int64_t rank;
+  int64_t size;
+};
+
+/// A variable that is set to something.
+const char *value_of(const Environment &environment, const char *variable) {
+  const char *value = environment(variable);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+Status read_number(const char *variable, const char *value, int64_t *out) {
+  const char *end = value + std::strlen(value);
+  const auto result = std::from_chars(value, end, *out);
+  ZERO_CHECK(result.ec == std::errc() && result.ptr == end && *out >= 0 && *out <= INT32_MAX, ZERO_E_LAUNCHER,
+             "the variable %s is \"%s\", not a number from 0 to 2147483647; start the ranks with mpirun, srun or torchrun, or unset it", variable,
+             value);
+  return {};
+}
+
+/// Both variables of a pair, or neither (then out stays empty).
+Status read_pair(const Environment &environment, const char *launcher, const char *rank_variable, const char *size_variable,
+                 std::optional<World> *out) {
+  const char *rank = value_of(environment, rank_variable);
+  const char *size = value_of(environment, size_variable);
+  if (rank == nullptr && size == nullptr) return {};
+  ZERO_CHECK(rank != nullptr && size != nullptr, ZERO_E_LAUNCHER, "%s is set to \"%s\" but %s is not; %s sets both: set or unset both",
+             rank != nullptr ? rank_variable : size_variable, rank != nullptr ? rank : size, rank != nullptr ? size_variable : rank_variable,
+             launcher);
+  World world{launcher, size_variable, 0, 0};
+  ZERO_TRY(read_number(rank_variable, rank, &world.rank));
+  ZERO_TRY(read_number(size_variable, size, &world.size));
+  ZERO_CHECK(world.rank < world.size, ZERO_E_LAUNCHER, "%s is %lld but %s is %lld; ranks run from 0 to size - 1", rank_variable,
+             static_cast<long long>(world.rank), size_variable, static_cast<long long>(world.size));
+  *out = world;
+  return {};
+}
+
+/// Slurm sets its variables for a whole allocation too; only inside a job step do they describe this process.
+Status read_slurm(const Environment &environment, std::optional<World> *out) {
+  if (value_of(environment, "SLURM_STEP_ID") == nullptr && value_of(environment, "SLURM_STEP_NUM_TASKS") == nullptr) return {};
+  const char *size = value_of(environment, "SLURM_STEP_NUM_TASKS") != nullptr ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  return read_pair(environment, "Slurm's srun", "SLURM_PROCID", size, out);
+}
+
+/// The worlds of MPI's launchers, inner ones first.
+Status read_mpi_worlds(const Environment &environment, std::vector<World> *out) {
+  std::optional<World> open_mpi;
+  std::optional<World> hydra;
+  std::optional<World> slurm;
+  ZERO_TRY(read_pair(environment, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &open_mpi));
+  ZERO_TRY(read_pair(environment, "MPICH", "PMI_RANK", "PMI_SIZE", &hydra));
+  ZERO_TRY(read_slurm(environment, &slurm));
+  for (const auto &world : {open_mpi, hydra, slurm}) {
+    if (world) out->push_back(*world);
+  }
+  return {};
+}
+
+/// mpirun may itself run in a step of srun, with another number of tasks; but a world of one inside a larger one is N separate programs.
+Status check_nesting(const std::vector<World> &worlds) {
+  for (const World &outer : worlds) {
+    const World &inner = worlds.front();
+    ZERO_CHECK(inner.size > 1 || outer.size == 1, ZERO_E_LAUNCHER,
+               "%s started %lld rank (%s) inside the %lld ranks of %s (%s), so each would train alone; use one launcher, or start all ranks "
+               "with the inner one",
+               inner.launcher, static_cast<long long>(inner.size), inner.size_variable, static_cast<long long>(outer.size), outer.launcher,
+               outer.size_variable);
+  }
+  return {};
+}
+
+/// What torchrun says beside rank and size.
+struct Torchrun {
+  int64_t local_rank = 0;
+  int64_t local_size = 0;
+  std::string name;
+};
+
+/// Short, and another name for every run, port and restart.
+std::string meeting_name(const Environment &environment) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char *variable : {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}) {
+    const char *value = value_of(environment, variable);
+    for (const char *at = value != nullptr ? value : ""; *at != '\0'; ++at) hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
+    hash = (hash ^ 0xff) * 0x100000001b3;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "torchrun-%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+Status read_torchrun(const Environment &environment, const World &world, Torchrun *out) {
+  std::optional<World> local;
+  ZERO_TRY(read_pair(environment, "torchrun", "LOCAL_RANK", "LOCAL_WORLD_SIZE", &local));
+  ZERO_CHECK(local.has_value(), ZERO_E_LAUNCHER,
+             "WORLD_SIZE is %lld but LOCAL_WORLD_SIZE is not set, so it is unknown which ranks share this host; start with torchrun or mpirun",
+             static_cast<long long>(world.size));
+  ZERO_CHECK(local->size == world.size, ZERO_E_LAUNCHER,
+             "torchrun started %lld ranks, %lld of them on this host; groups over hosts go over MPI in this version: start the program with "
+             "mpirun",
+             static_cast<long long>(world.size), static_cast<long long>(local->size));
+  ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
+             static_cast<long long>(world.rank), static_cast<long long>(local->rank), static_cast<long long>(world.size));
+  ZERO_CHECK(value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr || value_of(environment, "MASTER_PORT") != nullptr, ZERO_E_LAUNCHER,
+             "WORLD_SIZE is %lld but neither TORCHELASTIC_RUN_ID nor MASTER_PORT is set, so the ranks have no name to meet by; start with "
+             "torchrun or mpirun",
+             static_cast<long long>(world.size));
+  *out = {local->rank, local->size, meeting_name(environment)};
+  return {};
+}
+
+/// Scripts that set RANK and WORLD_SIZE from mpirun's variables are fine; anything else is two launchers with two worlds.
+Status check_same(const World &mpi, const World &torch) {
+  ZERO_CHECK(mpi.rank == torch.rank && mpi.size == torch.size, ZERO_E_LAUNCHER,
+             "%s says rank %lld of %lld (%s) but RANK and WORLD_SIZE say rank %lld of %lld; use one launcher, or unset RANK and WORLD_SIZE",
+             mpi.launcher, static_cast<long long>(mpi.rank), static_cast<long long>(mpi.size), mpi.size_variable,
+             static_cast<long long>(torch.rank), static_cast<long long>(torch.size));
+  return {};
+}
+
+const char *process_variable(const char *name) { return std::getenv(name); }
+
+}  // namespace
+
+Status read_launch(const Environment &environment, Launch *out) {
+  std::vector<World> worlds;
+  std::optional<World> torch;
+  ZERO_TRY(read_mpi_worlds(environment, &worlds));
+  ZERO_TRY(check_nesting(worlds));
+  ZERO_TRY(read_pair(environment, "torchrun", "RANK", "WORLD_SIZE", &torch));
+  if (!worlds.empty() && torch) ZERO_TRY(check_same(worlds.front(), *torch));
+  Launch launch;
+  if (!worlds.empty()) {
+    const World &world = worlds.front();
+    launch = {world.size > 1 ? Launch::Kind::mpi : Launch::Kind::single, world.rank, world.size, world.launcher, ""};
+  } else if (torch && torch->size > 1) {
+    Torchrun local;
+    ZERO_TRY(read_torchrun(environment, *torch, &local));
+    launch = {Launch::Kind::local, torch->rank, torch->size, torch->launcher, local.name};
+  } else if (torch) {
+    launch.launcher = torch->launcher;
+  }
+  *out = launch;
+  return {};
+}
+
+Status read_launch(Launch *out) { return read_launch(process_variable, out); }
+
+Status check_world(const Environment &environment, int64_t world_size) {
+  std::vector<World> worlds;
+  ZERO_TRY(read_mpi_worlds(environment, &worlds));
+  if (worlds.empty()) return {};
+  for (const World &world : worlds) {
+    if (world.size == world_size) return {};
+  }
+  const World &world = worlds.front();
+  return Status::error(ZERO_E_LAUNCHER,
+                       "%s started %lld ranks (%s) but MPI's world has %lld: this MPI does not know that launcher, so every process is a "
+                       "world of its own; use the mpirun of the MPI that libzero_mpi.so was built for, or a launcher with its process "
+                       "management (srun --mpi=pmix)",
+                       world.launcher, static_cast<long long>(world.size), world.size_variable, static_cast<long long>(world_size));
+}
+
+Status check_world(int64_t world_size) { return check_world(process_variable, world_size); }
+
+}  // namespace zero

@@ -1,0 +1,37 @@
+/// @file Launch: what a launcher's variables say about the world. A pure function of the variables; starts and connects nothing.
+#pragma once
+
+#include "core/status.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace zero {
+
+struct Launch {
+  enum class Kind {
+    single,  ///< a world of one
+    local,   ///< processes of this host that meet by name
+    mpi,     ///< the ranks of MPI_COMM_WORLD
+  };
+  Kind kind = Kind::single;
+  int64_t rank = 0;
+  int64_t size = 1;
+  std::string launcher;  ///< "Open MPI", "MPICH", "Slurm", "torchrun"; "" without one
+  std::string name;      ///< local: where the ranks meet
+};
+
+/// Like getenv: nullptr for a variable that is not set.
+using Environment = std::function<const char *(const char *)>;
+
+/// What this process was started as. ZERO_E_LAUNCHER when variables contradict each other or describe a world this version cannot connect.
+Status read_launch(const Environment &environment, Launch *out);
+/// From the variables of this process.
+Status read_launch(Launch *out);
+
+/// ZERO_E_LAUNCHER when MPI's world has another size than the launcher's variables say: then each process runs as a world of its own.
+Status check_world(const Environment &environment, int64_t world_size);
+Status check_world(int64_t world_size);
+
+}  // namespace zero

@@ -1,0 +1,222 @@
+/// @file Making transports over MPI: the first meeting of a communicator's ranks, where they run, and sub-groups.
+#include "core/clock.h"
+#include "group/env.h"
+#include "group/mpi_module.h"
+#include "group/mpi_transport.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+namespace zero {
+namespace {
+
+/// What ranks tell each other when they first meet.
+struct Hello {
+  uint64_t host_id;
+  int64_t staging_nbytes;
+  char build[64];
+};
+
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t nbytes) {
+  const auto *bytes = static_cast<const unsigned char *>(data);
+  for (size_t i = 0; i < nbytes; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;  // FNV-1a
+  return hash;
+}
+
+/// The same on ranks that share a kernel and a network namespace, so that containers of one machine count as hosts.
+uint64_t host_id() {
+  uint64_t hash = 0xcbf29ce484222325;
+  char text[256] = "";
+  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    hash = hash_bytes(hash, text, std::fread(text, 1, sizeof text, file));
+    std::fclose(file);
+  }
+  if (::gethostname(text, sizeof text - 1) == 0) hash = hash_bytes(hash, text, ::strnlen(text, sizeof text - 1));
+  struct stat name_space {};
+  if (::stat("/proc/self/ns/net", &name_space) == 0) hash = hash_bytes(hash, &name_space.st_ino, sizeof name_space.st_ino);
+  return hash;
+}
+
+/// All ranks' staging must fit the receiver of an all-gather, which gets a piece from everyone.
+int64_t round_nbytes_for(int64_t staging_nbytes, int64_t size) {
+  constexpr int64_t kMostReceived = int64_t{64} << 20;
+  constexpr int64_t kLeast = 4096;
+  return std::min(staging_nbytes, std::max(kLeast, kMostReceived / std::max<int64_t>(size - 1, 1)));
+}
+
+class Duplicate final : public Waitable {
+ public:
+  Duplicate(MpiRoot &root, int64_t limit_ms) : root_(root), limit_ms_(limit_ms), deadline_(Deadline::after_ms(limit_ms)) {}
+  Status poll(bool *out_ready) override {
+    const std::lock_guard lock(root_.mutex());
+    ZERO_TRY(root_.check_thread());
+    ZERO_TRY(root_.test_duplicate(out_ready));
+    ZERO_CHECK(*out_ready || !deadline_.passed(), ZERO_E_RENDEZVOUS,
+               "after %lld ms some rank of the communicator had not called the creation of the group", static_cast<long long>(limit_ms_));
+    return {};
+  }
+
+ private:
+  MpiRoot &root_;
+  const int64_t limit_ms_;
+  const Deadline deadline_;
+};
+
+/// A round run by the transport itself.
+class OwnRound final : public Waitable {
+ public:
+  OwnRound(Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code)
+      : transport_(transport), fingerprint_(fingerprint), limit_ms_(limit_ms), late_code_(late_code), deadline_(Deadline::after_ms(limit_ms)) {}
+  Status poll(bool *out_ready) override {
+    ZERO_TRY(transport_.poll(out_ready));
+    if (*out_ready || !deadline_.passed()) return {};
+    return Status::error(late_code_, "rank %lld waited %lld ms while a group over MPI was made: %s", static_cast<long long>(transport_.rank()),
+                         static_cast<long long>(limit_ms_), transport_.standings(fingerprint_).c_str());
+  }
+
+ private:
+  Transport &transport_;
+  const Fingerprint &fingerprint_;
+  const int64_t limit_ms_;
+  const int32_t late_code_;
+  const Deadline deadline_;
+};
+
+Status check_hello(const Hello &mine, const Hello &theirs, int64_t rank, int64_t peer) {
+  ZERO_CHECK(std::strncmp(mine.build, theirs.build, sizeof mine.build) == 0, ZERO_E_RENDEZVOUS,
+             "rank %lld runs %.*s but rank %lld runs %.*s; start the same libzero everywhere", static_cast<long long>(rank),
+             static_cast<int>(sizeof mine.build), mine.build, static_cast<long long>(peer), static_cast<int>(sizeof theirs.build), theirs.build);
+  ZERO_CHECK(mine.staging_nbytes == theirs.staging_nbytes, ZERO_E_RENDEZVOUS,
+             "ZERO_KEY_STAGING_BYTES is %lld on rank %lld but %lld on rank %lld; give every rank the same",
+             static_cast<long long>(mine.staging_nbytes), static_cast<long long>(rank), static_cast<long long>(theirs.staging_nbytes),
+             static_cast<long long>(peer));
+  return {};
+}
+
+/// Every rank tells every other who it is.
+Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
+  const auto size = static_cast<size_t>(transport.size());
+  Hello mine{host_id(), options.staging_nbytes, ZERO_MPI_BUILD};
+  std::vector<Offer> offers(size, Offer{&mine, sizeof mine});
+  std::vector<Arrival> arrivals(size, Arrival{nullptr, sizeof mine});
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::barrier;
+  ZERO_CO_RETURN_IF_ERROR(transport.start(&fingerprint, offers, arrivals));
+  OwnRound round(transport, fingerprint, options.rendezvous_ms, ZERO_E_RENDEZVOUS);
+  ZERO_CO_TRY(round);
+  std::vector<uint64_t> hosts(size, mine.host_id);
+  Status status;
+  for (size_t peer = 0; peer < size && status.ok(); ++peer) {
+    if (static_cast<int64_t>(peer) == transport.rank()) continue;
+    Hello theirs;
+    std::memcpy(&theirs, arrivals[peer].data, sizeof theirs);
+    hosts[peer] = theirs.host_id;
+    status = check_hello(mine, theirs, transport.rank(), static_cast<int64_t>(peer));
+  }
+  transport.consume();
+  ZERO_CO_RETURN_IF_ERROR(std::move(status));
+  const std::lock_guard lock(root.mutex());
+  root.host_ids = std::move(hosts);
+  co_return Status();
+}
+
+Task open_root(int64_t comm, const MpiOptions &options, std::shared_ptr<MpiRoot> *out) {
+  const zero_mpi_table *table = nullptr;
+  MpiProcess process;
+  std::shared_ptr<MpiRoot> root;
+  ZERO_CO_RETURN_IF_ERROR(load_mpi_module(options.module_path, &table));
+  ZERO_CO_RETURN_IF_ERROR(start_mpi(table, &process));
+  ZERO_CO_RETURN_IF_ERROR(check_world(process.world_size));
+  ZERO_CO_RETURN_IF_ERROR(make_mpi_root(process, options.rendezvous_ms, &root));
+  {
+    const std::lock_guard lock(root->mutex());
+    ZERO_CO_RETURN_IF_ERROR(root->begin_duplicate(comm));
+  }
+  Duplicate duplicate(*root, options.rendezvous_ms);
+  ZERO_CO_TRY(duplicate);
+  {
+    const std::lock_guard lock(root->mutex());
+    ZERO_CO_RETURN_IF_ERROR(root->open());
+  }
+  *out = std::move(root);
+  co_return Status();
+}
+
+}  // namespace
+
+Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<Transport> *out) {
+  ZERO_CO_CHECK(comm >= ZERO_MPI_WORLD && comm <= INT32_MAX, ZERO_E_INVALID_ARGUMENT,
+                "comm is %lld; give the Fortran handle of a communicator (MPI_Comm_c2f) or ZERO_MPI_WORLD", static_cast<long long>(comm));
+  std::shared_ptr<MpiRoot> root;
+  ZERO_CO_TRY(open_root(comm, options, &root));
+  std::vector<int64_t> members(static_cast<size_t>(root->size()));
+  std::iota(members.begin(), members.end(), 0);
+  const int64_t round_nbytes = round_nbytes_for(options.staging_nbytes, root->size());
+  auto transport = std::make_shared<MpiTransport>(root, 0, std::move(members), root->rank(), round_nbytes);
+  if (Status status = co_await greet(*transport, *root, options); !status.ok()) {
+    transport->poison(status);
+    co_return status;
+  }
+  *out = std::move(transport);
+  co_return Status();
+}
+
+Place MpiTransport::place() const {
+  const auto guard = lock();
+  const std::vector<uint64_t> &ids = links_.root().host_ids;
+  const auto host_of = [&](int64_t member) { return ids[static_cast<size_t>(links_.members()[static_cast<size_t>(member)])]; };
+  Place place{0, 0, 0};
+  std::vector<uint64_t> hosts;
+  for (int64_t member = 0; member < size(); ++member) {
+    hosts.push_back(host_of(member));
+    if (host_of(member) != host_of(rank())) continue;
+    ++place.local_size;
+    if (member < rank()) ++place.local_rank;
+  }
+  std::sort(hosts.begin(), hosts.end());
+  place.host_count = std::unique(hosts.begin(), hosts.end()) - hosts.begin();
+  return place;
+}
+
+Task MpiTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t) {
+  std::vector<PeerMemory> memory(static_cast<size_t>(size()));
+  memory[static_cast<size_t>(rank())].mapping = std::move(mine);
+  *out = std::move(memory);
+  co_return Status();
+}
+
+Task MpiTransport::derive(std::vector<int64_t> members, int64_t, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+  if (members.empty()) co_return Status();
+  const int64_t leader = members.front();
+  int64_t number = 0;
+  if (rank() == leader) {
+    const auto guard = lock();
+    number = links_.root().new_group_number();
+  }
+  std::vector<Offer> offers(static_cast<size_t>(size()));
+  std::vector<Arrival> arrivals(static_cast<size_t>(size()));
+  for (const int64_t member : members) {
+    if (rank() == leader) offers[static_cast<size_t>(member)] = {&number, sizeof number};
+  }
+  if (rank() != leader) arrivals[static_cast<size_t>(leader)].nbytes = sizeof number;
+  const Fingerprint fingerprint{.kind = OperationKind::split};
+  ZERO_CO_RETURN_IF_ERROR(start(nullptr, offers, arrivals));
+  OwnRound round(*this, fingerprint, deadline_ms, ZERO_E_TIMEOUT);
+  ZERO_CO_TRY(round);
+  if (rank() != leader) std::memcpy(&number, arrivals[static_cast<size_t>(leader)].data, sizeof number);
+  consume();
+  ZERO_CO_CHECK(number >= 0, ZERO_E_UNSUPPORTED, "no tags are left for another group; this MPI offers only %lld",
+                static_cast<long long>(links_.root().process().tag_limit));
+  std::vector<int64_t> root_ranks;
+  for (const int64_t member : members) root_ranks.push_back(links_.members()[static_cast<size_t>(member)]);
+  const int64_t own = std::find(members.begin(), members.end(), rank()) - members.begin();
+  *out = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes_);
+  co_return Status();
+}
+
+}  // namespace zero

@@ -1,0 +1,194 @@
+/// @file MpiRoot: one duplicated communicator and everything that all groups on it share: the lock, control messages, group numbers, and
+/// memory that MPI may still use after its group has gone. Knows members only by number and interface, and nothing of rounds.
+#pragma once
+
+#include "core/status.h"
+#include "group/fingerprint.h"
+#include "group/module/zero_mpi_module.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace zero {
+
+/// Ordered streams of messages between two members of a group; each has a tag of its own.
+enum MpiStream : int { kEnvelopes = 0, kPieces = 1, kSendNotices = 2, kRecvNotices = 3, kMessages = 4, kMpiStreams = 5 };
+
+/// What ranks tell each other beside data. Sent without the unused end of the text.
+struct MpiControl {
+  enum Kind : int32_t { poison = 1, left = 2, query = 3, answer = 4, bye = 5 };
+  enum Standing : int32_t { outside = 0, inside = 1, failed = 2, gone = 3 };
+
+  int32_t kind = 0;
+  int32_t code = 0;  ///< poison: status; answer: Standing; bye: 1 when the sender has seen a failure
+  int64_t group = 0;
+  std::array<int64_t, kMpiStreams> sent{};  ///< left: messages the receiver can still expect, counted from the first
+  Fingerprint where;                        ///< answer
+  char text[760] = {0};                     ///< poison
+};
+
+/// One MPI operation under way. Must stay in place until it has ended.
+struct MpiRequest {
+  uint64_t word = 0;
+  bool active = false;
+  bool receiving = false;
+  int64_t peer = -1;    ///< of a receive that has ended
+  int64_t nbytes = 0;
+};
+
+/// Memory with the requests that use it. Both stay in place while one is active.
+class MpiBlock {
+ public:
+  explicit MpiBlock(int64_t requests) : requests_(static_cast<size_t>(requests)) {}
+
+  /// At least this much memory; only while idle.
+  void reserve(int64_t nbytes);
+  std::byte *data() { return data_.get(); }
+  int64_t nbytes() const { return nbytes_; }
+  MpiRequest &request(int64_t index) { return requests_[static_cast<size_t>(index)]; }
+  std::vector<MpiRequest> &requests() { return requests_; }
+  bool idle() const;
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  int64_t nbytes_ = 0;
+  std::vector<MpiRequest> requests_;
+};
+
+/// A group on the root, as the control messages see it. Called under the root's lock.
+class MpiMember {
+ public:
+  virtual void on_control(int64_t source, const MpiControl &message) = 0;
+  virtual void answer(MpiControl *out) const = 0;
+
+ protected:
+  ~MpiMember() = default;
+};
+
+/// What is true of MPI in this process.
+struct MpiProcess {
+  const zero_mpi_table *table = nullptr;
+  bool initialized_by_us = false;
+  int64_t thread_level = 0;
+  int64_t tag_limit = 0;
+  int64_t world_size = 0;
+};
+
+class MpiRoot {
+ public:
+  MpiRoot(const MpiProcess &process, int64_t linger_ms);
+  MpiRoot(const MpiRoot &) = delete;
+  ~MpiRoot() = default;
+
+  /// Every member but the constructor and retire is called with this lock held.
+  std::mutex &mutex() { return mutex_; }
+
+  /// @name Set-up
+  /// @{
+  Status begin_duplicate(int64_t comm);
+  Status test_duplicate(bool *out_ready);
+  /// Learns rank and size and listens for control messages.
+  Status open();
+  /// Identity of the host of every rank, once known.
+  std::vector<uint64_t> host_ids;
+  /// @}
+
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  /// False on threads that must not call MPI because the library was not granted MPI_THREAD_MULTIPLE.
+  bool may_call() const;
+  /// ZERO_OK, or ZERO_E_STATE on such a thread.
+  Status check_thread() const;
+
+  /// @name Messages. peer is a rank of the root.
+  /// @{
+  Status send(const void *data, int64_t nbytes, int64_t peer, int64_t tag, MpiRequest *request);
+  Status recv(void *data, int64_t nbytes, int64_t peer, int64_t tag, MpiRequest *request);
+  /// Clears request->active when it has ended.
+  Status test(MpiRequest *request);
+  /// Tests all requests of a block.
+  Status test(MpiBlock *block, bool *out_idle);
+  static int64_t tag_of(int64_t group, MpiStream stream) { return 1 + group * kMpiStreams + stream; }
+  /// Sent at once where this thread may call MPI, otherwise by the next progress.
+  void tell(int64_t peer, const MpiControl &message);
+  /// Handles control messages that have arrived. Does nothing on a thread that must not call MPI.
+  Status progress();
+  /// @}
+
+  /// @name Groups
+  /// @{
+  /// A number no other group of this root has on any rank; -1 when tags have run out.
+  int64_t new_group_number();
+  void enroll(int64_t number, MpiMember *member);
+  /// Takes over memory that MPI may still use.
+  void leave(int64_t number, std::vector<std::unique_ptr<MpiBlock>> blocks);
+  void forget(int64_t number) noexcept { members_.erase(number); }
+  void note_failure() { failed_ = true; }
+  /// @}
+
+  int64_t quarantined_nbytes() const;
+  const MpiProcess &process() const { return process_; }
+
+ private:
+  friend struct MpiRetirement;
+
+  Status error(int32_t code, const char *what) const;
+  Status listen();
+  void flush();
+  void dispatch(int64_t source, const MpiControl &message);
+  void reply(int64_t source, const MpiControl &query);
+  void reap();
+
+  struct Outgoing {
+    int64_t peer;
+    MpiControl message;
+    MpiRequest request;
+    bool started = false;
+  };
+
+  std::mutex mutex_;
+  const MpiProcess process_;
+  const int64_t linger_ms_;  ///< how long the last release waits for the other ranks
+  const std::thread::id owner_ = std::this_thread::get_id();
+  uint64_t comm_ = 0;
+  MpiRequest duplicate_;
+  bool opened_ = false;
+  int64_t rank_ = 0;
+  int64_t size_ = 0;
+  int64_t next_group_ = 0;
+  bool failed_ = false;
+  int64_t byes_ = 0;
+  bool peer_failed_ = false;  ///< a peer's bye told of a failure
+
+  std::map<int64_t, MpiMember *> members_;
+  std::set<int64_t> former_;  ///< numbers of groups that have gone
+  std::map<int64_t, std::vector<std::pair<int64_t, MpiControl>>> early_;  ///< messages for groups this rank has not finished making
+  std::deque<std::unique_ptr<Outgoing>> outbox_;
+  MpiRequest inbox_request_;
+  MpiControl inbox_;
+  std::vector<std::unique_ptr<MpiBlock>> lingering_;
+};
+
+/// Starts MPI when nobody has. ZERO_E_STATE when it was finalised or this thread must not call it.
+Status start_mpi(const zero_mpi_table *table, MpiProcess *out);
+
+/// A root; when its last holder lets go, it says goodbye to the other ranks, and the last root finalises MPI if libzero initialised it and no
+/// failure was seen.
+Status make_mpi_root(const MpiProcess &process, int64_t linger_ms, std::shared_ptr<MpiRoot> *out);
+
+/// True when MPI did not grant MPI_THREAD_MULTIPLE: every call on MPI groups must then come from the thread that made the first one, and no
+/// progress thread may be used. False before MPI was started.
+bool mpi_needs_single_thread();
+
+/// Bytes kept because MPI may still use them although their group has gone.
+int64_t mpi_quarantined_nbytes();
+
+}  // namespace zero
