@@ -22,8 +22,11 @@ HWY_INLINE double sum_of_line(const float *values) {
   constexpr int64_t kVectors = kLanes / kWidth;
   V sum[kVectors];
   for (V &vector : sum) vector = hn::Zero(d);
-  for (int64_t i = 0; i < kLine; i += kLanes) {
-    for (int64_t v = 0; v < kVectors; ++v) sum[v] = add_square(sum[v], values + i + v * kWidth);
+  for (int64_t i = 0; i < kLine; i += kStep<float>) {
+    prefetch(values + i);
+    for (int64_t at = i; at < i + kStep<float>; at += kLanes) {
+      for (int64_t v = 0; v < kVectors; ++v) sum[v] = add_square(sum[v], values + at + v * kWidth);
+    }
   }
   double lane[kLanes];
   for (int64_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, lane + v * kWidth);

@@ -26,6 +26,12 @@ HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
   }
 }
 
+/// Dividing by a power of two is multiplying by its inverse, bit for bit, and several times as fast.
+HWY_INLINE bool is_power_of_two(double divisor) {
+  int exponent = 0;
+  return __builtin_frexp(divisor, &exponent) == 0.5 && exponent > -100 && exponent < 100;
+}
+
 /// Divides, stores and looks at what was stored.
 template <class Format>
 class Output {
@@ -35,12 +41,13 @@ class Output {
  public:
   HWY_INLINE Output(const Reduction &reduction, bool divides)
       : out_(reduction.out),
-        divides_(divides && reduction.divisor != 1),
-        divisor_(hn::Set(D(), static_cast<hn::TFromD<D>>(reduction.divisor))),
+        divides_(divides && !is_power_of_two(reduction.divisor)),
+        divisor_(hn::Set(D(), static_cast<typename Format::Value>(reduction.divisor))),
+        factor_(hn::Set(D(), static_cast<typename Format::Value>(divides && !divides_ ? 1 / reduction.divisor : 1))),
         check_(D()) {}
 
   HWY_INLINE void put(V value, int64_t index) {
-    if (divides_) value = hn::Div(value, divisor_);
+    value = divides_ ? hn::Div(value, divisor_) : hn::Mul(value, factor_);
     check_.add(Format::store(canonical(D(), value), out_, index));
   }
   HWY_INLINE bool finite() const { return check_.passed(D()); }
@@ -49,6 +56,7 @@ class Output {
   void *out_;
   bool divides_;
   V divisor_;
+  V factor_;  ///< 1, or the inverse of a divisor that is a power of two
   FiniteCheck<D> check_;
 };
 

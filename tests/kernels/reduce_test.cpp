@@ -70,8 +70,9 @@ Case random_case(test::Random &random, int64_t index) {
   result.count = index <= 70 ? index : random.below(random.below(10) == 0 ? 3000 : 200);
   result.offset = static_cast<size_t>(random.below(8));
   const int64_t source_count = random.below(8) == 0 ? 1 + random.below(70) : 1 + random.below(9);
-  const double divisors[] = {1, static_cast<double>(source_count), 3};
-  result.divisor = divisors[random.below(3)];
+  const double divisors[] = {1, static_cast<double>(source_count), 3, 8};
+  result.divisor = divisors[random.below(4)];
+  if (fraction_nbits(result.dtype) != 0 && random.below(8) == 0) result.divisor = std::ldexp(1.0, static_cast<int>(random.below(240)) - 120);
   const bool tame = random.below(3) != 0;
   const auto nbytes = static_cast<size_t>(dtype_nbytes(result.dtype));
   const size_t elements = static_cast<size_t>(result.count) + result.offset + 8;
