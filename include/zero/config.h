@@ -117,8 +117,8 @@ typedef void (*zero_shared_fn)(int64_t delta_nbytes, void *user);
  *   alloc, free_fn  [in] both or neither
  *   shared          [in] told of shared arenas: +bytes when made, -bytes when gone; may be NULL
  *   user            [in] passed through; must outlive every object made from the config
- * Poll twins: zero_stats_optimizer_memory, zero_stats_buffer_memory. Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: one thread per config at a time.
- * Since ZERO_0.1.
+ * Poll twins: zero_stats_optimizer_memory, zero_stats_buffer_memory. Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: one
+ * thread per config at a time. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_config_set_allocator(zero_config *config, zero_alloc_fn alloc, zero_free_fn free_fn, zero_shared_fn shared, void *user);
 

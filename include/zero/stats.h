@@ -30,9 +30,11 @@ typedef struct zero_memory_stats {
   uint64_t struct_size; /* [in] sizeof(zero_memory_stats) as the caller knows it */
   int64_t now_nbytes;
   int64_t peak_nbytes;
-  int64_t formula_nbytes;  /* optimizer after seal: what the stage needs for ever, by DESIGN's formula (ZERO, 4 bytes each); 0 for pools */
+  int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps for ever, 4 bytes per element and slot; 0 for pools */
   int64_t constant_nbytes; /* optimizer after seal: what comes on top by bucket size, padding and largest tensor; at most this in steady use */
 } zero_memory_stats;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
 ZERO_API int32_t zero_memory_stats_init(zero_memory_stats *out, uint64_t struct_size);
 
 /*
@@ -51,6 +53,8 @@ typedef struct zero_traffic_stats {
   int64_t sent_elements; /* elements offered to other ranks: each element counts once per rank it goes to */
   int64_t sent_nbytes;
 } zero_traffic_stats;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
 ZERO_API int32_t zero_traffic_stats_init(zero_traffic_stats *out, uint64_t struct_size);
 
 /*
@@ -73,6 +77,8 @@ typedef struct zero_step_stats {
   int64_t pool_grow_count;    /* times the gradient pool grew beyond its first size */
   int64_t overlap_active;     /* 1 when a progress thread reduces while the caller works */
 } zero_step_stats;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
 ZERO_API int32_t zero_step_stats_init(zero_step_stats *out, uint64_t struct_size);
 
 /*

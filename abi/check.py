@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Checks a built libzero.so and its public headers against what this folder promises.
+
+Exit codes: 0 everything that was asked for passed, 1 something failed, 77 nothing failed but the comparison of types was left out because
+libabigail's tools are not installed. Knows the promise only through the files of this folder, never through the library's sources.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HEADERS = ["zero.h", "status.h", "dtype.h", "config.h", "request.h", "group.h", "buffer.h", "optimizer.h", "stats.h"]
+LEFT_OUT = 77
+# Parts of the C library, some of them separate files in older ones, and its loader.
+C_LIBRARY = re.compile(r"^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so\.\d+$")
+PARTS = ["symbols", "constants", "layout", "binary", "types", "old_clients"]
+
+
+class Failure(Exception):
+    """A broken promise; the text says which and what to do."""
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def output_of(command):
+    result = run(command)
+    if result.returncode != 0:
+        raise Failure(f"{' '.join(command)} failed:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
+
+
+def header_text(include):
+    folder = os.path.join(include, "zero")
+    found = sorted(name for name in os.listdir(folder) if name.endswith(".h"))
+    if found != sorted(HEADERS):
+        raise Failure(f"public headers are {found}, expected {sorted(HEADERS)}; name new ones in abi/check.py")
+    texts = []
+    for name in HEADERS:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            texts.append(without_comments(file.read()))
+    return "\n".join(texts)
+
+
+def declared_functions(include):
+    return re.findall(r"^ZERO_API\s[\w\s*]*?\b(\w+)\s*\(", header_text(include), flags=re.M)
+
+
+def listed_symbols(abi):
+    """name -> node, from symbols.txt."""
+    symbols = {}
+    with open(os.path.join(abi, "symbols.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("#") or not line.strip():
+                continue
+            name, node, _since = line.split()
+            symbols[name] = node
+    return symbols
+
+
+def mapped_symbols(abi):
+    """name -> node, from the version script."""
+    with open(os.path.join(abi, "libzero.map"), encoding="utf-8") as file:
+        text = without_comments(file.read())
+    symbols = {}
+    for node, body in re.findall(r"(\w[\w.]*)\s*\{(.*?)\}", text, flags=re.S):
+        exported = body.split("local:")[0].replace("global:", "")
+        for name in re.findall(r"[^\s;]+", exported):
+            symbols[name] = node
+    return symbols
+
+
+def exported_symbols(library):
+    """name -> node, from the dynamic symbol table; the nodes themselves (type A) are left out."""
+    symbols = {}
+    for line in output_of(["nm", "-D", "--defined-only", "--with-symbol-versions", library]).splitlines():
+        kind, name = line.split()[-2:]
+        if kind != "A":
+            name, _, node = name.partition("@")
+            symbols[name] = node.lstrip("@")
+    return symbols
+
+
+def compare(what, have, expected, advice):
+    problems = [f"{name} is missing" for name in sorted(expected.keys() - have.keys())]
+    problems += [f"{name} is there but was not expected" for name in sorted(have.keys() - expected.keys())]
+    problems += [f"{name} is {have[name]}, expected {expected[name]}" for name in sorted(have.keys() & expected.keys()) if have[name] != expected[name]]
+    if problems:
+        raise Failure(f"{what}: " + "; ".join(problems) + f". {advice}")
+
+
+def check_symbols(options):
+    listed = listed_symbols(options.abi)
+    declared = declared_functions(options.include)
+    doubled = sorted({name for name in declared if declared.count(name) > 1})
+    if doubled:
+        raise Failure(f"declared twice in the headers: {doubled}")
+    advice = "symbols.txt, libzero.map, the headers and the library must name the same functions"
+    compare("libzero.map against symbols.txt", mapped_symbols(options.abi), listed, advice)
+    compare("headers against symbols.txt", dict.fromkeys(declared, ""), dict.fromkeys(listed, ""), advice)
+    exported = exported_symbols(options.library)
+    mangled = sorted(name for name in exported if name.startswith("_Z"))
+    if mangled:
+        raise Failure(f"the library exports C++ symbols: {mangled}")
+    compare("library against symbols.txt", exported, listed, advice)
+    return f"{len(listed)} functions: headers = libzero.map = symbols.txt = library"
+
+
+def public_constants(include):
+    """Names of all enumerators and of all macros that have a value."""
+    text = header_text(include)
+    names = []
+    for body in re.findall(r"\benum\s+\w+\s*\{(.*?)\}", text, flags=re.S):
+        names += re.findall(r"(\w+)\s*(?:=[^,]*)?(?:,|$)", body.strip())
+    names += [name for name, value in re.findall(r"^#define\s+(\w+)[ \t]+(\S.*)$", text, flags=re.M) if name != "ZERO_API"]
+    return names
+
+
+def constant_values(options, scratch):
+    """name -> value as text, asked of the compiler."""
+    names = public_constants(options.include)
+    source = os.path.join(scratch, "constants.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <zero/zero.h>\n#include <stdio.h>\nint main(void) {\n")
+        for name in names:
+            file.write(f'  printf("{name} = %lld\\n", (long long)({name}));\n')
+        file.write("  return 0;\n}\n")
+    program = os.path.join(scratch, "constants")
+    output_of([options.cc, "-std=c99", "-I", options.include, source, "-o", program])
+    return dict(line.split(" = ") for line in output_of([program]).splitlines())
+
+
+def check_constants(options):
+    with tempfile.TemporaryDirectory() as scratch:
+        have = constant_values(options, scratch)
+    # Versions are the only constants that move; the newest node must be that of the headers.
+    versions = {name: have.pop(name) for name in list(have) if re.match(r"ZERO_(VERSION|ABI)_", name)}
+    newest = f"ZERO_{versions['ZERO_ABI_MAJOR']}.{versions['ZERO_ABI_MINOR']}"
+    if newest not in listed_symbols(options.abi).values():
+        raise Failure(f"the headers say {newest}, but symbols.txt has no function of that node")
+    listed = {}
+    with open(os.path.join(options.abi, "constants.txt"), encoding="utf-8") as file:
+        for line in file:
+            if not line.startswith("#") and line.strip():
+                name, value = line.strip().split(" = ")
+                listed[name] = value
+    compare("constants in the headers against constants.txt", have, listed,
+            "A released value never changes; a new one gets a line in constants.txt")
+    return f"{len(listed)} constants"
+
+
+def check_layout(options):
+    for source in ["layout.c", "signatures.c"]:
+        path = os.path.join(options.abi, source)
+        strict = ["-Wall", "-Wextra", "-Werror", "-I", options.include, "-fsyntax-only"]
+        for command in ([options.cc, "-std=c11"], [options.cxx, "-std=c++17", "-x", "c++"]):
+            result = run(command + strict + [path])
+            if result.returncode != 0:
+                raise Failure(f"{source} does not compile against the headers:\n{result.stderr}")
+    return "layout.c and signatures.c compile as C11 and C++17"
+
+
+def check_binary(options):
+    dynamic = output_of(["readelf", "-d", "-W", options.library])
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    foreign = [name for name in needed if not C_LIBRARY.match(name)]
+    if foreign:
+        raise Failure(f"the library needs {foreign} at run time, but may need only the C library")
+    if "[libzero.so.0]" not in dynamic:
+        raise Failure("the SONAME is not libzero.so.0")
+    if "NODELETE" not in dynamic:
+        raise Failure("the library can be unloaded (link it with -z nodelete)")
+    stack = re.search(r"GNU_STACK.*", output_of(["readelf", "-l", "-W", options.library]))
+    if stack is None or re.search(r"\bRWE\b|\bE\b", stack.group(0)):
+        raise Failure("the library asks for an executable stack")
+    return f"needs {', '.join(needed)}; stack not executable; cannot be unloaded"
+
+
+def baseline_path(options):
+    return os.path.join(options.abi, "libzero.abi.xml")
+
+
+def check_types(options):
+    if shutil.which(options.abidiff) is None:
+        return None
+    if ".debug_info" not in output_of(["readelf", "-S", "-W", options.library]):
+        raise Failure("the library has no .debug_info, without which types cannot be compared; build it with -g")
+    headers = os.path.join(options.include, "zero")
+    result = run([options.abidiff, "--headers-dir2", headers, "--drop-private-types", baseline_path(options), options.library])
+    if result.returncode != 0:
+        raise Failure(f"abidiff against libzero.abi.xml returned {result.returncode}:\n{result.stdout}{result.stderr}"
+                      "If the change is meant, run the target abi-update and commit the baseline with it")
+    return "types equal libzero.abi.xml"
+
+
+def write_baseline(options):
+    headers = os.path.join(options.include, "zero")
+    output_of([options.abidw, "--headers-dir", headers, "--drop-private-types", "--no-corpus-path", "--no-comp-dir-path",
+               "--out-file", baseline_path(options), options.library])
+    # Locations say which types are public, so they stay, but without the folders of the machine that wrote them.
+    with open(baseline_path(options), encoding="utf-8") as file:
+        text = re.sub(r"path='[^']*/((?:include/zero|lib/api)/)", r"path='\1", file.read())
+    with open(baseline_path(options), "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"wrote {baseline_path(options)}")
+
+
+def check_old_clients(options):
+    """Each old client uses every function of its frozen headers, compiled against them, linked to the library of today."""
+    folder = os.path.join(options.abi, "old_clients")
+    versions = sorted(os.listdir(folder))
+    library_folder = os.path.dirname(os.path.abspath(options.library))
+    for version in versions:
+        source = os.path.join(folder, version, "client.c")
+        include = os.path.join(folder, version, "include")
+        with open(source, encoding="utf-8") as file:
+            text = without_comments(file.read())
+        functions = declared_functions(include)
+        unused = [name for name in functions if not re.search(rf"\b{name}\b", text)]
+        if unused:
+            raise Failure(f"old_clients/{version}/client.c does not use {unused}")
+        with tempfile.TemporaryDirectory() as scratch:
+            program = os.path.join(scratch, "client")
+            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", *options.cflag, "-I", include, source, options.library,
+                       f"-Wl,-rpath,{library_folder}", "-o", program])
+            used = re.findall(r" U (zero_\w+)@(\S+)", output_of(["nm", "-D", "--with-symbol-versions", program]))
+            node = "ZERO_" + version[1:].replace("_", ".")
+            newer = [f"{name}@{other}" for name, other in used if other != node]
+            if newer or len(used) != len(functions):
+                raise Failure(f"old_clients/{version} is bound to {newer or len(used)}, expected {len(functions)} functions of {node}")
+            result = run([program], timeout=120)
+            if result.returncode != 0:
+                raise Failure(f"old_clients/{version} returned {result.returncode}:\n{result.stdout}{result.stderr}")
+    return f"{len(versions)} old client(s) run: {', '.join(versions)}"
+
+
+def parse_options(arguments):
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True, help="path of libzero.so")
+    parser.add_argument("--include", default=os.path.join(os.path.dirname(here), "include"), help="folder that holds zero/*.h")
+    parser.add_argument("--abi", default=here, help="folder that holds the promise")
+    parser.add_argument("--only", action="append", choices=PARTS, help="check only this part (may be given again)")
+    parser.add_argument("--update", action="store_true", help="write the baseline instead of checking")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--cflag", action="append", default=[], help="compiler flag for old clients (may be given again)")
+    parser.add_argument("--abidiff", default="abidiff")
+    parser.add_argument("--abidw", default="abidw")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse_options(arguments)
+    if options.update:
+        write_baseline(options)
+        return 0
+    code = 0
+    for part in options.only or PARTS:
+        try:
+            outcome = globals()[f"check_{part}"](options)
+        except Failure as failure:
+            print(f"abi {part}: FAILED: {failure}")
+            code = 1
+            continue
+        if outcome is None:
+            print(f"abi {part}: left out: {options.abidiff} is not installed (Debian package abigail-tools)")
+            code = code or LEFT_OUT
+        else:
+            print(f"abi {part}: ok: {outcome}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+/*
+ * Layout of the public structs, asserted when this file is compiled as C11 and as C++17; a stripped library cannot show it.
+ * A number here never changes; a field that is appended adds a line. No holes, no padding: every field takes 8 bytes and the last one ends
+ * the struct.
+ */
+#include <zero/zero.h>
+
+#include <assert.h>
+#include <stddef.h>
+
+#define ZERO_FIELD(type, field, offset) \
+  static_assert(offsetof(type, field) == (offset) && sizeof(((type *)0)->field) == 8, #type "." #field " moved or changed its size")
+#define ZERO_STRUCT(type, nbytes, last)                                                            \
+  static_assert(sizeof(type) == (nbytes), #type " changed its size");                              \
+  static_assert(offsetof(type, last) + 8 == sizeof(type), #type " does not end with its last field")
+
+ZERO_STRUCT(zero_key_bounds, 64, default_f64);
+ZERO_FIELD(zero_key_bounds, struct_size, 0);
+ZERO_FIELD(zero_key_bounds, type, 8);
+ZERO_FIELD(zero_key_bounds, min_i64, 16);
+ZERO_FIELD(zero_key_bounds, max_i64, 24);
+ZERO_FIELD(zero_key_bounds, default_i64, 32);
+ZERO_FIELD(zero_key_bounds, min_f64, 40);
+ZERO_FIELD(zero_key_bounds, max_f64, 48);
+ZERO_FIELD(zero_key_bounds, default_f64, 56);
+
+ZERO_STRUCT(zero_step_result, 48, grad_norm);
+ZERO_FIELD(zero_step_result, struct_size, 0);
+ZERO_FIELD(zero_step_result, step, 8);
+ZERO_FIELD(zero_step_result, skipped, 16);
+ZERO_FIELD(zero_step_result, skipped_total, 24);
+ZERO_FIELD(zero_step_result, unfilled_count, 32);
+ZERO_FIELD(zero_step_result, grad_norm, 40);
+
+ZERO_STRUCT(zero_memory_stats, 40, constant_nbytes);
+ZERO_FIELD(zero_memory_stats, struct_size, 0);
+ZERO_FIELD(zero_memory_stats, now_nbytes, 8);
+ZERO_FIELD(zero_memory_stats, peak_nbytes, 16);
+ZERO_FIELD(zero_memory_stats, formula_nbytes, 24);
+ZERO_FIELD(zero_memory_stats, constant_nbytes, 32);
+
+ZERO_STRUCT(zero_traffic_stats, 32, sent_nbytes);
+ZERO_FIELD(zero_traffic_stats, struct_size, 0);
+ZERO_FIELD(zero_traffic_stats, call_count, 8);
+ZERO_FIELD(zero_traffic_stats, sent_elements, 16);
+ZERO_FIELD(zero_traffic_stats, sent_nbytes, 24);
+
+ZERO_STRUCT(zero_step_stats, 64, overlap_active);
+ZERO_FIELD(zero_step_stats, struct_size, 0);
+ZERO_FIELD(zero_step_stats, step_count, 8);
+ZERO_FIELD(zero_step_stats, reduce_ns, 16);
+ZERO_FIELD(zero_step_stats, apply_ns, 24);
+ZERO_FIELD(zero_step_stats, gather_ns, 32);
+ZERO_FIELD(zero_step_stats, stalled_nbytes, 40);
+ZERO_FIELD(zero_step_stats, pool_grow_count, 48);
+ZERO_FIELD(zero_step_stats, overlap_active, 56);
