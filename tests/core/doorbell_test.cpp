@@ -1,0 +1,101 @@
+/// @file Doorbells between threads and processes, and the pauses of waiting loops.
+#include "core/doorbell.h"
+
+#include "core/clock.h"
+#include "core/mapping.h"
+#include "tests/group/process_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <new>
+#include <thread>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kLongNs = 60'000'000'000;
+
+TEST(Deadline, PassesWhenItsTimeIsOver) {
+  EXPECT_TRUE(Deadline::after_ms(0).passed());
+  EXPECT_FALSE(Deadline::after_ms(int64_t{1} << 40).passed());
+}
+
+TEST(Doorbell, EachRingMovesTheSequenceByOne) {
+  Doorbell bell;
+  EXPECT_EQ(bell.sequence(), 0U);
+  bell.ring();
+  bell.ring();
+  EXPECT_EQ(bell.sequence(), 2U);
+}
+
+TEST(Doorbell, WaitReturnsAtOnceWhenItRangBefore) {
+  Doorbell bell;
+  const uint32_t seen = bell.sequence();
+  bell.ring();
+  const int64_t begin = now_ns();
+  bell.wait(seen, kLongNs);
+  EXPECT_LT(now_ns() - begin, kLongNs / 2);
+}
+
+TEST(Doorbell, WaitEndsAfterItsTime) {
+  Doorbell bell;
+  const int64_t begin = now_ns();
+  bell.wait(bell.sequence(), 2'000'000);
+  EXPECT_GE(now_ns() - begin, 1'900'000);
+}
+
+/// Two sides take turns; a lost ring would end in the outer time limit.
+void take_turns(Doorbell &mine, Doorbell &peer, std::atomic<int> &turn, int me, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    for (;;) {
+      const uint32_t seen = mine.sequence();
+      if (turn.load() == me) break;
+      mine.wait(seen, kLongNs);
+    }
+    turn.store(1 - me);
+    peer.ring();
+  }
+}
+
+TEST(Doorbell, NoRingIsLostBetweenThreads) {
+  Doorbell bells[2];
+  std::atomic<int> turn{0};
+  std::jthread other([&] { take_turns(bells[1], bells[0], turn, 1, 20'000); });
+  take_turns(bells[0], bells[1], turn, 0, 20'000);
+}
+
+TEST(Doorbell, NoRingIsLostBetweenProcesses) {
+  struct Shared {
+    Doorbell bells[2];
+    std::atomic<int> turn{0};
+  };
+  std::shared_ptr<Mapping> mapping;
+  ASSERT_TRUE(Mapping::create_shared(sizeof(Shared), &mapping).ok());
+  auto *shared = new (mapping->data()) Shared;
+  const auto results = test::run_process_ranks(2, [&](int64_t rank, int) {
+    const int me = static_cast<int>(rank);
+    take_turns(shared->bells[me], shared->bells[1 - me], shared->turn, me, 20'000);
+    return 0;
+  }, 60'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(Backoff, SleepsInTheEndWithAndWithoutABell) {
+  Doorbell bell;
+  for (Doorbell *given : {static_cast<Doorbell *>(nullptr), &bell}) {
+    Backoff backoff;
+    const int64_t begin = now_ns();
+    for (int round = 0; round < 270; ++round) backoff.pause(given, bell.sequence());
+    EXPECT_GE(now_ns() - begin, 5'000'000) << "20 pauses of 50 us and more";
+  }
+}
+
+TEST(Backoff, ARingEndsThePause) {
+  Doorbell bell;
+  Backoff backoff;
+  for (int round = 0; round < 300; ++round) backoff.pause(&bell, bell.sequence() - 1);
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,40 @@
+/// @file Makes calls that hardly ever fail fail on demand: operator new, system calls, the start of threads.
+/// Knows nothing of what is tested.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace zero::test {
+
+/// While it lives, operator new on this thread succeeds `allowed` times and then throws std::bad_alloc.
+class FailingNew {
+ public:
+  explicit FailingNew(int64_t allowed);
+  ~FailingNew();
+};
+
+/// System calls that the linker routes through here.
+enum class SystemCall { getrandom, madvise, memfd_create, sched_getaffinity };
+
+/// While it lives, the next `times` calls in this process fail.
+class FailingCall {
+ public:
+  FailingCall(SystemCall call, int times);
+  ~FailingCall();
+
+ private:
+  SystemCall call_;
+};
+
+/// While it lives, no thread can be started: each would need a stack larger than the address space.
+class FailingThreadStart {
+ public:
+  FailingThreadStart();
+  ~FailingThreadStart();
+
+ private:
+  size_t stack_nbytes_ = 0;
+};
+
+}  // namespace zero::test

@@ -1,0 +1,101 @@
+/// @file The log: silent without ZERO_LOG, whole lines with it. The file is opened once per process, so each case is a process.
+#include "core/log.h"
+
+#include "tests/group/process_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+namespace zero {
+namespace {
+
+/// A file name that is gone with the test.
+class LogFile {
+ public:
+  LogFile() : path_(std::filesystem::temp_directory_path() / ("zero_log_test." + std::to_string(::getpid()))) {}
+  ~LogFile() { std::filesystem::remove(path_); }
+  const char *path() const { return path_.c_str(); }
+  std::vector<std::string> lines() const {
+    std::ifstream file(path_);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(file, line);) all.push_back(line);
+    return all;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void in_child(const std::function<bool()> &body) {
+  const auto results = test::run_process_ranks(1, [&](int64_t, int) { return body() ? 0 : 1; }, 30'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(Log, IsOffWithoutTheVariableOrWithAnEmptyOne) {
+  in_child([] {
+    ::unsetenv("ZERO_LOG");
+    log_line("nobody reads this");
+    return !log_enabled();
+  });
+  in_child([] {
+    ::setenv("ZERO_LOG", "", 1);
+    log_line("nobody reads this");
+    return !log_enabled();
+  });
+}
+
+TEST(Log, IsOffWhenTheFileCannotBeOpened) {
+  in_child([] {
+    ::setenv("ZERO_LOG", "/nonexistent/folder/log", 1);
+    log_line("nobody reads this");
+    return !log_enabled();
+  });
+}
+
+TEST(Log, LinesHoldTimeProcessThreadAndText) {
+  const LogFile file;
+  in_child([&] {
+    ::setenv("ZERO_LOG", file.path(), 1);
+    log_line("rank %d joined", 3);
+    log_line("%s", "second");
+    return log_enabled();
+  });
+  const auto lines = file.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(std::regex_match(lines[0], std::regex(R"(\d+\.\d{6} \d+/\d+ rank 3 joined)"))) << lines[0];
+}
+
+TEST(Log, ALongLineIsCutAndEndsWithANewline) {
+  const LogFile file;
+  in_child([&] {
+    ::setenv("ZERO_LOG", file.path(), 1);
+    log_line("%s", std::string(10'000, 'x').c_str());
+    log_line("next");
+    return true;
+  });
+  const auto lines = file.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_GT(lines[0].size(), 1'000U);
+  EXPECT_LT(lines[0].size(), 1'200U);
+  EXPECT_EQ(lines[0].back(), 'x');
+}
+
+TEST(Log, LinesOfSeveralProcessesDoNotMix) {
+  const LogFile file;
+  const auto results = test::run_process_ranks(4, [&](int64_t rank, int) {
+    ::setenv("ZERO_LOG", file.path(), 1);
+    for (int i = 0; i < 200; ++i) log_line("%s", std::string(300, static_cast<char>('a' + rank)).c_str());
+    return 0;
+  }, 30'000);
+  ASSERT_TRUE(results.all_exited_with(0)) << results.describe();
+  const auto lines = file.lines();
+  EXPECT_EQ(lines.size(), 800U);
+  for (const std::string &line : lines) ASSERT_TRUE(std::regex_search(line, std::regex("^\\S+ \\S+ (a{300}|b{300}|c{300}|d{300})$")));
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,109 @@
+/// @file The progress thread: queues advance while nobody waits for them.
+#include "core/progress_thread.h"
+
+#include "tests/core/failures.h"
+#include "tests/group/process_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace zero {
+namespace {
+
+/// Opened by the test, looked at by the progress thread.
+class Door final : public Waitable {
+ public:
+  explicit Door(bool rings) : rings_(rings) {}
+  Status poll(bool *out_ready) override {
+    *out_ready = open_;
+    return {};
+  }
+  Doorbell *doorbell() override { return rings_ ? &bell_ : nullptr; }
+  void open() {
+    open_ = true;
+    bell_.ring();
+  }
+
+ private:
+  bool rings_;
+  std::atomic<bool> open_{false};
+  Doorbell bell_;
+};
+
+Task pass(Door &door, std::atomic<int> &passed) {
+  ZERO_CO_TRY(door);
+  ++passed;
+  co_return {};
+}
+
+bool reaches(const std::atomic<int> &value, int wanted) {
+  for (int i = 0; i < 20'000 && value != wanted; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return value == wanted;
+}
+
+// Runs in a child, where the thread was never started, and first, while this program still has one thread.
+TEST(ProgressThread, SaysWhenItCannotBeStartedAndTriesAgain) {
+  const auto results = test::run_process_ranks(1, [](int64_t, int) {
+    const auto queue = std::make_shared<OperationQueue>();
+    {
+      const test::FailingThreadStart failing;
+      if (watch_queue(queue)) return 1;
+    }
+    return watch_queue(queue) ? 0 : 2;
+  }, 30'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(ProgressThread, AdvancesAQueueThatNobodyWaitsFor) {
+  for (const bool rings : {true, false}) {
+    Door door(rings);
+    std::atomic<int> passed{0};
+    const auto queue = std::make_shared<OperationQueue>();
+    const auto operation = queue->submit(pass(door, passed));
+    ASSERT_TRUE(watch_queue(queue));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(passed, 0);
+    door.open();
+    EXPECT_TRUE(reaches(passed, 1));
+    EXPECT_TRUE(queue->wait(operation).ok());
+  }
+}
+
+TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
+  std::atomic<int> passed{0};
+  std::vector<std::unique_ptr<Door>> doors;
+  std::vector<std::shared_ptr<OperationQueue>> queues;
+  std::vector<std::shared_ptr<Operation>> operations;
+  for (int i = 0; i < 4; ++i) {
+    doors.push_back(std::make_unique<Door>(i % 2 == 0));
+    queues.push_back(std::make_shared<OperationQueue>());
+    operations.push_back(queues.back()->submit(pass(*doors.back(), passed)));
+    EXPECT_TRUE(watch_queue(queues.back()));
+    EXPECT_TRUE(watch_queue(queues.back()));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (const auto &queue : queues) EXPECT_TRUE(watch_queue(queue));
+  for (int i = 3; i >= 0; --i) {
+    doors[static_cast<size_t>(i)]->open();
+    EXPECT_TRUE(reaches(passed, 4 - i));
+  }
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(queues[static_cast<size_t>(i)]->wait(operations[static_cast<size_t>(i)]).ok());
+}
+
+TEST(ProgressThread, LetsGoOfAQueueThatIsEmpty) {
+  std::weak_ptr<OperationQueue> gone;
+  {
+    const auto queue = std::make_shared<OperationQueue>();
+    gone = queue;
+    ASSERT_TRUE(watch_queue(queue));
+  }
+  for (int i = 0; i < 20'000 && !gone.expired(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(gone.expired());
+}
+
+}  // namespace
+}  // namespace zero

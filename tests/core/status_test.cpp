@@ -1,0 +1,84 @@
+/// @file Status: texts, codes and names.
+#include "core/status.h"
+
+#include "tests/core/failures.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace zero {
+namespace {
+
+constexpr int32_t kCodes[] = {
+    ZERO_OK,          ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE, ZERO_E_UNSUPPORTED, ZERO_E_STATE,           ZERO_E_OUT_OF_MEMORY,
+    ZERO_E_BUSY,      ZERO_E_MODULE,           ZERO_E_RENDEZVOUS, ZERO_E_SYSTEM,      ZERO_E_LAUNCHER,        ZERO_E_REPLICAS_DIFFER,
+    ZERO_E_TIMEOUT,   ZERO_E_POOL_LIMIT,       ZERO_E_PEER_LOST,  ZERO_E_PEER_LEFT,   ZERO_E_PEER_FAILED,     ZERO_E_MISMATCH,
+    ZERO_E_ABORTED,   ZERO_E_TRANSPORT,        ZERO_E_FORKED,     ZERO_E_INTERNAL};
+
+TEST(Status, IsOkWithoutTextByDefault) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), ZERO_OK);
+  EXPECT_STREQ(status.text(), "");
+}
+
+TEST(Status, ErrorHoldsCodeAndFormattedText) {
+  const Status status = Status::error(ZERO_E_TIMEOUT, "rank %d of %s", 3, "four");
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
+  EXPECT_STREQ(status.text(), "rank 3 of four");
+}
+
+TEST(Status, LongTextIsCutAt1023Bytes) {
+  const std::string text(5000, 'x');
+  EXPECT_EQ(std::string(Status::error(ZERO_E_STATE, "%s", text.c_str()).text()), text.substr(0, 1023));
+}
+
+TEST(Status, KeepsItsCodeWhenThereIsNoMemoryForTheText) {
+  const std::string text(200, 'x');
+  const test::FailingNew failing(0);
+  const Status status = Status::error(ZERO_E_SYSTEM, "%s", text.c_str());
+  EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
+  EXPECT_STREQ(status.text(), "");
+}
+
+TEST(Status, FromTextTakesTheTextAsItIs) { EXPECT_STREQ(Status::from_text(ZERO_E_STATE, "100%s").text(), "100%s"); }
+
+Status check_even(int value) {
+  ZERO_CHECK(value % 2 == 0, ZERO_E_INVALID_ARGUMENT, "value is %d, but must be even", value);
+  return {};
+}
+Status check_twice(int first, int second) {
+  ZERO_TRY(check_even(first));
+  ZERO_TRY(check_even(second));
+  return {};
+}
+
+TEST(Status, TryPassesTheFirstErrorUp) {
+  EXPECT_TRUE(check_twice(2, 4).ok());
+  EXPECT_STREQ(check_twice(3, 5).text(), "value is 3, but must be even");
+  EXPECT_STREQ(check_twice(2, 5).text(), "value is 5, but must be even");
+}
+
+TEST(Status, EveryCodeHasItsOwnName) {
+  std::set<std::string> names;
+  int named = 0;
+  for (int32_t code = 10; code > -600; --code) named += std::string(status_name(code)) != "ZERO_E_UNKNOWN";
+  for (const int32_t code : kCodes) {
+    names.insert(status_name(code));
+    EXPECT_STRNE(status_name(code), "ZERO_E_UNKNOWN") << code;
+  }
+  EXPECT_EQ(names.size(), std::size(kCodes));
+  EXPECT_EQ(named, static_cast<int>(std::size(kCodes)));
+  EXPECT_STREQ(status_name(ZERO_E_PEER_LOST), "ZERO_E_PEER_LOST");
+  EXPECT_STREQ(status_name(INT32_MIN), "ZERO_E_UNKNOWN");
+}
+
+TEST(Status, OnlyCodesFromMinus300ToMinus399PoisonAGroup) {
+  for (int32_t code = 100; code > -600; --code) EXPECT_EQ(poisons_group(code), code <= -300 && code >= -399) << code;
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,239 @@
+/// @file Tasks: results, nesting, errors, exceptions, waiting; queues of operations advanced by several threads.
+#include "core/task.h"
+
+#include "tests/core/failures.h"
+#include "tests/group/thread_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace zero {
+namespace {
+
+/// Ready after some looks, or when opened; an error when told so.
+class Gate final : public Waitable {
+ public:
+  explicit Gate(int looks = 0, Doorbell *bell = nullptr, Status failure = {}) : looks_(looks), bell_(bell), failure_(std::move(failure)) {}
+  Status poll(bool *out_ready) override {
+    ++polls;
+    *out_ready = open || looks_-- <= 0;
+    return failure_;
+  }
+  Doorbell *doorbell() override { return bell_; }
+
+  std::atomic<bool> open{false};
+  int polls = 0;
+
+ private:
+  int looks_;
+  Doorbell *bell_;
+  Status failure_;
+};
+
+constexpr int kNever = 1 << 30;
+
+Task give(Status status) { co_return status; }
+Task wait_for(Gate &gate) {
+  ZERO_CO_TRY(gate);
+  co_return {};
+}
+Task note(std::vector<int> &notes, int value, Gate *gate = nullptr) {
+  if (gate != nullptr) ZERO_CO_TRY(*gate);
+  notes.push_back(value);
+  co_return {};
+}
+Task both(Status first, Status second) {
+  ZERO_CO_TRY(give(first));
+  ZERO_CO_RETURN_IF_ERROR(second);
+  ZERO_CO_CHECK(second.ok(), ZERO_E_INTERNAL, "never");
+  co_return {};
+}
+Task check(int value) {
+  ZERO_CO_CHECK(value > 0, ZERO_E_INVALID_ARGUMENT, "value is %d", value);
+  co_return {};
+}
+template <class Exception>
+Task throwing(Exception exception) {
+  throw exception;
+  co_return {};
+}
+Task nested(int depth) {
+  if (depth > 0) ZERO_CO_TRY(nested(depth - 1));
+  co_return depth == 0 ? Status::error(ZERO_E_STATE, "bottom") : Status();
+}
+Task many(int count) {
+  for (int i = 0; i < count; ++i) ZERO_CO_TRY(give({}));
+  co_return {};
+}
+
+Status run(Task task) { return OperationQueue().run(std::move(task)); }
+
+TEST(Task, ReturnsItsStatus) {
+  EXPECT_TRUE(run(give({})).ok());
+  EXPECT_STREQ(run(give(Status::error(ZERO_E_BUSY, "mine"))).text(), "mine");
+}
+
+TEST(Task, DoesNotStartBeforeItIsRun) {
+  std::vector<int> notes;
+  {
+    const Task task = note(notes, 1);
+  }
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(Task, MacrosPassTheFirstErrorUp) {
+  EXPECT_TRUE(run(both({}, {})).ok());
+  EXPECT_STREQ(run(both(Status::error(ZERO_E_BUSY, "first"), Status::error(ZERO_E_BUSY, "second"))).text(), "first");
+  EXPECT_STREQ(run(both({}, Status::error(ZERO_E_BUSY, "second"))).text(), "second");
+  EXPECT_TRUE(run(check(1)).ok());
+  EXPECT_STREQ(run(check(-1)).text(), "value is -1");
+}
+
+TEST(Task, NestsDeeplyAndLoopsLongWithoutUsingTheStack) {
+  EXPECT_STREQ(run(nested(10'000)).text(), "bottom");
+  EXPECT_TRUE(run(many(100'000)).ok());
+}
+
+TEST(Task, ExceptionsBecomeErrors) {
+  EXPECT_EQ(run(throwing(std::bad_alloc())).code(), ZERO_E_OUT_OF_MEMORY);
+  const Status status = run(throwing(std::runtime_error("oops")));
+  EXPECT_EQ(status.code(), ZERO_E_INTERNAL);
+  EXPECT_NE(std::string(status.text()).find("oops"), std::string::npos);
+  EXPECT_EQ(run(throwing(5)).code(), ZERO_E_INTERNAL);
+}
+
+TEST(Task, OutOfMemoryForAFrameIsAnException) {
+  drop_cached_frames();
+  const test::FailingNew failing(0);
+  EXPECT_THROW(give({}), std::bad_alloc);
+}
+
+TEST(Operation, WaitsWithoutBlockingAndEndsOnce) {
+  Gate gate(2);
+  Operation operation(wait_for(gate));
+  EXPECT_FALSE(operation.advance());
+  EXPECT_FALSE(operation.advance());
+  EXPECT_FALSE(operation.done());
+  EXPECT_TRUE(operation.advance());
+  EXPECT_TRUE(operation.advance()) << "advancing what has ended changes nothing";
+  EXPECT_TRUE(operation.done());
+  EXPECT_EQ(gate.polls, 3);
+}
+
+TEST(Operation, AnErrorEndsTheWait) {
+  Gate gate(kNever, nullptr, Status::error(ZERO_E_TIMEOUT, "too late"));
+  Operation operation(wait_for(gate));
+  EXPECT_TRUE(operation.advance());
+  EXPECT_STREQ(operation.status().text(), "too late");
+}
+
+TEST(Operation, TellsTheDoorbellOfWhatItWaitsFor) {
+  Doorbell bell;
+  Gate gate(1, &bell);
+  Operation operation(wait_for(gate));
+  EXPECT_EQ(operation.doorbell(), nullptr);
+  operation.advance();
+  EXPECT_EQ(operation.doorbell(), &bell);
+  operation.advance();
+  EXPECT_EQ(operation.doorbell(), nullptr);
+}
+
+TEST(OperationQueue, RunsOperationsInTheOrderTheyCameIn) {
+  OperationQueue queue;
+  std::vector<int> notes;
+  Gate gate(kNever);
+  const auto first = queue.submit(note(notes, 1, &gate));
+  const auto second = queue.submit(note(notes, 2));
+  EXPECT_FALSE(queue.progress());
+  EXPECT_TRUE(notes.empty());
+  gate.open = true;
+  EXPECT_TRUE(queue.wait(second).ok());
+  EXPECT_TRUE(first->done());
+  EXPECT_EQ(notes, (std::vector<int>{1, 2}));
+  EXPECT_TRUE(queue.progress());
+  EXPECT_EQ(queue.doorbell(), nullptr);
+}
+
+TEST(OperationQueue, AFailedOperationDoesNotStopTheNext) {
+  OperationQueue queue;
+  std::vector<int> notes;
+  const auto failed = queue.submit(give(Status::error(ZERO_E_STATE, "no")));
+  EXPECT_TRUE(queue.run(note(notes, 1)).ok());
+  EXPECT_EQ(failed->status().code(), ZERO_E_STATE);
+  EXPECT_EQ(notes.size(), 1U);
+}
+
+TEST(OperationQueue, WaitSleepsOnTheDoorbellUntilItRings) {
+  Doorbell bell;
+  Gate gate(kNever, &bell);
+  OperationQueue queue;
+  std::jthread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.open = true;
+    bell.ring();
+  });
+  EXPECT_TRUE(queue.run(wait_for(gate)).ok());
+}
+
+TEST(OperationQueue, AnUnfinishedLongQueueIsFreedWithoutRecursion) {
+  Gate gate(kNever);
+  std::vector<int> notes;
+  {
+    OperationQueue queue;
+    queue.submit(wait_for(gate));
+    for (int i = 0; i < 200'000; ++i) queue.submit(note(notes, i));
+    EXPECT_FALSE(queue.progress());
+  }
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(OperationQueue, ProgressReturnsAtOnceWhileAnotherThreadAdvances) {
+  class Slow final : public Waitable {
+   public:
+    Status poll(bool *out_ready) override {
+      inside = true;
+      while (!leave) std::this_thread::yield();
+      *out_ready = true;
+      return {};
+    }
+    std::atomic<bool> inside{false};
+    std::atomic<bool> leave{false};
+  } slow;
+  const auto wait_slowly = [](Slow &waitable) -> Task {
+    ZERO_CO_TRY(waitable);
+    co_return {};
+  };
+  OperationQueue queue;
+  const auto operation = queue.submit(wait_slowly(slow));
+  std::jthread other([&] { queue.progress(); });
+  while (!slow.inside) std::this_thread::yield();
+  EXPECT_FALSE(queue.progress());
+  EXPECT_FALSE(operation->done());
+  slow.leave = true;
+  EXPECT_TRUE(queue.wait(operation).ok());
+}
+
+TEST(OperationQueue, ThreadsThatWaitAdvanceOneAnothersOperations) {
+  OperationQueue queue;
+  std::vector<int> notes;  // only touched by whoever advances the queue
+  test::run_thread_ranks(4, [&](int64_t rank) {
+    for (int i = 0; i < 500; ++i) {
+      Gate gate(i % 3);
+      const auto task = [](std::vector<int> &into, int value, Gate &wait) -> Task {
+        ZERO_CO_TRY(wait);
+        into.push_back(value);
+        co_return {};
+      };
+      ASSERT_TRUE(queue.run(task(notes, static_cast<int>(rank), gate)).ok());
+    }
+  });
+  EXPECT_EQ(notes.size(), 2'000U);
+}
+
+}  // namespace
+}  // namespace zero
