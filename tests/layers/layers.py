@@ -1,0 +1,181 @@
+"""The laws of libzero's layout, each as a function that lists what breaks it. usage: layers.py ROOT"""
+import ast
+import re
+import sys
+
+from source import TEXT_SUFFIXES, Tree, functions
+
+# What each folder may include besides itself and the public headers: downwards only, never a sibling.
+BELOW = {
+    "core": set(),
+    "memory": {"core"},
+    "group": {"core"},
+    "checkpoint": {"core"},
+    "kernels": {"core"},
+    "engine": {"core", "memory", "group", "checkpoint", "kernels"},
+    "api": {"core", "memory", "group", "checkpoint", "kernels", "engine"},
+}
+SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
+TOP_FOLDERS = {".ci", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
+TOP_FILES = {".clang-format", ".clang-tidy", ".gitattributes", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"}
+VENDOR_HEADERS = re.compile(r"^(mpi|mpi-ext|nccl\w*|cuda\w*|cu(blas|dnn|rand|fft|solver|sparse)\w*|nvml|nvrtc|device_launch_parameters)\.h$|^(cuda|cub|thrust)/")
+# The files that wrap them.
+VENDOR_WRAPPERS = ("lib/group/module/zero_mpi_module.c", "lib/group/module/zero_cuda_module.c", "kernels/cuda/")
+MAX_FILE_LINES = 450
+MAX_FUNCTION_LINES = 100
+P90_FUNCTION_LINES = 50
+GENERATED = ("abi/libzero.abi.xml", "bindings/generated/")
+
+
+def layer_of(path):
+    """The layer a file of lib/ or kernels/ belongs to, or None."""
+    parts = path.split("/")
+    if parts[0] == "kernels":
+        return "kernels"
+    return parts[1] if parts[0] == "lib" and len(parts) > 2 else None
+
+
+def included_layers(tree, path):
+    for bracket, name in tree.includes(path):
+        first = name.split("/")[0]
+        if bracket == '"' and first in BELOW:
+            yield first, name
+
+
+def includes_point_down(tree):
+    for path in tree.under("lib", "kernels"):
+        layer = layer_of(path)
+        if layer not in BELOW:
+            yield f"{path}: lies in no layer; layers are {', '.join(sorted(BELOW))}"
+            continue
+        for first, name in included_layers(tree, path):
+            if first != layer and first not in BELOW[layer] and not {first, layer} <= SIBLINGS:
+                yield f"{path}: {layer} includes {name}, which is above it"
+        for bracket, name in tree.includes(path):
+            if ".." in name.split("/"):
+                yield f"{path}: includes {name}; name headers from their root"
+
+
+def siblings_do_not_meet(tree):
+    for path in tree.under("lib", "kernels"):
+        layer = layer_of(path)
+        for first, name in included_layers(tree, path):
+            if first != layer and {first, layer} <= SIBLINGS:
+                yield f"{path}: {layer} includes {name} of its sibling {first}"
+
+
+def users_see_public_headers_only(tree):
+    for path in tree.under("include"):
+        for _, name in tree.includes(path):
+            if name != "stdint.h" and not name.startswith("zero/"):
+                yield f"{path}: a public header includes {name}; only stdint.h and zero/ are allowed"
+    for path in tree.under("examples", "tools"):
+        for first, name in included_layers(tree, path):
+            yield f"{path}: a program for users includes {name} from inside the library"
+
+
+def vendor_headers_are_wrapped(tree):
+    for path in tree.under("lib", "kernels", "include", "examples", "tools"):
+        for _, name in tree.includes(path):
+            if VENDOR_HEADERS.search(name) and not path.startswith(VENDOR_WRAPPERS):
+                yield f"{path}: includes {name}; only the file that wraps it may"
+
+
+def exported_names(tree):
+    for path in tree.under("include"):
+        yield from re.findall(r"\bZERO_API\b[^;(]*?\b(zero_\w+)\s*\(", tree.code(path))
+
+
+def exports_are_defined_in_api(tree):
+    names = set(exported_names(tree))
+    definition = re.compile(r"^[ \t]*(?:extern\s+)?[\w:*&\s]*?\b(zero_\w+)\s*\([^;{}]*\)\s*(?:noexcept\s*)?\{", re.M)
+    for path in tree.under("lib", "kernels"):
+        code = tree.code(path)
+        for name in definition.findall(code):
+            if name in names and not path.startswith("lib/api/"):
+                yield f"{path}: defines {name}; exported functions are defined in lib/api"
+        if re.search(r"\bZERO_API\b|\bvisibility\b", code) and not path.startswith(("lib/api/", "lib/group/module/")):
+            yield f"{path}: marks something as exported; only public headers and modules do"
+
+
+def library_is_quiet(tree):
+    forbidden = re.compile(r"(?:\bstd::|(?<![\w:])::)(?:abort|exit|_exit|quick_exit|atexit|signal|terminate)\s*\(|"
+                           r"(?<![\w.>])(?:printf|fprintf|puts|fputs|putchar|perror)\s*\(|\bstd::c(?:out|err|log)\b")
+    for path in tree.under("lib", "kernels"):
+        for match in forbidden.finditer(tree.code(path)):
+            yield f"{path}: uses {match.group(0).rstrip('( ')}; the library never ends the process, prints or handles signals"
+
+
+def folders_are_those_of_the_map(tree):
+    for path in tree.files:
+        first, _, rest = path.partition("/")
+        if (rest and first not in TOP_FOLDERS) or (not rest and first not in TOP_FILES):
+            yield f"{path}: '{first}' is not in the map of the folders"
+
+
+def files_say_what_they_are(tree):
+    for path in tree.under("lib", "kernels", "tests", "examples", "tools"):
+        if not re.match(r"(#!.*\n)?(///|/\*\*?) ?@file ", tree.text(path)):
+            yield f"{path}: does not begin with /// @file"
+
+
+def sizes_stay_readable(tree):
+    lengths = []
+    for path in tree.files:
+        if not path.endswith(TEXT_SUFFIXES) or path.startswith(GENERATED):
+            continue
+        count = tree.text(path).count("\n")
+        if count > MAX_FILE_LINES and not path.endswith((".md", ".txt")):
+            yield f"{path}: {count} lines; at most {MAX_FILE_LINES}"
+        for name, line, lines in functions_of(tree, path):
+            lengths.append(lines)
+            if lines > MAX_FUNCTION_LINES:
+                yield f"{path}:{line}: {name} has {lines} lines; at most {MAX_FUNCTION_LINES}"
+    lengths.sort()
+    if lengths and lengths[len(lengths) * 9 // 10] > P90_FUNCTION_LINES:
+        yield f"nine in ten functions have at most {lengths[len(lengths) * 9 // 10]} lines; wanted: {P90_FUNCTION_LINES}"
+
+
+def functions_of(tree, path):
+    if path.endswith(".py"):
+        for node in ast.walk(ast.parse(tree.text(path))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node.name, node.lineno, node.end_lineno - node.lineno + 1
+    elif path.endswith((".c", ".h", ".cpp", ".hpp", ".cu", ".cuh")):
+        yield from functions(tree.code(path))
+
+
+def nothing_is_left_over(tree):
+    unfinished = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
+    machine = re.compile(r"(?<![\w.])/(?:home|root|work|Users)/\w")
+    for path in tree.files:
+        if not path.endswith(TEXT_SUFFIXES) and not path.startswith((".ci/", "tools/")):
+            continue
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            if unfinished.search(line):
+                yield f"{path}:{number}: {unfinished.search(line).group(1)}"
+            if machine.search(line):
+                yield f"{path}:{number}: names a path of one machine"
+
+
+LAWS = [includes_point_down, siblings_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, exports_are_defined_in_api,
+        library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
+
+
+def main(root):
+    tree = Tree(root)
+    broken = 0
+    for law in LAWS:
+        violations = list(law(tree))
+        broken += len(violations)
+        print(f"{'ok    ' if not violations else 'BROKEN'} {law.__name__.replace('_', ' ')}")
+        for violation in violations:
+            print(f"       {violation}")
+    lengths = sorted(lines for path in tree.files for _, _, lines in functions_of(tree, path))
+    p90 = lengths[len(lengths) * 9 // 10] if lengths else 0
+    print(f"{len(LAWS)} laws over {len(tree.files)} files; {len(lengths)} functions, 90 % of at most {p90} lines; {broken} violations")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))
