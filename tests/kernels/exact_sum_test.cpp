@@ -86,9 +86,9 @@ TEST(ExactSum, DoesNotDependOnOrderCutsOrRoute) {
   for (int64_t i = 0; i < count; ++i) {
     std::vector<double> terms = random_terms(random, 1 + random.below(300), 300);
     const double expected = exact(terms);
-    for (size_t j = terms.size() - 1; j > 0; --j) std::swap(terms[j], terms[static_cast<size_t>(random.below(static_cast<int64_t>(j) + 1))]);
-    std::vector<ExactSum> parts(static_cast<size_t>(1 + random.below(9)));
-    for (const double term : terms) parts[static_cast<size_t>(random.below(static_cast<int64_t>(parts.size())))].add(term);
+    for (size_t j = terms.size() - 1; j > 0; --j) std::swap(terms[j], terms[random.next() % (j + 1)]);
+    std::vector<ExactSum> parts(1 + random.next() % 9);
+    for (const double term : terms) parts[random.next() % parts.size()].add(term);
     ExactSum merged;
     int64_t added[ExactSum::kExported] = {};
     for (const ExactSum &part : parts) {

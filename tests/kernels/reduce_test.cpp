@@ -72,7 +72,8 @@ Case random_case(test::Random &random, int64_t index) {
   const int64_t source_count = random.below(8) == 0 ? 1 + random.below(70) : 1 + random.below(9);
   const double divisors[] = {1, static_cast<double>(source_count), 3, 8};
   result.divisor = divisors[random.below(4)];
-  if (fraction_nbits(result.dtype) != 0 && random.below(8) == 0) result.divisor = std::ldexp(1.0, static_cast<int>(random.below(240)) - 120);
+  const bool any_power = fraction_nbits(result.dtype) != 0 && random.below(8) == 0;
+  if (any_power) result.divisor = std::ldexp(1.0, static_cast<int>(random.below(240)) - 120);
   const bool tame = random.below(3) != 0;
   const auto nbytes = static_cast<size_t>(dtype_nbytes(result.dtype));
   const size_t elements = static_cast<size_t>(result.count) + result.offset + 8;
@@ -189,12 +190,14 @@ TEST(Reduce, SumsFollowTheTreeAndStayCloseToFloat64) {
 }
 
 template <typename T>
-std::vector<T> reduce_values(DType dtype, ReduceOp op, const std::vector<std::vector<T>> &sources, double divisor, bool *finite = nullptr) {
+std::vector<T> reduce_values(DType dtype, ReduceOp op, const std::vector<std::vector<T>> &sources, double divisor,
+                             bool *finite = nullptr) {
   std::vector<const void *> addresses;
   for (const auto &source : sources) addresses.push_back(source.data());
   std::vector<T> out(sources[0].size());
-  const bool result = reference_reduce({out.data(), addresses.data(), static_cast<int64_t>(sources.size()), static_cast<int64_t>(out.size()),
-                                        dtype, op, divisor});
+  const auto source_count = static_cast<int64_t>(sources.size());
+  const auto count = static_cast<int64_t>(out.size());
+  const bool result = reference_reduce({out.data(), addresses.data(), source_count, count, dtype, op, divisor});
   if (finite != nullptr) *finite = result;
   return out;
 }

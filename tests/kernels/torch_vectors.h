@@ -1,5 +1,6 @@
 /// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers.
-/// torch 2.15.0+cu132, CPU capability AVX512, correctly rounded square root (MKL_CBWR=AVX2). Hyper-parameters in the order of HyperParameters.
+/// torch 2.15.0+cu132, CPU capability AVX512, correctly rounded square root (MKL_CBWR=AVX2).
+/// Hyper-parameters in the order of HyperParameters.
 #pragma once
 
 #include "kernels/kernels.h"

@@ -136,7 +136,8 @@ def main():
     for algorithm, sets in (("sgd", SGD_SETS), ("adam", ADAM_SETS), ("adamw", ADAM_SETS)):
         rows += [row(algorithm, hyper, 1000 + len(rows) + i) for i, hyper in enumerate(sets)]
     print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers.
-/// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, correctly rounded square root (MKL_CBWR=AVX2). Hyper-parameters in the order of HyperParameters.
+/// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, correctly rounded square root (MKL_CBWR=AVX2).
+/// Hyper-parameters in the order of HyperParameters.
 #pragma once
 
 #include "kernels/kernels.h"
