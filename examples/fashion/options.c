@@ -1,0 +1,178 @@
+/// @file options: the command line of train_fashion, read with getopt_long.
+/// Knows nothing of what the options do.
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zero/config.h>
+
+#include "report.h"
+
+static const char kUsage[] =
+    "usage: train_fashion [options]\n"
+    "Trains a small convolutional classifier on Fashion-MNIST, sharded over ranks with libzero.\n"
+    "  --ranks N            ranks of this host; default 4, with --mode env what the launcher says\n"
+    "  --mode MODE          threads (default), processes, or env: the ranks of mpirun or torchrun, otherwise one\n"
+    "  --stage N            0 to 3: what is sharded: nothing, optimizer states, + gradients, + parameters; default 3\n"
+    "  --bucket-bytes N     size of a gradient bucket; default 65536\n"
+    "  --data DIR           folder of the *-ubyte.gz files; default /usr/share/datasets/fashion-mnist\n"
+    "  --epochs N           default 8\n"
+    "  --batch N            samples per step of all ranks together; default 192\n"
+    "  --steps N            stop after this many steps; default 0: after all epochs\n"
+    "  --lr X               first learning rate, falling to 0 over all epochs; default 0.004\n"
+    "  --seed N             of first values and shuffles; default 1\n"
+    "  --divisor D          weights (default: average over samples), ranks (average over ranks), one (sum over ranks)\n"
+    "  --limit N            train on the first N images only; default 0: all\n"
+    "  --caller-memory      keep gradients and fetched parameters in the program's own memory\n"
+    "  --init FILE          first values: all parameters as raw 32-bit floats\n"
+    "  --losses FILE        write the loss of every step, one per line\n"
+    "  --report             print a table row: memory, traffic, accuracy, hash\n"
+    "  --report-header      print the head of that table and stop\n"
+    "  --report-file FILE   write the same and more as lines of key=value\n"
+    "  --quiet              no progress line\n"
+    "  --help               print this and stop\n";
+
+static int wrong(const char *option, const char *value, const char *expected) {
+  fprintf(stderr, "train_fashion: --%s %s: expected %s\n", option, value, expected);
+  return -1;
+}
+
+static int read_i64(const char *option, const char *text, int64_t min, int64_t max, int64_t *out) {
+  char expected[96];
+  char *end = NULL;
+  errno = 0;
+  const long long value = strtoll(text, &end, 10);
+  if (errno || end == text || *end || value < min || value > max) {
+    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)min, (long long)max);
+    return wrong(option, text, expected);
+  }
+  *out = value;
+  return 0;
+}
+
+static int read_lr(const char *option, const char *text, double *out) {
+  char *end = NULL;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !isfinite(value) || value < 0) return wrong(option, text, "a number of 0 or more");
+  *out = value;
+  return 0;
+}
+
+/// The position of `text` in `names`, which ends with NULL.
+static int read_name(const char *option, const char *text, const char *const *names, const char *expected, int *out) {
+  for (int i = 0; names[i]; i++) {
+    if (strcmp(text, names[i]) == 0) {
+      *out = i;
+      return 0;
+    }
+  }
+  return wrong(option, text, expected);
+}
+
+static int read_mode(const char *option, const char *text, enum mode *out) {
+  static const char *const kNames[] = {"threads", "processes", "env", NULL};
+  int at = 0;
+  if (read_name(option, text, kNames, "threads, processes or env", &at)) return -1;
+  *out = (enum mode)at;
+  return 0;
+}
+
+static int read_divisor(const char *option, const char *text, int32_t *out) {
+  static const char *const kNames[] = {"ranks", "one", "weights", NULL};
+  static const int32_t kDivisors[] = {ZERO_DIVISOR_RANKS, ZERO_DIVISOR_ONE, ZERO_DIVISOR_WEIGHTS};
+  int at = 0;
+  if (read_name(option, text, kNames, "weights, ranks or one", &at)) return -1;
+  *out = kDivisors[at];
+  return 0;
+}
+
+enum {
+  kRanks = 1000, kMode, kStage, kBucket, kData, kEpochs, kBatch, kSteps, kLr, kSeed, kDivisor, kLimit, kCaller, kInit, kLosses, kReport,
+  kHeader, kReportFile, kQuiet, kHelp
+};
+
+static const struct option kOptions[] = {
+    {"ranks", required_argument, NULL, kRanks},
+    {"mode", required_argument, NULL, kMode},
+    {"stage", required_argument, NULL, kStage},
+    {"bucket-bytes", required_argument, NULL, kBucket},
+    {"data", required_argument, NULL, kData},
+    {"epochs", required_argument, NULL, kEpochs},
+    {"batch", required_argument, NULL, kBatch},
+    {"steps", required_argument, NULL, kSteps},
+    {"lr", required_argument, NULL, kLr},
+    {"seed", required_argument, NULL, kSeed},
+    {"divisor", required_argument, NULL, kDivisor},
+    {"limit", required_argument, NULL, kLimit},
+    {"caller-memory", no_argument, NULL, kCaller},
+    {"init", required_argument, NULL, kInit},
+    {"losses", required_argument, NULL, kLosses},
+    {"report", no_argument, NULL, kReport},
+    {"report-header", no_argument, NULL, kHeader},
+    {"report-file", required_argument, NULL, kReportFile},
+    {"quiet", no_argument, NULL, kQuiet},
+    {"help", no_argument, NULL, kHelp},
+    {NULL, 0, NULL, 0},
+};
+
+/// Options with a value that must be checked. The bounds are those of the example; libzero checks its own.
+static int read_value(int option, const char *name, const char *text, struct options *out) {
+  switch (option) {
+    case kRanks: return read_i64(name, text, 1, 1024, &out->ranks);
+    case kMode: return read_mode(name, text, &out->mode);
+    case kStage: return read_i64(name, text, 0, 3, &out->stage);
+    case kBucket: return read_i64(name, text, 1024, INT64_C(1) << 40, &out->bucket_nbytes);
+    case kEpochs: return read_i64(name, text, 1, 100000, &out->epochs);
+    case kBatch: return read_i64(name, text, 1, 1000000, &out->batch);
+    case kSteps: return read_i64(name, text, 0, INT64_C(1) << 40, &out->steps);
+    case kLr: return read_lr(name, text, &out->lr);
+    case kSeed: return read_i64(name, text, 0, INT64_MAX, &out->seed);
+    case kDivisor: return read_divisor(name, text, &out->divisor);
+    default: return read_i64(name, text, 0, INT64_MAX, &out->limit);
+  }
+}
+
+/// One option of the command line. kOutcomeRun: read on.
+static enum outcome take(int option, const char *name, const char *text, struct options *out) {
+  switch (option) {
+    case '?': return kOutcomeWrong; /* getopt_long has written its line */
+    case kHelp: fputs(kUsage, stdout); return kOutcomeDone;
+    case kHeader: report_header(); return kOutcomeDone;
+    case kData: out->data = text; break;
+    case kInit: out->init = text; break;
+    case kLosses: out->losses = text; break;
+    case kReportFile: out->report_file = text; break;
+    case kReport: out->report = 1; break;
+    case kQuiet: out->quiet = 1; break;
+    case kCaller: out->caller_memory = 1; break;
+    default: return read_value(option, name, text, out) ? kOutcomeWrong : kOutcomeRun;
+  }
+  return kOutcomeRun;
+}
+
+enum outcome options_parse(int argc, char **argv, struct options *out) {
+  *out = (struct options){.stage = 3,
+                          .bucket_nbytes = 65536,
+                          .data = "/usr/share/datasets/fashion-mnist",
+                          .epochs = 8,
+                          .batch = 192,
+                          .lr = 0.004,
+                          .seed = 1,
+                          .divisor = ZERO_DIVISOR_WEIGHTS};
+  int at = 0;
+  int option;
+  while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {
+    const enum outcome outcome = take(option, kOptions[at].name, optarg, out);
+    if (outcome != kOutcomeRun) return outcome;
+  }
+  if (optind < argc) {
+    fprintf(stderr, "train_fashion: unexpected argument '%s' (--help lists the options)\n", argv[optind]);
+    return kOutcomeWrong;
+  }
+  if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
+  return kOutcomeRun;
+}

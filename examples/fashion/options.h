@@ -1,0 +1,36 @@
+/// @file options: the command line of train_fashion.
+/// Knows nothing of what the options do.
+#ifndef FASHION_OPTIONS_H
+#define FASHION_OPTIONS_H
+
+#include <stdint.h>
+
+enum mode { kModeThreads, kModeProcesses, kModeEnv };
+
+struct options {
+  int64_t ranks; /* 0: not given, and the launcher decides (kModeEnv) */
+  enum mode mode;
+  int64_t stage;
+  int64_t bucket_nbytes;
+  const char *data;
+  int64_t epochs;
+  int64_t batch; /* of all ranks together */
+  int64_t steps; /* 0: all steps of all epochs */
+  double lr;
+  int64_t seed;
+  int32_t divisor; /* a zero_divisor */
+  int64_t limit;   /* 0: all training images */
+  const char *losses;
+  const char *init;
+  const char *report_file;
+  int report;
+  int quiet;
+  int caller_memory;
+};
+
+enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };
+
+/// Reads the command line. kOutcomeDone after --help and --report-header, kOutcomeWrong after one line on standard error.
+enum outcome options_parse(int argc, char **argv, struct options *out);
+
+#endif

@@ -1,0 +1,43 @@
+/// @file report: what a run cost per rank, as libzero counted it, beside what the formulas say; one run is one row of a table.
+/// Knows nothing of the model or the data.
+#ifndef FASHION_REPORT_H
+#define FASHION_REPORT_H
+
+#include <stdint.h>
+#include <zero/zero.h>
+
+#include "options.h"
+
+/// Elements this rank's optimizer has sent so far.
+struct sent {
+  int64_t reduce; /* gradients */
+  int64_t gather; /* parameters */
+  int64_t vote;
+};
+
+struct outcome_of_run {
+  struct sent before; /* the first step */
+  struct sent after;  /* the last step */
+  int64_t steps;
+  int64_t parameters;
+  double accuracy; /* percent */
+  uint64_t hash;
+};
+
+/// Prints the head of the table to standard output.
+void report_header(void);
+
+/// Reads the counters. Returns 0, or -1 after a line on standard error.
+int report_sent(const zero_optimizer *optimizer, struct sent *out);
+
+/// Memory of this rank, for report_memory: categories of zero_memory, each now, peak, formula, constant.
+enum { kReportCategories = ZERO_MEMORY_STAGING + 1, kReportFields = 4 };
+struct report_memory {
+  int64_t nbytes[kReportCategories][kReportFields];
+};
+int report_memory(const zero_optimizer *optimizer, struct report_memory *out);
+
+/// A collective: rank 0 prints the row, writes the file, or both, as the options say; memory is that of the largest rank.
+int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run);
+
+#endif

@@ -1,0 +1,57 @@
+/// @file trainer: one rank's part of the training: the file that shows how libzero is used.
+/// Knows nothing of how ranks are started or where images come from.
+#ifndef FASHION_TRAINER_H
+#define FASHION_TRAINER_H
+
+#include <stdint.h>
+#include <zero/zero.h>
+
+#include "idx.h"
+#include "model.h"
+#include "options.h"
+#include "report.h"
+#include "sampler.h"
+
+/// What all ranks share; read only.
+struct run {
+  const struct options *options;
+  struct dataset train;
+  struct dataset test;
+  const float *first_values; /* all parameters one after another, or NULL: made from the seed */
+};
+
+struct trainer {
+  const struct run *run;
+  zero_group *group;
+  int64_t rank;
+  int64_t size;
+  zero_optimizer *optimizer;
+  struct model *model;
+  struct sampler sampler;
+  int64_t capacity;               /* samples that fit the model at once */
+  const uint8_t **images;         /* [capacity] */
+  uint8_t *labels;                /* [capacity] */
+  float *params[kTensorCount];    /* with --caller-memory, otherwise NULL */
+  float *gradients[kTensorCount]; /* the same */
+};
+
+/// All functions but release are collectives, and return 0, or -1 after a line on standard error.
+
+/// Makes everything up to the first step, from `run` and `group`; all else is zero before.
+int trainer_create(struct trainer *trainer);
+
+/// Also after a failure; releases the group too.
+void trainer_release(struct trainer *trainer);
+
+int64_t trainer_steps_in_all(const struct trainer *trainer);
+
+/// Step `step` from 0: the mean loss over the samples of all ranks, and their number.
+int trainer_step(struct trainer *trainer, int64_t step, double *out_loss, int64_t *out_samples);
+
+/// Percent of the test images classified correctly; each rank looks at its share.
+int trainer_evaluate(struct trainer *trainer, double *out_percent);
+
+/// FNV-1a of all parameters, the same on all ranks.
+int trainer_hash(struct trainer *trainer, uint64_t *out_hash);
+
+#endif

@@ -1,0 +1,132 @@
+/// @file train_fashion: trains a small convolutional classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
+/// The use of libzero is in fashion/trainer.c; here are the ranks, the loop over steps and what is printed.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zero/zero.h>
+
+#include "fashion/check.h"
+#include "fashion/idx.h"
+#include "fashion/options.h"
+#include "fashion/progress.h"
+#include "fashion/ranks.h"
+#include "fashion/report.h"
+#include "fashion/trainer.h"
+
+/// The group that the options ask for.
+static int open_group(const struct options *options, int64_t rank, zero_group **out) {
+  char name[64];
+  int64_t size = 0;
+  if (options->mode != kModeEnv) {
+    const pid_t parent = options->mode == kModeThreads ? getpid() : getppid();
+    snprintf(name, sizeof name, "train_fashion.%ld", (long)parent);
+    return failed(zero_group_create_local(name, rank, options->ranks, NULL, out), "zero_group_create_local") ? -1 : 0;
+  }
+  if (failed(zero_group_create_env(NULL, out), "zero_group_create_env") || failed(zero_group_size(*out, &size), "zero_group_size")) return -1;
+  if (options->ranks == 0 || options->ranks == size) return 0;
+  fprintf(stderr, "train_fashion: --ranks %" PRId64 ": the launcher started %" PRId64 "\n", options->ranks, size);
+  return -1;
+}
+
+static int open_losses(const struct options *options, FILE **out) {
+  *out = options->losses ? fopen(options->losses, "w") : NULL;
+  if (*out || !options->losses) return 0;
+  fprintf(stderr, "train_fashion: %s: %s\n", options->losses, strerror(errno));
+  return -1;
+}
+
+static int close_losses(const struct options *options, FILE *losses) {
+  if (!losses || fclose(losses) == 0) return 0;
+  fprintf(stderr, "train_fashion: %s: %s\n", options->losses, strerror(errno));
+  return -1;
+}
+
+/// All steps; rank 0 shows progress and writes the losses.
+static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
+  const struct options *options = t->run->options;
+  const int64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
+  const int64_t all = trainer_steps_in_all(t);
+  const int64_t steps = options->steps > 0 && options->steps < all ? options->steps : all;
+  struct progress progress;
+  progress_begin(&progress, t->rank == 0 && !options->quiet);
+  for (int64_t step = 0; step < steps; step++) {
+    double loss = 0;
+    int64_t samples = 0;
+    if (trainer_step(t, step, &loss, &samples)) return -1;
+    if (losses) fprintf(losses, "%.9g\n", loss);
+    progress_step(&progress, step / per_epoch + 1, options->epochs, step + 1, steps, loss, samples, step + 1 == steps);
+  }
+  out->steps = steps;
+  return 0;
+}
+
+/// Trains, evaluates, reports.
+static int work(struct trainer *t) {
+  struct outcome_of_run outcome = {0};
+  struct report_memory memory;
+  FILE *losses = NULL;
+  for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
+  if (t->rank == 0 && open_losses(t->run->options, &losses)) return -1;
+  int status = report_sent(t->optimizer, &outcome.before) || train(t, losses, &outcome);
+  if (close_losses(t->run->options, losses) || status) return -1;
+  if (report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) || trainer_evaluate(t, &outcome.accuracy) ||
+      trainer_hash(t, &outcome.hash) || report_write(t->group, t->run->options, &memory, &outcome)) {
+    return -1;
+  }
+  if (t->rank == 0) printf("accuracy=%.2f hash=%016" PRIx64 "\n", outcome.accuracy, outcome.hash);
+  return 0;
+}
+
+/// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
+static int rank_main(void *context, int64_t rank) {
+  const struct run *run = context;
+  struct trainer trainer = {.run = run};
+  const int status = open_group(run->options, rank, &trainer.group) || trainer_create(&trainer) || work(&trainer);
+  if (status && trainer.group) zero_group_abort(trainer.group, "a rank of train_fashion gave up; see its own message");
+  trainer_release(&trainer);
+  return status ? -1 : 0;
+}
+
+/// Reads --init: exactly as many floats as the model has parameters.
+static int read_first_values(const char *path, float **out) {
+  size_t count = 0;
+  for (int i = 0; i < kTensorCount; i++) count += (size_t)model_tensors[i].count;
+  FILE *file = fopen(path, "rb");
+  if (!file) {
+    fprintf(stderr, "train_fashion: %s: %s\n", path, strerror(errno));
+    return -1;
+  }
+  *out = malloc((count + 1) * sizeof(float));
+  const size_t got = *out ? fread(*out, sizeof(float), count + 1, file) : 0;
+  fclose(file);
+  if (got == count) return 0;
+  fprintf(stderr, "train_fashion: %s: expected %zu floats of 4 bytes, the parameters of the model\n", path, count);
+  return -1;
+}
+
+static int start_ranks(struct run *run) {
+  switch (run->options->mode) {
+    case kModeThreads: return ranks_run_threads(run->options->ranks, rank_main, run);
+    case kModeProcesses: return ranks_run_processes(run->options->ranks, rank_main, run);
+    default: return rank_main(run, 0);
+  }
+}
+
+int main(int argc, char **argv) {
+  struct options options;
+  const enum outcome outcome = options_parse(argc, argv, &options);
+  if (outcome != kOutcomeRun) return outcome == kOutcomeDone ? EXIT_SUCCESS : 2;
+  struct run run = {.options = &options};
+  float *first_values = NULL;
+  int status = dataset_read(options.data, "train", options.limit, &run.train) || dataset_read(options.data, "t10k", 0, &run.test) ||
+               (options.init && read_first_values(options.init, &first_values));
+  run.first_values = first_values;
+  status = status || start_ranks(&run);
+  free(first_values);
+  dataset_release(&run.train);
+  dataset_release(&run.test);
+  return status ? EXIT_FAILURE : EXIT_SUCCESS;
+}
