@@ -1,5 +1,5 @@
-/// @file Rounds over MPI. The first round of a collective exchanges envelopes (fingerprint, size, small pieces); larger pieces are received only
-/// after their sender's fingerprint agreed, so a wrong count can never overrun a buffer.
+/// @file Rounds over MPI. The first round of a collective exchanges envelopes (fingerprint, size, small pieces); larger pieces move only
+/// between ranks whose fingerprints agree, so a wrong count can neither overrun a buffer nor leave a message that nobody will receive.
 #include "group/mpi_transport.h"
 
 #include <algorithm>
@@ -150,14 +150,18 @@ Status MpiTransport::post_sends() {
   block->reserve(stage(*block, false));
   stage(*block, true);
   for (int64_t peer = 0; peer < size(); ++peer) {
-    const Offer &offer = offers_[static_cast<size_t>(peer)];
     if (peer == rank()) continue;
-    if (fingerprint_ != nullptr) ZERO_TRY(send_envelope(*block, peer));
-    if (offer.nbytes == 0 || travels_in_envelope(offer.nbytes)) continue;
-    ZERO_TRY(links_.send(peer, kPieces, staged_[static_cast<size_t>(peer)], offer.nbytes, &block->request(size() + peer)));
+    ZERO_TRY(fingerprint_ != nullptr ? send_envelope(*block, peer) : send_piece(*block, peer));
   }
+  sending_ = block;
   sends_posted_ = true;
   return {};
+}
+
+Status MpiTransport::send_piece(MpiBlock &block, int64_t peer) {
+  const Offer &offer = offers_[static_cast<size_t>(peer)];
+  if (offer.nbytes == 0 || travels_in_envelope(offer.nbytes)) return {};
+  return links_.send(peer, kPieces, staged_[static_cast<size_t>(peer)], offer.nbytes, &block.request(size() + peer));
 }
 
 Status MpiTransport::send_envelope(MpiBlock &block, int64_t peer) {
@@ -177,6 +181,7 @@ Status MpiTransport::open_envelope(int64_t peer) {
   std::memcpy(&theirs, place + offsetof(Envelope, fingerprint), sizeof theirs);
   std::memcpy(&nbytes, place + offsetof(Envelope, nbytes), sizeof nbytes);
   ZERO_TRY(compare(*fingerprint_, rank(), theirs, peer));
+  ZERO_TRY(send_piece(*sending_, peer));
   Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
   ZERO_CHECK(nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld offers %lld bytes to rank %lld, which expects %lld, in %s",
              static_cast<long long>(peer), static_cast<long long>(nbytes), static_cast<long long>(rank()),
@@ -215,7 +220,8 @@ Status MpiTransport::poll(bool *out_arrived) {
   ZERO_TRY(look());
   if (!links_.root().may_call()) return {};
   ZERO_TRY(post());
-  bool arrived = sends_posted_;
+  if (!sends_posted_) return {};
+  bool arrived = true;
   for (int64_t peer = 0; peer < size(); ++peer) {
     if (awaiting_[static_cast<size_t>(peer)] != Awaiting::nothing) ZERO_TRY(receive_from(peer));
     if (awaiting_[static_cast<size_t>(peer)] != Awaiting::nothing) arrived = false;

@@ -72,6 +72,7 @@ class MpiTransport final : public Transport, private MpiMember {
   Status post_piece(int64_t peer);
   Status post_sends();
   Status send_envelope(MpiBlock &block, int64_t peer);
+  Status send_piece(MpiBlock &block, int64_t peer);
   int64_t stage(MpiBlock &block, bool copy);
   Status receive_from(int64_t peer);
   Status open_envelope(int64_t peer);
@@ -95,6 +96,7 @@ class MpiTransport final : public Transport, private MpiMember {
   std::vector<Awaiting> awaiting_;
   std::vector<int64_t> piece_offsets_;  ///< in the receiving block
   std::vector<const std::byte *> staged_;  ///< where each peer's piece lies in the sending block
+  MpiBlock *sending_ = nullptr;            ///< one of send_blocks_
 
   std::vector<std::unique_ptr<MpiBlock>> send_blocks_;
   std::unique_ptr<MpiBlock> recv_block_;
