@@ -1,0 +1,122 @@
+/// @file zero/config.h.
+#include "api_world.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace zero::test {
+namespace {
+
+constexpr int32_t kKeys[] = {100, 101, 102, 103, 104, 200, 300, 301, 302, 303, 304, 305, 306, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 500};
+
+zero_key_bounds bounds_of(int32_t key) {
+  zero_key_bounds bounds;
+  EXPECT_EQ(ZERO_OK, zero_key_bounds_init(&bounds, sizeof bounds));
+  EXPECT_EQ(ZERO_OK, zero_config_bounds(key, &bounds)) << last_text();
+  return bounds;
+}
+
+class Config : public testing::Test {
+ protected:
+  void SetUp() override { ZERO_ASSERT_OK(zero_config_create(&config)); }
+  void TearDown() override { zero_config_release(config); }
+  zero_config *config = nullptr;
+};
+
+TEST_F(Config, BoundsAreInclusiveAndEnforced) {
+  int keys = 0;
+  for (const int32_t key : kKeys) {
+    const zero_key_bounds bounds = bounds_of(key);
+    EXPECT_EQ(sizeof bounds, bounds.struct_size);
+    ++keys;
+    if (bounds.type == 1) {
+      ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.min_i64));
+      ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.max_i64));
+      ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.default_i64));
+      EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, bounds.min_i64 - 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.min_i64 - 1)));
+      EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, bounds.max_i64 + 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.max_i64 + 1)));
+    } else if (bounds.type == 2) {
+      ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.min_f64));
+      ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.max_f64));
+      ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.default_f64));
+      for (const double bad : {-1e-300, std::nextafter(bounds.max_f64, INFINITY), std::nan(""), -INFINITY, double{INFINITY}}) {
+        EXPECT_TRUE(failed_with(zero_config_set_f64(config, key, bad), ZERO_E_INVALID_ARGUMENT, "must be in")) << bad;
+      }
+    } else {
+      EXPECT_EQ(3, bounds.type);
+      ZERO_EXPECT_OK(zero_config_set_str(config, key, ""));
+      ZERO_EXPECT_OK(zero_config_set_str(config, key, std::string(4095, 'x').c_str()));
+      EXPECT_TRUE(failed_with(zero_config_set_str(config, key, std::string(4096, 'x').c_str()), ZERO_E_INVALID_ARGUMENT, "4095"));
+    }
+  }
+  std::printf("keys = %d\n", keys);
+}
+
+TEST_F(Config, AKeyOfAnotherTypeIsAnError) {
+  EXPECT_TRUE(failed_with(zero_config_set_i64(config, ZERO_KEY_LR, 1), ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_LR is a key of type f64"));
+  EXPECT_TRUE(failed_with(zero_config_set_f64(config, ZERO_KEY_ALGORITHM, 1), ZERO_E_INVALID_ARGUMENT, "of type str"));
+  EXPECT_TRUE(failed_with(zero_config_set_str(config, ZERO_KEY_STAGE, "1"), ZERO_E_INVALID_ARGUMENT, "of type i64"));
+}
+
+TEST_F(Config, UnknownKeysAreNeverIgnored) {
+  for (const int32_t key : {0, -1, 99, 105, 600, INT32_MAX, INT32_MIN}) {
+    const std::string named = "key " + std::to_string(key);
+    EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, 0), ZERO_E_UNSUPPORTED, named));
+    EXPECT_TRUE(failed_with(zero_config_set_f64(config, key, 0), ZERO_E_UNSUPPORTED, named));
+    EXPECT_TRUE(failed_with(zero_config_set_str(config, key, ""), ZERO_E_UNSUPPORTED, named));
+    zero_key_bounds bounds;
+    ZERO_EXPECT_OK(zero_key_bounds_init(&bounds, sizeof bounds));
+    EXPECT_TRUE(failed_with(zero_config_bounds(key, &bounds), ZERO_E_UNSUPPORTED, named));
+    EXPECT_EQ(0, bounds.type);
+  }
+}
+
+TEST_F(Config, NesterovIsZeroOrOne) {
+  EXPECT_TRUE(failed_with(zero_config_set_f64(config, ZERO_KEY_NESTEROV, 0.5), ZERO_E_INVALID_ARGUMENT, "0.5"));
+}
+
+void *hook_alloc(uint64_t, uint64_t, void *) { return nullptr; }
+void hook_free(void *, uint64_t, void *) {}
+
+TEST_F(Config, AHookHasBothOrNeither) {
+  EXPECT_TRUE(failed_with(zero_config_set_allocator(config, hook_alloc, nullptr, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "free_fn is NULL"));
+  EXPECT_TRUE(failed_with(zero_config_set_allocator(config, nullptr, hook_free, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "alloc is NULL"));
+  ZERO_EXPECT_OK(zero_config_set_allocator(config, hook_alloc, hook_free, nullptr, nullptr));
+  ZERO_EXPECT_OK(zero_config_set_allocator(config, nullptr, nullptr, nullptr, nullptr));
+}
+
+/// An older and a newer caller's idea of a struct: never more is written than it says.
+TEST_F(Config, ResultStructsAreWrittenUpToTheCallersSize) {
+  struct Newer {
+    zero_key_bounds known;
+    uint64_t appended;
+    uint64_t guard;
+  };
+  Newer newer;
+  newer.guard = 0xa5a5a5a5a5a5a5a5;
+  newer.appended = 1;
+  ZERO_ASSERT_OK(zero_key_bounds_init(&newer.known, sizeof(zero_key_bounds) + 8));
+  EXPECT_EQ(0U, newer.appended);
+  ZERO_ASSERT_OK(zero_config_bounds(ZERO_KEY_STAGE, &newer.known));
+  EXPECT_EQ(sizeof(zero_key_bounds) + 8, newer.known.struct_size);
+  EXPECT_EQ(3, newer.known.max_i64);
+  EXPECT_EQ(0U, newer.appended);
+  EXPECT_EQ(0xa5a5a5a5a5a5a5a5, newer.guard);
+}
+
+TEST_F(Config, StructsOfAnotherSizeAreRejected) {
+  for (const uint64_t nbytes : {uint64_t{0}, uint64_t{8}, uint64_t{56}, uint64_t{65}, uint64_t{4104}, ~uint64_t{0}}) {
+    zero_key_bounds bounds;
+    std::memset(static_cast<void *>(&bounds), 0x5a, sizeof bounds);
+    const zero_key_bounds before = bounds;
+    EXPECT_TRUE(failed_with(zero_key_bounds_init(&bounds, nbytes), ZERO_E_INVALID_ARGUMENT, std::to_string(nbytes)));
+    EXPECT_EQ(0, std::memcmp(&before, &bounds, sizeof bounds));
+    bounds.struct_size = nbytes;
+    EXPECT_TRUE(failed_with(zero_config_bounds(ZERO_KEY_STAGE, &bounds), ZERO_E_INVALID_ARGUMENT, std::to_string(nbytes)));
+    EXPECT_EQ(before.type, bounds.type);
+  }
+}
+
+}  // namespace
+}  // namespace zero::test

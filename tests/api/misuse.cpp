@@ -1,0 +1,152 @@
+/// @file Bad values for each kind of argument, and the judgement of one misuse.
+#include "misuse.h"
+
+#include <random>
+
+namespace zero::test {
+namespace {
+
+uint64_t word_of(const void *handle) { return reinterpret_cast<uintptr_t>(handle); }
+
+std::string hex(uint64_t word) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(word));
+  return text;
+}
+
+/// What no handle may be: a handle of another kind, released ones, addresses, random words.
+std::vector<Bad> bad_handles(Bench &bench, const void *other_kind, bool may_be_null) {
+  std::vector<Bad> bad;
+  if (!may_be_null) bad.push_back({0, ZERO_E_BAD_HANDLE, "NULL"});
+  bad.push_back({word_of(other_kind), ZERO_E_BAD_HANDLE, hex(word_of(other_kind))});
+  bad.push_back({word_of(bench.world.stale_config), ZERO_E_BAD_HANDLE, hex(word_of(bench.world.stale_config))});
+  bad.push_back({word_of(&bench), ZERO_E_BAD_HANDLE, "no handle of libzero"});
+  static std::mt19937_64 random(7);
+  for (int i = 0; i < 8; ++i) {
+    const uint64_t word = random();
+    bad.push_back({word, ZERO_E_BAD_HANDLE, hex(word)});
+  }
+  return bad;
+}
+
+/// A released handle of the same kind.
+Bad stale(const void *handle) { return {word_of(handle), ZERO_E_BAD_HANDLE, "was released"}; }
+
+zero_group *released_group() {
+  zero_group *group = solo_group();
+  zero_group_release(group);
+  return group;
+}
+
+zero_buffer *released_buffer(Bench &bench) {
+  zero_buffer *buffer = nullptr;
+  EXPECT_EQ(ZERO_OK, zero_buffer_create(bench.world.group, nullptr, ZERO_DTYPE_U8, 1, &buffer)) << last_text();
+  zero_buffer_release(buffer);
+  return buffer;
+}
+
+zero_optimizer *released_optimizer(Bench &bench) {
+  zero_optimizer *optimizer = bench.world.new_optimizer();
+  zero_optimizer_release(optimizer);
+  return optimizer;
+}
+
+zero_request *released_request(Bench &bench) {
+  zero_request *request = nullptr;
+  EXPECT_EQ(ZERO_OK, zero_group_barrier_async(bench.world.group, &request)) << last_text();
+  zero_request_release(request);
+  return request;
+}
+
+Arg handle(std::function<const void *(Bench &)> other_kind, std::function<const void *(Bench &)> released, bool may_be_null = false) {
+  return [=](Bench &bench) {
+    std::vector<Bad> bad = bad_handles(bench, other_kind(bench), may_be_null);
+    bad.push_back(stale(released(bench)));
+    return bad;
+  };
+}
+
+}  // namespace
+
+Outputs::Outputs() { reset(); }
+
+void Outputs::reset() {
+  std::memset(static_cast<void *>(&memory), 0xa5, sizeof memory);
+  memory.bounds.struct_size = sizeof memory.bounds;
+  memory.result.struct_size = sizeof memory.result;
+  memory.memory.struct_size = sizeof memory.memory;
+  memory.traffic.struct_size = sizeof memory.traffic;
+  memory.steps.struct_size = sizeof memory.steps;
+  request = nullptr;
+}
+
+Arg config_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, [](Bench &bench) { return bench.world.stale_config; });
+}
+Arg optional_config() {
+  return handle([](Bench &bench) { return bench.world.group; }, [](Bench &bench) { return bench.world.stale_config; }, true);
+}
+Arg group_handle() {
+  return handle([](Bench &bench) { return bench.world.config; }, [](Bench &) { return released_group(); });
+}
+Arg buffer_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_buffer); }
+Arg optimizer_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_optimizer); }
+Arg request_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_request); }
+
+Arg address(const char *argument) {
+  return [=](Bench &) { return std::vector<Bad>{{0, ZERO_E_INVALID_ARGUMENT, std::string(argument) + " is NULL"}}; };
+}
+
+Arg result_struct(const char *argument, bool may_be_null) {
+  return [=](Bench &) {
+    static std::array<std::array<uint64_t, 16>, std::size(kBadStructSizes)> structs;
+    std::vector<Bad> bad;
+    if (!may_be_null) bad.push_back({0, ZERO_E_INVALID_ARGUMENT, std::string(argument) + " is NULL"});
+    for (size_t i = 0; i < structs.size(); ++i) {
+      structs[i].fill(0xa5a5a5a5a5a5a5a5);
+      structs[i][0] = kBadStructSizes[i];
+      bad.push_back({word_of(&structs[i]), ZERO_E_INVALID_ARGUMENT, "struct_size is " + std::to_string(kBadStructSizes[i])});
+    }
+    return bad;
+  };
+}
+
+Arg count(const char *argument) {
+  return [=](Bench &) {
+    std::vector<Bad> bad;
+    for (const int64_t value : {int64_t{-1}, INT64_MIN, INT64_MAX, INT64_MAX / 4 + 1}) {
+      bad.push_back({static_cast<uint64_t>(value), ZERO_E_INVALID_ARGUMENT, std::string(argument) + " is " + std::to_string(value)});
+    }
+    return bad;
+  };
+}
+
+Arg stream() {
+  return [](Bench &bench) { return std::vector<Bad>{{word_of(&bench), ZERO_E_UNSUPPORTED, "stream is " + hex(word_of(&bench))}}; };
+}
+
+Arg values(std::vector<int64_t> bad_values, int32_t code) {
+  return [=](Bench &) {
+    std::vector<Bad> bad;
+    for (const int64_t value : bad_values) bad.push_back({static_cast<uint64_t>(value), code, std::to_string(value)});
+    return bad;
+  };
+}
+
+Arg dtype() { return values({0, -1, 5, 19, 41, INT32_MAX, INT32_MIN}); }
+Arg op() { return values({0, -1, 6, INT32_MAX, INT32_MIN}); }
+Arg anything() {
+  return [](Bench &) { return std::vector<Bad>(); };
+}
+
+void judge(Bench &bench, const std::string &name, size_t argument, const Bad &bad, int32_t status, const Outputs::Memory &before) {
+  ++bench.calls;
+  const testing::AssertionResult right = failed_with(status, bad.code, bad.named);
+  const bool untouched = std::memcmp(&before, &bench.outputs.memory, sizeof before) == 0 && bench.outputs.request == nullptr;
+  if (right && untouched) return;
+  ++bench.failures;
+  ADD_FAILURE() << name << ", argument " << argument << " = " << static_cast<int64_t>(bad.word) << " (" << bad.number << "): "
+                << (right ? "" : right.message()) << (untouched ? "" : " outputs were touched");
+}
+
+}  // namespace zero::test
