@@ -1,0 +1,56 @@
+# Debian packages by purpose, and their installation. Sourced by the other scripts; needs only bash, coreutils and, to install, apt.
+
+zero_packages() {
+  case $1 in
+    build) echo g++ make cmake ninja-build pkg-config libhwy-dev libxxhash-dev zlib1g-dev ;;
+    data) echo dataset-fashion-mnist ;;
+    mpi) echo openmpi-bin libopenmpi-dev ;;
+    mpich) echo mpich libmpich-dev ;;
+    tests) echo libgtest-dev python3 clang abigail-tools gcovr iproute2 util-linux procps binutils ;;
+    benchmarks) echo libbenchmark-dev ;;
+    speed) echo ccache ;;
+    *) echo "packages.sh: no list named '$1'" >&2; return 2 ;;
+  esac
+}
+
+# The packages of the given purposes that are not installed, one per line.
+zero_missing_packages() {
+  local purpose package state
+  for purpose in "$@"; do
+    for package in $(zero_packages "$purpose"); do
+      state=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) || state=
+      [ "$state" = 'install ok installed' ] || echo "$package"
+    done
+  done
+}
+
+# Installs what is missing when run as root; otherwise lists it and goes on. Quiet when nothing is missing. An installation that fails is
+# tried again package by package, so that one unknown name does not cost the others; what is left is listed.
+zero_install_packages() {
+  local missing package
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "packages: this is no Debian system; going on with what is installed"
+    return 0
+  fi
+  missing=$(zero_missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "packages: not installed, and only root can install them: $(echo $missing)"
+    echo "packages: going on with what is there; as root: apt-get install --no-install-recommends $(echo $missing)"
+    return 0
+  fi
+  echo "packages: installing $(echo $missing)"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq || echo "packages: the package lists could not be renewed; trying with those that are there"
+  if ! zero_apt_install $missing; then
+    for package in $missing; do
+      zero_apt_install "$package" || true
+    done
+  fi
+  missing=$(zero_missing_packages "$@")
+  [ -z "$missing" ] || echo "packages: could not be installed: $(echo $missing); going on without"
+}
+
+zero_apt_install() {
+  apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
