@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Builds and tests everything this machine can: release, sanitizers, coverage. What is left out is listed with its reason.
+# usage: tools/test.sh [--full]      --full: the stated counts of the large property tests instead of a seeded subset
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/packages.sh
+
+case "${1:-}" in
+  --full) export ZERO_TEST_FULL=1 ;;
+  '') ;;
+  *)
+    echo "test.sh: unknown option '$1'; usage: tools/test.sh [--full]" >&2
+    exit 2
+    ;;
+esac
+
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1
+# Open MPI refuses root and more ranks than cores unless told that both are meant.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+jobs=2
+logs=build/test-logs
+passed=0
+failed=0
+skipped=0
+failures=()
+left_out=()
+rm -rf "$logs"
+mkdir -p "$logs"
+
+title() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
+failure() {
+  failed=$((failed + 1))
+  failures+=("$*")
+  echo "test.sh: failed: $*"
+}
+leave_out() {
+  skipped=$((skipped + 1))
+  left_out+=("$*")
+}
+
+# build PRESET [cmake options]: configures and builds into build/PRESET. False, and counted, when that fails.
+build() {
+  local preset=$1 reason launcher=()
+  shift
+  title "$preset: build"
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  if ! cmake --preset "$preset" -DZERO_TESTS=ON -DZERO_EXAMPLES=ON "${launcher[@]}" "$@" >"$logs/$preset-configure" 2>&1; then
+    tail -n 30 "$logs/$preset-configure"
+    failure "$preset: configuration"
+    return 1
+  fi
+  while read -r reason; do left_out+=("$preset: ${reason#-- }"); done < <(grep 'left out' "$logs/$preset-configure")
+  if ! cmake --build --preset "$preset" --parallel "$jobs" >"$logs/$preset-build" 2>&1; then
+    grep -A 12 -E 'FAILED|error' "$logs/$preset-build" | head -n 60
+    failure "$preset: build"
+    return 1
+  fi
+  echo "built after $SECONDS s"
+}
+
+# run_tests PRESET NAME [ctest options]: runs tests of build/PRESET and counts what became of each.
+run_tests() {
+  local preset=$1 log="$logs/$1-$2" before=$((passed + failed + skipped)) line
+  shift 2
+  title "$preset: tests $*"
+  ctest --test-dir "build/$preset" --output-on-failure "$@" 2>&1 | tee "$log" || true
+  cp "build/$preset/Testing/Temporary/LastTest.log" "$log.all" 2>/dev/null || : >"$log.all"
+  while read -r line; do count_test "$preset" "$log.all" "$line"; done < <(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: //p' "$log")
+  [ $((passed + failed + skipped)) -gt "$before" ] || failure "$preset: no test ran with: $*"
+  count_skipped_cases "$preset" "$log.all"
+}
+
+# count_test PRESET LOG "name ....   Passed    0.01 sec"
+count_test() {
+  local name=${3%% *}
+  case $3 in
+    *' Passed '*) passed=$((passed + 1)) ;;
+    *'***Skipped '* | *'***Not Run (Disabled)'*) leave_out "$1: test $name: $(last_words "$2" "$name")" ;;
+    *) failure "$1: test $name" ;;
+  esac
+}
+
+# The last line that a test wrote: why it was skipped.
+last_words() {
+  awk -v name="$2" '
+    /^[0-9]+\/[0-9]+ Test: / { mine = $3 == name; body = 0 }
+    mine && /^Output:/ { body = 1; next }
+    mine && /^<end of output>/ { body = 0 }
+    mine && body && NF && !/^-+$/ { last = $0 }
+    END { print last == "" ? "no reason given" : last }' "$1"
+}
+
+# Cases that GoogleTest programs skipped inside a test that passed.
+count_skipped_cases() {
+  local reason
+  while read -r reason; do leave_out "$1: $reason"; done < <(awk '
+    /: Skipped$/ { getline reason; print "a case at " $1 " " reason }' "$2")
+}
+
+cases() { cat "$logs"/*.all 2>/dev/null | awk '/^\[==========\] [0-9]+ tests? from .* ran/ { total += $2 } END { print total + 0 }'; }
+
+test_release() {
+  build release || return 0
+  run_tests release quick -j "$jobs" -LE faults
+  # Their time limits need a machine that does nothing else.
+  run_tests release faults -j 1 -L faults
+}
+
+test_sanitizer() {
+  # MPI libraries are not built with sanitizers: their own leaks and races would be reported as ours.
+  build "$1" -DZERO_MPI=OFF || return 0
+  run_tests "$1" ranks -j "$jobs" -L ranks -LE faults
+}
+
+test_coverage() {
+  if ! command -v gcovr >/dev/null; then
+    leave_out "coverage: gcovr is not installed"
+    return 0
+  fi
+  build coverage || return 0
+  find build/coverage -name '*.gcda' -delete
+  run_tests coverage all -j "$jobs" -LE 'uncovered'
+  title "coverage of lib/"
+  gcovr -j "$jobs" --root . --filter lib/ --object-directory build/coverage --exclude-throw-branches --exclude-unreachable-branches \
+    --csv "$logs/coverage.csv" >"$logs/gcovr" 2>&1 || { tail -n 5 "$logs/gcovr"; failure "coverage: gcovr"; return 0; }
+  print_coverage "$logs/coverage.csv"
+}
+
+print_coverage() {
+  awk -F, '
+    function percent(covered, total) { return total ? sprintf("%6.2f %%", 100 * covered / total) : "       -" }
+    function row(name, l, lc, b, bc) { printf "%-44s %6d %9s %8d %9s\n", name, l, percent(lc, l), b, percent(bc, b) }
+    BEGIN { printf "%-44s %6s %9s %8s %9s\n", "file", "lines", "covered", "branches", "covered" }
+    NR > 1 && $2 + 0 > 0 { row($1, $2, $3, $5, $6); lines += $2; hit += $3; branches += $5; taken += $6 }
+    END { row("lib/ (goal: 100 % of lines, 95 % of branches)", lines, hit, branches, taken) }' "$1"
+}
+
+report() {
+  local entry missing
+  title "summary"
+  missing=$(zero_missing_packages build data mpi mpich tests speed)
+  [ -z "$missing" ] || left_out+=("packages that are not installed: $(echo $missing)")
+  echo "$(cases) GoogleTest cases ran inside the tests counted below"
+  if [ ${#left_out[@]} -gt 0 ]; then
+    echo "left out:"
+    printf '  %s\n' "${left_out[@]}" | sort -u
+  fi
+  if [ ${#failures[@]} -gt 0 ]; then
+    echo "failed:"
+    for entry in "${failures[@]}"; do echo "  $entry"; done
+  fi
+  echo "$passed passed, $failed failed, $skipped skipped"
+}
+
+zero_install_packages build data mpi mpich tests speed
+test_release
+test_sanitizer asan-ubsan
+test_sanitizer tsan
+test_coverage
+report
+[ "$failed" -eq 0 ]
