@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# One check of the installed library. usage: packaging.sh CHECK, with CC, CMAKE, BUILD, SOURCE and PREFIX in the environment.
+set -euo pipefail
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+libdir=$(dirname "$(find "$PREFIX" -name libzero.so.0 2>/dev/null | head -n 1)")
+export LD_LIBRARY_PATH=$libdir PKG_CONFIG_PATH=$libdir/pkgconfig
+# Open MPI refuses root and more ranks than cores unless told that both are meant.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+fail() {
+  echo "packaging: $*"
+  exit 1
+}
+skip() {
+  echo "$*"
+  exit 77
+}
+
+run_readme() {
+  local last
+  last=$("$1" | tail -n 1)
+  [ "$last" = 'step 100  w = 2.00000' ] || fail "the README's program ended with '$last'"
+  echo "$last"
+}
+
+install() {
+  rm -rf "$PREFIX"
+  "$CMAKE" --install "$BUILD" --prefix "$PREFIX"
+  for path in bin/zero include/zero/zero.h share/libzero/mpi/CMakeLists.txt share/libzero/mpi/zero_mpi_module.c; do
+    [ -f "$PREFIX/$path" ] || fail "$path was not installed"
+  done
+}
+
+needed_libraries() {
+  local needed
+  needed=$(readelf -d "$libdir/libzero.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  echo "NEEDED:" $needed
+  [ -n "$needed" ] || fail "no NEEDED entry was read"
+  ! grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9]+)$' <<<"$needed" || fail "libzero.so needs more than the C library"
+}
+
+readme_text() {
+  awk '/^```c$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$SOURCE/README.md" >"$scratch/readme.c"
+  diff -u "$SOURCE/examples/readme.c" "$scratch/readme.c" || fail "the README's program is not examples/readme.c"
+}
+
+readme_by_pkg_config() {
+  command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+  "$CC" -std=c99 -Wall -Wextra -Wpedantic -Werror "$SOURCE/examples/readme.c" $(pkg-config --cflags --libs zero) -o "$scratch/readme"
+  run_readme "$scratch/readme"
+}
+
+readme_by_find_package() {
+  "$CMAKE" -S "$SOURCE/tests/packaging/consumer" -B "$scratch/build" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$PREFIX" \
+    -DREADME_PROGRAM="$SOURCE/examples/readme.c" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror'
+  "$CMAKE" --build "$scratch/build"
+  run_readme "$scratch/build/readme"
+}
+
+zero_command() {
+  unset LD_LIBRARY_PATH
+  local zero=$PREFIX/bin/zero code=0 lines
+  "$zero" --version
+  "$zero" --help >/dev/null
+  "$zero" info | tee "$scratch/info"
+  grep -q '^ranks: 1 on 1 host$' "$scratch/info" || fail "zero info does not tell its ranks"
+  for arguments in frobnicate '' 'info twice'; do
+    code=0
+    "$zero" $arguments >"$scratch/out" 2>"$scratch/error" || code=$?
+    lines=$(wc -l <"$scratch/error")
+    [ "$code" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s "$scratch/out" ] || fail "zero $arguments: exit code $code, $lines lines of error"
+  done
+}
+
+# With every MPI that brings a compiler wrapper and a launcher of its own.
+mpi_module_alone() {
+  local tried=0 wrapper launcher
+  for wrapper in mpicc.openmpi mpicc.mpich mpicc; do
+    launcher=${wrapper/mpicc/mpirun}
+    command -v "$wrapper" >/dev/null && command -v "$launcher" >/dev/null || continue
+    if [ "$wrapper" = mpicc ] && [ "$tried" -gt 0 ]; then continue; fi
+    tried=$((tried + 1))
+    "$CMAKE" -S "$PREFIX/share/libzero/mpi" -B "$scratch/$wrapper" -DCMAKE_C_COMPILER="$wrapper" -DCMAKE_PREFIX_PATH="$PREFIX" \
+      -DCMAKE_INSTALL_PREFIX="$scratch/$wrapper-prefix"
+    "$CMAKE" --build "$scratch/$wrapper"
+    "$CMAKE" --install "$scratch/$wrapper"
+    module=$(find "$scratch/$wrapper-prefix" -name libzero_mpi.so)
+    ZERO_MPI_MODULE=$module "$launcher" -n 2 "$PREFIX/bin/zero" info | tee "$scratch/info"
+    grep -q '^ranks: 2 on 1 host$' "$scratch/info" || fail "two ranks of $launcher do not see each other through the module of $wrapper"
+  done
+  [ "$tried" -gt 0 ] || skip "no mpicc with its mpirun is installed (Debian: openmpi-bin libopenmpi-dev)"
+  echo "built alone and run with $tried MPI libraries"
+}
+
+"$1"
