@@ -24,9 +24,10 @@ Range Weights::shard(Range whole, int64_t rank) const {
 }
 
 int64_t FlatLayout::append(int64_t count) {
-  const int64_t line_end = round_up(extent_, kLine);
-  const bool crosses = count >= kLine || extent_ + count > line_end;
-  const int64_t begin = crosses ? line_end : extent_;
+  const int64_t next = round_up(extent_, kTensorStart);
+  const int64_t line_end = round_up(next, kLine);
+  const bool crosses = count >= kLine || next + count > line_end;
+  const int64_t begin = crosses ? line_end : next;
   extent_ = begin + count;
   return begin;
 }

@@ -25,6 +25,9 @@ constexpr Range intersect(Range a, Range b) {
 /// Tensors of this many elements or more start at a multiple of it, smaller ones never cross one, shards are cut on one.
 inline constexpr int64_t kLine = 256;
 
+/// Every tensor starts at a multiple of this many elements, so that fp32 tensors are aligned to 64 bytes.
+inline constexpr int64_t kTensorStart = 16;
+
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 __extension__ typedef __int128 Int128;
@@ -57,7 +60,7 @@ class Weights {
   std::vector<int64_t> prefix_;
 };
 
-/// Where tensors lie in the flat space: the rule of kLine, in order of registration.
+/// Where tensors lie in the flat space: the rules of kLine and kTensorStart, in order of registration.
 class FlatLayout {
  public:
   /// Appends a tensor and returns its first element in the flat space.

@@ -47,24 +47,24 @@ class Buffer {
   const Accounting &accounting() const { return accounting_; }
 
  private:
-  Buffer(std::shared_ptr<Group> group, const Config &config, DType dtype, int64_t count);
-  static Status read_weights(const Group &group, const Config &config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out);
-  Status allocate_shard();
-  Task share_shard();
-  Status check_range(const char *call, int64_t offset, int64_t count) const;
-  std::byte *shard_data() const { return shard_.data(); }
+  /// What reads and writes carry in their fingerprint.
+  static constexpr uint64_t kRead = 1;
+  static constexpr uint64_t kWrite = 2;
+
+  Buffer(std::shared_ptr<Group> group, const AllocatorHook &hook, DType dtype, int64_t count);
+  Status allocate();
+  Status check_range(int64_t offset, int64_t count) const;
+  const Range &own() const { return cuts_[static_cast<size_t>(group_->rank())]; }
 
   const std::shared_ptr<Group> group_;
   const DType dtype_;
   const int64_t count_;
   const AllocatorHook hook_;
-  uint64_t weights_hash_ = 0;
   Cuts cuts_;
   Accounting accounting_;
   Arena shard_;
   Arena whole_;
   bool whole_acquired_ = false;
-  bool shared_ = false;
 };
 
 }  // namespace zero

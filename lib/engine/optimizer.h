@@ -4,8 +4,8 @@
 
 #include "core/config.h"
 #include "core/task.h"
-#include "engine/bucket_pool.h"
 #include "engine/gradients.h"
+#include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
 #include "engine/param_pool.h"
 #include "engine/params.h"
@@ -116,3 +116,130 @@ class Optimizer {
   StepTimes step_times() const;
   std::string describe() const;
   /// @}
+
+ private:
+  enum class Phase { building, sealed, running, reduced };
+
+  /// How a parameter is held by the caller.
+  struct Access {
+    int64_t count = 0;          ///< acquires without release
+    std::byte *data = nullptr;  ///< what was handed out; in stage 3 valid while count > 0
+    bool pooled = false;        ///< data belongs to the pool
+  };
+
+  struct Times {
+    std::atomic<int64_t> steps{0};
+    std::atomic<int64_t> reduce_ns{0};
+    std::atomic<int64_t> apply_ns{0};
+    std::atomic<int64_t> gather_ns{0};
+  };
+
+  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, int64_t threads);
+
+  bool alone() const { return group_->size() == 1; }
+  /// True when parameters are kept as shards.
+  bool shards_params() const { return !alone() && settings_.stage == 3; }
+  MemorySource memory_source() { return {&settings_.hook, &accounting_}; }
+
+  /// @name Order of calls (phases.cpp)
+  /// @{
+  Status check_phase(const char *call, Phase first, Phase last) const;
+  /// For functions that are not tasks.
+  Status check_call(const char *call, Phase first, Phase last) const;
+  Status check_range(int64_t id, int64_t offset, int64_t count) const;
+  /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
+  Task run(Task body);
+  void lose(const Status &cause);
+  /// @}
+
+  /// @name Seal (seal.cpp)
+  /// @{
+  Task seal_body();
+  void make_plan();
+  Status allocate();
+  Task share_memory();
+  void make_views();
+  void make_updates();
+  void unseal();
+  /// @}
+
+  /// @name First values (first_values.cpp)
+  /// @{
+  Task begin_body(int32_t source);
+  Task begin_local();
+  Task begin_root();
+  Task begin_root_sharded();
+  Task check_replicas();
+  uint64_t param_hash(int64_t id) const;
+  Status whole_copy(int64_t id, std::byte **out);
+  void keep_own_cut(int64_t id);
+  /// @}
+
+  /// @name Parameters and slots (param_access.cpp, state_access.cpp)
+  /// @{
+  Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data);
+  Task gather_param(int64_t id, std::byte *whole);
+  Status find_slot(int32_t number, const Slot **out) const;
+  std::byte *own_cut(const Slot &slot, int64_t id) const;
+  std::byte *whole_param(int64_t id) const;
+  Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
+  Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  /// @}
+
+  /// @name Steps (step.cpp)
+  /// @{
+  Task step_body(zero_step_result *out);
+  Task reduce_body(zero_step_result *out);
+  Task gather_body();
+  Task vote();
+  void update();
+  Task gather_params();
+  void end_step();
+  void write_result(zero_step_result *out) const;
+  /// @}
+
+  /// @name Statistics (describe.cpp). After seal, any thread.
+  /// @{
+  int64_t formula_nbytes(int32_t category) const;
+  int64_t constant_nbytes(int32_t category) const;
+  void describe_plan(std::string &text) const;
+  void describe_memory(std::string &text) const;
+  /// @}
+
+  const std::shared_ptr<Group> group_;
+  const Settings settings_;
+  const HostKernels kernels_;
+  HyperSet hyper_;
+  Params params_;
+  Plan plan_;
+  Accounting accounting_;
+  SlotMemory slots_;
+  Gradients gradients_;
+  ParamPool param_pool_;
+  std::shared_ptr<Group> reduce_group_;
+  std::shared_ptr<Group> gather_group_;
+  const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
+
+  Phase phase_ = Phase::building;
+  std::atomic<bool> sealed_{false};     ///< what does not change after seal may be read by any thread
+  std::atomic<bool> under_way_{false};  ///< a task that changes parameters or states has begun and not ended
+  Status failure_;                      ///< why the optimizer is lost
+
+  std::vector<Access> access_;
+  std::vector<Arena> first_copies_;  ///< stage 3 before begin: whole first values, where acquired
+  int64_t acquired_count_ = 0;
+  std::vector<View> views_;
+  std::vector<kernels::Slots> updates_;
+
+  int64_t applied_count_ = 0;
+  int64_t skipped_count_ = 0;
+  bool skips_ = false;    ///< the vote of the step under way
+  bool applied_ = false;  ///< the step under way was applied
+  int64_t unfilled_count_ = 0;
+  double grad_norm_ = 0;
+  std::vector<int64_t> votes_;
+  std::vector<int64_t> vote_sums_;
+  Times times_;
+};
+
+}  // namespace zero

@@ -57,8 +57,14 @@ Status take_from_hook(const AllocatorHook &hook, int64_t nbytes, std::byte **out
 
 }  // namespace
 
+int64_t Arena::private_nbytes(int64_t nbytes) {
+  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  return (nbytes + page - 1) / page * page;
+}
+
 Status Arena::create_private(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
   Arena arena;
+  nbytes = private_nbytes(nbytes);
   arena.source_ = source;
   arena.category_ = category;
   if (nbytes > 0) {

@@ -35,6 +35,9 @@ class Arena {
   /// Memory that other processes may map; the hook is told of it. 0 bytes make one page, so that every rank has a mapping to share.
   static Status create_shared(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out);
 
+  /// What create_private takes for `nbytes`: whole pages.
+  static int64_t private_nbytes(int64_t nbytes);
+
   /// Gives the memory back now.
   void release();
 

@@ -1,0 +1,50 @@
+/// @file Telling words in one round.
+#include "engine/agreement.h"
+
+#include "core/frame_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace zero {
+namespace {
+
+Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> all) {
+  const auto ranks = static_cast<size_t>(group.size());
+  const auto nbytes = static_cast<int64_t>(mine.size_bytes());
+  std::vector<Offer, CachedAllocator<Offer>> offers(ranks, Offer{mine.data(), nbytes});
+  std::vector<Arrival, CachedAllocator<Arrival>> arrivals(ranks, Arrival{nullptr, nbytes});
+  Round round(group, offers, arrivals);
+  ZERO_CO_TRY(round);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const bool own = static_cast<int64_t>(rank) == group.rank();
+    const void *words = own ? mine.data() : arrivals[rank].data;
+    if (nbytes > 0) std::memcpy(all.data() + rank * mine.size(), words, mine.size_bytes());
+  }
+  Quiet quiet(group);
+  ZERO_CO_TRY(quiet);
+  co_return Status();
+}
+
+}  // namespace
+
+Task tell_all(Group &group, Fingerprint fingerprint, std::span<const int64_t> mine, std::span<int64_t> all) {
+  return group.collective(fingerprint, tell_round(group, mine, all));
+}
+
+Task agree_on(Group &group, Status mine, const char *what) {
+  const int64_t code = mine.code();
+  std::vector<int64_t> codes(static_cast<size_t>(group.size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  fingerprint.detail = 1;
+  ZERO_CO_TRY(tell_all(group, fingerprint, {&code, 1}, codes));
+  if (!mine.ok()) co_return mine;
+  const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t other) { return other != ZERO_OK; });
+  ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s",
+                static_cast<long long>(failed - codes.begin()), what, status_name(static_cast<int32_t>(*failed)));
+  co_return Status();
+}
+
+}  // namespace zero

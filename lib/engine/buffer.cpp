@@ -1,0 +1,116 @@
+/// @file Sharded buffers: cuts, memory, and the collectives on them.
+#include "engine/buffer.h"
+
+#include "engine/agreement.h"
+#include "engine/ranged_io.h"
+#include "engine/shard_weights.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <new>
+
+namespace zero {
+namespace {
+
+Status make_cuts(const Group &group, const Config &config, int64_t count, Cuts *out, uint64_t *out_hash) {
+  std::vector<int64_t> numbers;
+  ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), group.size(), &numbers));
+  const Weights weights(numbers);
+  for (int64_t rank = 0; rank < group.size(); ++rank) out->push_back(weights.shard({0, count}, rank));
+  *out_hash = XXH3_64bits(numbers.data(), numbers.size() * sizeof(int64_t));
+  return {};
+}
+
+}  // namespace
+
+Buffer::Buffer(std::shared_ptr<Group> group, const AllocatorHook &hook, DType dtype, int64_t count)
+    : group_(std::move(group)), dtype_(dtype), count_(count), hook_(hook) {}
+
+Buffer::~Buffer() {
+  if (shard_.mapping() != nullptr) group_->transport().unshare(*shard_.mapping());
+}
+
+/// Before the ranks have met nothing is allocated, so ranks that disagree learn of it first.
+Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
+  ZERO_CO_CHECK(count >= 0 && count <= INT64_MAX / 8 - kLine, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld",
+                static_cast<long long>(count), static_cast<long long>(INT64_MAX / 8 - kLine));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  fingerprint.dtype = static_cast<int32_t>(dtype);
+  fingerprint.count = count;
+  Cuts cuts;
+  ZERO_CO_RETURN_IF_ERROR(make_cuts(*group, config, count, &cuts, &fingerprint.detail));
+  ZERO_CO_TRY(tell_all(*group, fingerprint, {}, {}));
+
+  std::shared_ptr<Buffer> buffer(new (std::nothrow) Buffer(group, config.hook, dtype, count));
+  Status allocated = Status::error(ZERO_E_OUT_OF_MEMORY, "cannot allocate a buffer");
+  if (buffer != nullptr) {
+    buffer->cuts_ = std::move(cuts);
+    allocated = buffer->allocate();
+  }
+  ZERO_CO_TRY(agree_on(*group, std::move(allocated), "zero_buffer_create"));
+  if (group->size() > 1) {
+    std::vector<PeerMemory> peers;
+    ZERO_CO_TRY(group->transport().share(buffer->shard_.mapping(), &peers, group->deadline_ms()));
+  }
+  *out = std::move(buffer);
+  co_return Status();
+}
+
+Status Buffer::allocate() {
+  const MemorySource source{&hook_, &accounting_};
+  const int64_t nbytes = own().count() * dtype_nbytes(dtype_);
+  if (group_->size() == 1) return Arena::create_private(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
+  return Arena::create_shared(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
+}
+
+Buffer::Shard Buffer::shard() const { return {own().empty() ? nullptr : shard_.data(), own().begin, own().count()}; }
+
+Task Buffer::whole_acquire(void **out_data) {
+  ZERO_CO_CHECK(!whole_acquired_, ZERO_E_STATE, "the whole buffer is acquired already; call zero_buffer_whole_release first");
+  Arena whole;
+  Status allocated =
+      Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
+  ZERO_CO_TRY(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
+  ZERO_CO_TRY(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_));
+  whole_ = std::move(whole);
+  whole_acquired_ = true;
+  *out_data = whole_.data();
+  co_return Status();
+}
+
+Status Buffer::whole_release() {
+  ZERO_CHECK(whole_acquired_, ZERO_E_STATE, "the whole buffer is not acquired; zero_buffer_whole_acquire comes first");
+  whole_.release();
+  whole_acquired_ = false;
+  return {};
+}
+
+Task Buffer::reduce_scatter(const void *data, int64_t count, ReduceOp op) {
+  ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", static_cast<long long>(count),
+                static_cast<long long>(count_));
+  ZERO_CO_TRY(zero::reduce_scatter(*group_, {data, shard_.data(), &cuts_, dtype_, op}));
+  co_return Status();
+}
+
+Task Buffer::read(int64_t offset, void *data, int64_t count) {
+  ZERO_CO_RETURN_IF_ERROR(check_range(offset, count));
+  ZERO_CO_TRY(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead}, {offset, offset + count}, data));
+  co_return Status();
+}
+
+Task Buffer::write(int64_t offset, const void *data, int64_t count) {
+  ZERO_CO_RETURN_IF_ERROR(check_range(offset, count));
+  ZERO_CO_TRY(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite}, {offset, offset + count}, data));
+  co_return Status();
+}
+
+Status Buffer::check_range(int64_t offset, int64_t count) const {
+  ZERO_CHECK(offset >= 0 && count >= 0 && offset <= count_ && count <= count_ - offset, ZERO_E_INVALID_ARGUMENT,
+             "offset %lld and count %lld are given, but the buffer has %lld elements", static_cast<long long>(offset),
+             static_cast<long long>(count), static_cast<long long>(count_));
+  return {};
+}
+
+}  // namespace zero

@@ -1,0 +1,146 @@
+/// @file Statistics of an optimizer, and the text that says what was chosen and why.
+#include "engine/optimizer.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kElementBytes = 4;
+
+[[gnu::format(printf, 2, 3)]] void add_line(std::string &text, const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  text += line;
+  text += '\n';
+}
+
+}  // namespace
+
+Status Optimizer::memory(int32_t category, MemoryUse *out) const {
+  ZERO_CHECK(Accounting::valid(category), ZERO_E_INVALID_ARGUMENT, "category is %d, but must be a zero_memory (0 .. %d)", category,
+             Accounting::kCategories - 1);
+  *out = {accounting_.now(category), accounting_.peak(category), 0, 0};
+  if (!sealed_.load(std::memory_order_acquire)) return {};
+  out->formula_nbytes = formula_nbytes(category);
+  out->constant_nbytes = constant_nbytes(category);
+  return {};
+}
+
+int64_t Optimizer::formula_nbytes(int32_t category) const {
+  const MemoryFormula formula = memory_formula(alone() ? 0 : settings_.stage, plan_.element_count(), plan_.own_element_count(),
+                                               static_cast<int64_t>(slots_.states().size()));
+  switch (category) {
+    case ZERO_MEMORY_PARAM:
+      return formula.param_nbytes;
+    case ZERO_MEMORY_GRAD:
+      return formula.grad_nbytes;
+    case ZERO_MEMORY_STATE:
+      return formula.state_nbytes;
+    case ZERO_MEMORY_TOTAL:
+      return formula.param_nbytes + formula.grad_nbytes + formula.state_nbytes;
+    default:
+      return 0;
+  }
+}
+
+/// Arenas do not change after seal, so what they hold beyond the formula is padding.
+int64_t Optimizer::constant_nbytes(int32_t category) const {
+  switch (category) {
+    case ZERO_MEMORY_PARAM:
+    case ZERO_MEMORY_GRAD:
+    case ZERO_MEMORY_STATE:
+    case ZERO_MEMORY_STAGING:
+      return accounting_.now(category) - formula_nbytes(category);
+    case ZERO_MEMORY_GRAD_POOL:
+      return gradients_.pool().first_nbytes();
+    case ZERO_MEMORY_PARAM_POOL:
+      return shards_params() ? Arena::private_nbytes(plan_.largest_param() * kElementBytes) : 0;
+    case ZERO_MEMORY_TOTAL: {
+      int64_t sum = 0;
+      for (int32_t part = ZERO_MEMORY_PARAM; part < ZERO_MEMORY_BUFFER; ++part) sum += constant_nbytes(part);
+      return sum;
+    }
+    default:
+      return 0;
+  }
+}
+
+Traffic Optimizer::traffic(OperationKind kind) const {
+  Traffic sum;
+  if (!sealed_.load(std::memory_order_acquire)) return sum;
+  for (const Group *group : {reduce_group_.get(), gather_group_.get()}) {
+    const Traffic part = group->traffic(kind);
+    sum.call_count += part.call_count;
+    sum.sent_elements += part.sent_elements;
+    sum.sent_nbytes += part.sent_nbytes;
+  }
+  return sum;
+}
+
+StepTimes Optimizer::step_times() const {
+  StepTimes out{};
+  out.step_count = times_.steps.load(std::memory_order_relaxed);
+  out.reduce_ns = times_.reduce_ns.load(std::memory_order_relaxed);
+  out.apply_ns = times_.apply_ns.load(std::memory_order_relaxed);
+  out.gather_ns = times_.gather_ns.load(std::memory_order_relaxed);
+  out.stalled_nbytes = gradients_.stalled_nbytes();
+  out.pool_grow_count = gradients_.pool().grow_count();
+  out.overlap_active = gradients_.overlapping();
+  return out;
+}
+
+std::string Optimizer::describe() const {
+  std::string text;
+  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(),
+           static_cast<long long>(settings_.stage), static_cast<long long>(group_->rank()), static_cast<long long>(group_->size()),
+           group_->transport().name());
+  add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or cores / local ranks)", kernels::active().target,
+           static_cast<long long>(kernels_.threads()));
+  if (!sealed_.load(std::memory_order_acquire)) {
+    add_line(text, "not sealed yet");
+    return text;
+  }
+  describe_plan(text);
+  describe_memory(text);
+  return text;
+}
+
+void Optimizer::describe_plan(std::string &text) const {
+  add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(),
+           static_cast<long long>(plan_.element_count()), static_cast<long long>(plan_.own_element_count()));
+  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), the largest has %lld",
+           static_cast<long long>(plan_.bucket_count()), static_cast<long long>(settings_.bucket_nbytes),
+           static_cast<long long>(plan_.largest_bucket() * kElementBytes));
+  add_line(text, "step: %s",
+           alone() ? "a world of one: gradients are updated from where they were given, nothing is reduced"
+                   : "composed: reduce-scatter, update, all-gather");
+  const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
+  if (alone()) {
+    overlap = "none: a world of one has nothing to reduce";
+  } else if (settings_.overlap) {
+    overlap = gradients_.overlapping() ? "on: the progress thread reduces while the caller works"
+                                       : "asked for; the progress thread starts with the first complete bucket";
+  }
+  add_line(text, "overlap %s", overlap);
+}
+
+void Optimizer::describe_memory(std::string &text) const {
+  static constexpr const char *kFormulas[] = {"16P", "8P + 8P/N", "4P + 12P/N", "16P/N"};
+  const int64_t stage = alone() ? 0 : settings_.stage;
+  add_line(text, "memory: P parameters, N ranks; with two states %s bytes per rank, here %lld + %lld (padding, pools, staging)",
+           kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
+           static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
+  static constexpr const char *kNames[] = {"total", "param", "grad", "state", "grad_pool", "param_pool", "staging"};
+  for (int32_t category = ZERO_MEMORY_PARAM; category <= ZERO_MEMORY_STAGING; ++category) {
+    add_line(text, "  %-10s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
+             static_cast<long long>(accounting_.now(category)), static_cast<long long>(accounting_.peak(category)),
+             static_cast<long long>(formula_nbytes(category)), static_cast<long long>(constant_nbytes(category)));
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,139 @@
+/// @file begin: parameters take over first values from replicas, from rank 0 or from shards.
+#include "engine/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace zero {
+namespace {
+
+/// The hash of `nbytes` zeros, which is what a tensor that nobody wrote holds.
+uint64_t hash_of_zeros(int64_t nbytes) {
+  static constexpr std::array<char, 4096> kZeros{};
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (int64_t done = 0; done < nbytes; done += static_cast<int64_t>(kZeros.size())) {
+    XXH3_64bits_update(&state, kZeros.data(), static_cast<size_t>(std::min<int64_t>(nbytes - done, kZeros.size())));
+  }
+  return XXH3_64bits_digest(&state);
+}
+
+}  // namespace
+
+Task Optimizer::begin(int32_t source) { return run(begin_body(source)); }
+
+Task Optimizer::begin_body(int32_t source) {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
+  ZERO_CO_CHECK(source >= ZERO_SOURCE_LOCAL && source <= ZERO_SOURCE_SHARDS, ZERO_E_INVALID_ARGUMENT,
+                "source is %d, but must be a zero_source (0 .. 2)", source);
+  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "%lld parameters are acquired; zero_optimizer_param_release comes before begin",
+                static_cast<long long>(acquired_count_));
+  ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
+                "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
+  ZERO_CO_CHECK(source == ZERO_SOURCE_SHARDS || !shards_params() || phase_ == Phase::sealed, ZERO_E_STATE,
+                "in stage 3 no rank holds whole parameters after the first begin; edit them with zero_optimizer_write and use "
+                "ZERO_SOURCE_SHARDS");
+  switch (source) {
+    case ZERO_SOURCE_LOCAL:
+      ZERO_CO_TRY(begin_local());
+      break;
+    case ZERO_SOURCE_ROOT:
+      ZERO_CO_TRY(begin_root());
+      break;
+    default:
+      if (!shards_params()) ZERO_CO_TRY(gather_params());
+      break;
+  }
+  for (Arena &copy : first_copies_) copy.release();
+  phase_ = Phase::running;
+  co_return Status();
+}
+
+/// Stage 3 before begin: a whole tensor of this rank's own, zero at first.
+Status Optimizer::whole_copy(int64_t id, std::byte **out) {
+  Arena &copy = first_copies_[static_cast<size_t>(id)];
+  if (copy.data() == nullptr) {
+    ZERO_TRY(Arena::create_private(memory_source(), ZERO_MEMORY_PARAM_POOL, params_[id].count * dtype_nbytes(params_[id].dtype), &copy));
+  }
+  *out = copy.data();
+  return {};
+}
+
+Task Optimizer::begin_local() {
+  ZERO_CO_TRY(check_replicas());
+  if (!shards_params()) co_return Status();
+  for (int64_t id = 0; id < params_.size(); ++id) keep_own_cut(id);
+  co_return Status();
+}
+
+/// A tensor that this rank never acquired keeps what its shard holds.
+void Optimizer::keep_own_cut(int64_t id) {
+  const Arena &copy = first_copies_[static_cast<size_t>(id)];
+  if (copy.data() == nullptr) return;
+  const Range own = plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
+  const int64_t element = dtype_nbytes(params_[id].dtype);
+  std::memcpy(own_cut(slots_.param(), id), copy.data() + own.begin * element, static_cast<size_t>(own.count() * element));
+}
+
+uint64_t Optimizer::param_hash(int64_t id) const {
+  const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
+  if (nbytes == 0) return 0;
+  const std::byte *data = shards_params() ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
+  return data != nullptr ? XXH3_64bits(data, static_cast<size_t>(nbytes)) : hash_of_zeros(nbytes);
+}
+
+Task Optimizer::check_replicas() {
+  const int64_t count = params_.size();
+  const int64_t ranks = group_->size();
+  std::vector<uint64_t> hashes(static_cast<size_t>(count * ranks));
+  uint64_t *mine = hashes.data() + group_->rank() * count;
+  for (int64_t id = 0; id < count; ++id) mine[id] = param_hash(id);
+  Cuts cuts;
+  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * count, (rank + 1) * count});
+  ZERO_CO_TRY(all_gather(*gather_group_, mine, hashes.data(), cuts, DType::i64));
+  for (int64_t id = 0; id < count; ++id) {
+    std::string different;
+    for (int64_t rank = 1; rank < ranks; ++rank) {
+      if (hashes[static_cast<size_t>(rank * count + id)] == hashes[static_cast<size_t>(id)]) continue;
+      different += (different.empty() ? "" : ", ") + std::to_string(rank);
+    }
+    ZERO_CO_CHECK(different.empty(), ZERO_E_REPLICAS_DIFFER,
+                  "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or use ZERO_SOURCE_ROOT",
+                  params_[id].name.c_str(), different.c_str());
+  }
+  co_return Status();
+}
+
+Task Optimizer::begin_root() {
+  if (shards_params()) co_return co_await begin_root_sharded();
+  ZERO_CO_TRY(broadcast(*gather_group_, slots_.param().data, plan_.extent(), slots_.param().dtype, 0));
+  co_return Status();
+}
+
+/// Rank 0 sends every owner its cut of each tensor that it wrote.
+Task Optimizer::begin_root_sharded() {
+  std::vector<uint8_t> written(first_copies_.size());
+  for (size_t id = 0; id < written.size(); ++id) written[id] = first_copies_[id].data() != nullptr ? 1 : 0;
+  ZERO_CO_TRY(broadcast(*gather_group_, written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
+  const auto self = static_cast<size_t>(group_->rank());
+  std::vector<Offer> offers(static_cast<size_t>(group_->size()));
+  std::vector<Receive> receives(static_cast<size_t>(group_->size()));
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (written[static_cast<size_t>(id)] == 0) continue;
+    const int64_t element = dtype_nbytes(params_[id].dtype);
+    const Cuts &cuts = plan_.param(id).cuts;
+    if (self == 0) {
+      const std::byte *whole = first_copies_[static_cast<size_t>(id)].data();
+      for (size_t rank = 0; rank < offers.size(); ++rank) offers[rank] = {whole + cuts[rank].begin * element, cuts[rank].count() * element};
+    }
+    receives[0] = {own_cut(slots_.param(), id), cuts[self].count() * element};
+    ZERO_CO_TRY(exchange(*gather_group_, offers, receives));
+  }
+  co_return Status();
+}
+
+}  // namespace zero

@@ -1,0 +1,89 @@
+/// @file Setting and reading hyper-parameters.
+#include "engine/hyper_set.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace zero {
+namespace {
+
+struct HyperKey {
+  int32_t key;
+  double kernels::HyperParameters::*value;
+};
+
+constexpr std::array<HyperKey, 8> kHyperKeys = {{
+    {ZERO_KEY_LR, &kernels::HyperParameters::lr},
+    {ZERO_KEY_MOMENTUM, &kernels::HyperParameters::momentum},
+    {ZERO_KEY_DAMPENING, &kernels::HyperParameters::dampening},
+    {ZERO_KEY_NESTEROV, &kernels::HyperParameters::nesterov},
+    {ZERO_KEY_BETA1, &kernels::HyperParameters::beta1},
+    {ZERO_KEY_BETA2, &kernels::HyperParameters::beta2},
+    {ZERO_KEY_EPSILON, &kernels::HyperParameters::epsilon},
+    {ZERO_KEY_WEIGHT_DECAY, &kernels::HyperParameters::weight_decay},
+}};
+
+const HyperKey *find_hyper_key(int32_t key) {
+  const auto found = std::find_if(kHyperKeys.begin(), kHyperKeys.end(), [key](const HyperKey &row) { return row.key == key; });
+  return found != kHyperKeys.end() ? &*found : nullptr;
+}
+
+Status check_together(const kernels::HyperParameters &values) {
+  ZERO_CHECK(values.nesterov == 0 || (values.momentum > 0 && values.dampening == 0), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_NESTEROV is 1 with momentum %.17g and dampening %.17g, but needs momentum above 0 and dampening 0", values.momentum,
+             values.dampening);
+  return {};
+}
+
+}  // namespace
+
+Status HyperSet::check_key(int32_t key) const {
+  const KeyInfo *info = find_key(key);
+  ZERO_CHECK(info != nullptr && find_hyper_key(key) != nullptr, ZERO_E_UNSUPPORTED,
+             "%s %d is no hyper-parameter; those are the keys 400 .. 499 of zero/config.h", info != nullptr ? info->name : "key", key);
+  if (algorithm_ == nullptr) return {};
+  const bool known = std::find(algorithm_->keys.begin(), algorithm_->keys.end(), key) != algorithm_->keys.end();
+  ZERO_CHECK(known, ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of algorithm \"%s\"", info->name, algorithm_->name);
+  return {};
+}
+
+Status HyperSet::read(const kernels::Algorithm *algorithm, const Config &config) {
+  algorithm_ = algorithm;
+  for (const HyperKey &row : kHyperKeys) {
+    if (config.is_set(row.key)) ZERO_TRY(check_key(row.key));
+    values_.*row.value = config.f64(row.key);
+  }
+  if (algorithm != nullptr && !config.is_set(ZERO_KEY_WEIGHT_DECAY)) values_.weight_decay = algorithm->default_weight_decay;
+  return check_together(values_);
+}
+
+Status HyperSet::set(int32_t key, double value) {
+  ZERO_TRY(check_key(key));
+  ZERO_TRY(check_f64(key, value));
+  kernels::HyperParameters changed = values_;
+  changed.*find_hyper_key(key)->value = value;
+  ZERO_TRY(check_together(changed));
+  values_ = changed;
+  return {};
+}
+
+Status HyperSet::get(int32_t key, double *out) const {
+  ZERO_TRY(check_key(key));
+  *out = values_.*find_hyper_key(key)->value;
+  return {};
+}
+
+std::string HyperSet::text() const {
+  std::string text;
+  for (const HyperKey &row : kHyperKeys) {
+    if (!check_key(row.key).ok()) continue;
+    char part[96];
+    std::snprintf(part, sizeof part, "%s%s=%.17g", text.empty() ? "" : " ", find_key(row.key)->name + sizeof "ZERO_KEY_" - 1,
+                  values_.*row.value);
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace zero

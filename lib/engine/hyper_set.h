@@ -1,0 +1,32 @@
+/// @file Hyper-parameters of a parameter set by key, and which of them go together. Knows no arithmetic of the algorithms.
+#pragma once
+
+#include "core/config.h"
+#include "core/status.h"
+#include "kernels/kernels.h"
+
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+class HyperSet {
+ public:
+  /// Reads the config; `algorithm` nullptr stands for the caller's own, which may use every key.
+  Status read(const kernels::Algorithm *algorithm, const Config &config);
+
+  Status set(int32_t key, double value);
+  Status get(int32_t key, double *out) const;
+
+  const kernels::HyperParameters &values() const { return values_; }
+  /// Every value that the algorithm reads, exactly.
+  std::string text() const;
+
+ private:
+  Status check_key(int32_t key) const;
+
+  const kernels::Algorithm *algorithm_ = nullptr;
+  kernels::HyperParameters values_{};
+};
+
+}  // namespace zero

@@ -1,0 +1,74 @@
+/// @file Whole parameters: where they lie in stages 0 to 2, gathered from shards in stage 3.
+#include "engine/optimizer.h"
+
+#include <cstring>
+
+namespace zero {
+
+Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data) {
+  ZERO_CO_RETURN_IF_ERROR(failure_);
+  ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  Status status = co_await acquire_body(id, dst, dst_count, out_data);
+  // A rank that could not take part leaves the others waiting.
+  if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
+  if (poisons_group(status.code())) lose(status);
+  co_return status;
+}
+
+Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data) {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
+  ZERO_CO_RETURN_IF_ERROR(params_.check_id(id));
+  const int64_t count = params_[id].count;
+  ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT,
+                "dst_count is %lld, but must be %lld: %s", static_cast<long long>(dst_count),
+                static_cast<long long>(dst == nullptr ? 0 : count), dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
+  Access &access = access_[static_cast<size_t>(id)];
+  std::byte *data = access.data;
+  if (count > 0 && access.count == 0) {
+    if (phase_ == Phase::sealed && shards_params()) {
+      ZERO_CO_RETURN_IF_ERROR(whole_copy(id, &data));
+    } else if (!shards_params()) {
+      data = whole_param(id);
+    } else {
+      data = static_cast<std::byte *>(dst);
+      access.pooled = dst == nullptr;
+      if (access.pooled) ZERO_CO_RETURN_IF_ERROR(param_pool_.take(count * dtype_nbytes(params_[id].dtype), &data));
+      ZERO_CO_TRY(gather_param(id, data));
+    }
+    access.data = data;
+  }
+  if (dst != nullptr && dst != data && count > 0) {
+    std::memcpy(dst, data, static_cast<size_t>(count * dtype_nbytes(params_[id].dtype)));
+    data = static_cast<std::byte *>(dst);
+  }
+  ++access.count;
+  ++acquired_count_;
+  *out_data = data;
+  co_return Status();
+}
+
+Task Optimizer::gather_param(int64_t id, std::byte *whole) {
+  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, slots_.param().dtype);
+}
+
+Status Optimizer::param_release(int64_t id) {
+  ZERO_TRY(check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
+  ZERO_TRY(params_.check_id(id));
+  Access &access = access_[static_cast<size_t>(id)];
+  ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
+  --access.count;
+  --acquired_count_;
+  if (access.count == 0) {
+    if (access.pooled) param_pool_.give_back(access.data);
+    access.pooled = false;
+    access.data = nullptr;
+  }
+  return {};
+}
+
+std::byte *Optimizer::whole_param(int64_t id) const {
+  const PlannedParam &param = plan_.param(id);
+  return slots_.param().data + param.flat.begin * dtype_nbytes(slots_.param().dtype);
+}
+
+}  // namespace zero

@@ -1,0 +1,102 @@
+/// @file Registering tensors.
+#include "engine/params.h"
+
+#include <cstring>
+#include <numeric>
+
+namespace zero {
+namespace {
+
+constexpr size_t kLongestName = 255;
+constexpr int64_t kMostDimensions = 16;
+/// Bytes of all slots of a tensor stay within 63 bits.
+constexpr int64_t kMostElements = int64_t{1} << 56;
+
+Status check_name(const char *name) {
+  ZERO_CHECK(name != nullptr, ZERO_E_INVALID_ARGUMENT, "name is NULL, but must be a text of 1 to %zu bytes", kLongestName);
+  const size_t length = ::strnlen(name, kLongestName + 1);
+  ZERO_CHECK(length >= 1 && length <= kLongestName, ZERO_E_INVALID_ARGUMENT, "name has %s bytes, but must have 1 to %zu",
+             length == 0 ? "no" : "too many", kLongestName);
+  return {};
+}
+
+Status check_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count) {
+  ZERO_CHECK(ndim >= 0 && ndim <= kMostDimensions, ZERO_E_INVALID_ARGUMENT, "%s: ndim is %lld, but must be in 0 .. %lld", name,
+             static_cast<long long>(ndim), static_cast<long long>(kMostDimensions));
+  ZERO_CHECK(shape != nullptr || ndim == 0, ZERO_E_INVALID_ARGUMENT, "%s: shape is NULL, but ndim is %lld", name,
+             static_cast<long long>(ndim));
+  bool empty = false;
+  for (int64_t i = 0; i < ndim; ++i) {
+    ZERO_CHECK(shape[i] >= 0, ZERO_E_INVALID_ARGUMENT, "%s: shape[%lld] is %lld, but must not be negative", name, static_cast<long long>(i),
+               static_cast<long long>(shape[i]));
+    empty = empty || shape[i] == 0;
+  }
+  int64_t count = empty ? 0 : 1;
+  for (int64_t i = 0; i < ndim && !empty; ++i) {
+    ZERO_CHECK(shape[i] <= kMostElements / count, ZERO_E_INVALID_ARGUMENT, "%s: the shape has more than %lld elements", name,
+               static_cast<long long>(kMostElements));
+    count *= shape[i];
+  }
+  *out_count = count;
+  return {};
+}
+
+}  // namespace
+
+std::string Param::text() const {
+  std::string text = name + " " + dtype_name(dtype) + "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
+  ZERO_TRY(check_name(name));
+  ZERO_CHECK(dtype_nbytes(static_cast<DType>(dtype)) != 0, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, which is no zero_dtype", name, dtype);
+  ZERO_CHECK(static_cast<DType>(dtype) == DType::f32, ZERO_E_UNSUPPORTED, "%s: dtype is %s, but this version keeps f32 parameters only",
+             name, dtype_name(static_cast<DType>(dtype)));
+  int64_t count = 0;
+  ZERO_TRY(check_shape(name, shape, ndim, &count));
+  int64_t before = 0;
+  for (const Param &param : params_) before += param.count;
+  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %lld elements", name,
+             static_cast<long long>(kMostElements));
+  ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name \"%s\" was added before; names must be unique",
+             name);
+  params_.push_back({name, DType::f32, std::vector<int64_t>(shape, shape + ndim), count});
+  try {
+    names_.insert(name);
+  } catch (...) {
+    params_.pop_back();
+    throw;
+  }
+  *out_id = size() - 1;
+  return {};
+}
+
+Status Params::set_order(std::span<const int64_t> ids) {
+  ZERO_CHECK(static_cast<int64_t>(ids.size()) == size(), ZERO_E_INVALID_ARGUMENT, "the order has %zu ids, but there are %lld parameters",
+             ids.size(), static_cast<long long>(size()));
+  std::vector<bool> seen(ids.size());
+  for (const int64_t id : ids) {
+    ZERO_TRY(check_id(id));
+    ZERO_CHECK(!seen[static_cast<size_t>(id)], ZERO_E_INVALID_ARGUMENT, "the order holds id %lld twice", static_cast<long long>(id));
+    seen[static_cast<size_t>(id)] = true;
+  }
+  order_.assign(ids.begin(), ids.end());
+  return {};
+}
+
+Status Params::check_id(int64_t id) const {
+  ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld parameters (from 0)",
+             static_cast<long long>(id), static_cast<long long>(size()));
+  return {};
+}
+
+std::vector<int64_t> Params::order() const {
+  if (static_cast<int64_t>(order_.size()) == size()) return order_;
+  std::vector<int64_t> ids(params_.size());
+  std::iota(ids.rbegin(), ids.rend(), 0);
+  return ids;
+}
+
+}  // namespace zero

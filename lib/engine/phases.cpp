@@ -1,0 +1,70 @@
+/// @file The order of an optimizer's calls, and what becomes of it after an error.
+#include "engine/optimizer.h"
+
+namespace zero {
+namespace {
+
+/// Codes of errors that every rank meets alike or that were found before any other rank was involved.
+bool leaves_usable(int32_t code) { return code == ZERO_E_STATE || code == ZERO_E_INVALID_ARGUMENT || code == ZERO_E_UNSUPPORTED; }
+
+}  // namespace
+
+Status Optimizer::check_phase(const char *call, Phase first, Phase last) const {
+  if (!failure_.ok()) return failure_;
+  if (phase_ >= first && phase_ <= last) return {};
+  const char *missing = "";
+  switch (phase_) {
+    case Phase::building:
+      missing = "comes after zero_optimizer_seal";
+      break;
+    case Phase::sealed:
+      missing = last == Phase::building ? "must come before zero_optimizer_seal" : "comes after zero_optimizer_begin";
+      break;
+    case Phase::running:
+      missing = last < Phase::running ? "must come before zero_optimizer_seal" : "comes after zero_optimizer_reduce";
+      break;
+    case Phase::reduced:
+      missing = last < Phase::running ? "must come before zero_optimizer_seal" : "must wait until zero_optimizer_gather has ended the step";
+      break;
+  }
+  return Status::error(ZERO_E_STATE, "%s %s", call, missing);
+}
+
+Status Optimizer::check_call(const char *call, Phase first, Phase last) const {
+  ZERO_CHECK(!under_way_.load(std::memory_order_acquire), ZERO_E_STATE, "%s must wait until the operation under way has ended", call);
+  return check_phase(call, first, last);
+}
+
+Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
+  ZERO_TRY(params_.check_id(id));
+  const int64_t whole = params_[id].count;
+  ZERO_CHECK(offset >= 0 && count >= 0 && offset <= whole && count <= whole - offset, ZERO_E_INVALID_ARGUMENT,
+             "offset %lld and count %lld are given, but %s has %lld elements", static_cast<long long>(offset), static_cast<long long>(count),
+             params_[id].name.c_str(), static_cast<long long>(whole));
+  return {};
+}
+
+void Optimizer::lose(const Status &cause) {
+  if (!failure_.ok()) return;
+  failure_ = cause;
+  // Every rank has found out by itself that replicas differ; others would wait for this one.
+  if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
+  if (reduce_group_ != nullptr) reduce_group_->fail(cause);
+  if (gather_group_ != nullptr) gather_group_->fail(cause);
+}
+
+Task Optimizer::run(Task body) {
+  ZERO_CO_RETURN_IF_ERROR(failure_);
+  ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  if (gather_group_ != nullptr) {
+    reduce_group_->set_deadline_ms(group_->deadline_ms());
+    gather_group_->set_deadline_ms(group_->deadline_ms());
+  }
+  under_way_.store(true, std::memory_order_release);
+  Status status = co_await body;
+  if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
+  under_way_.store(false, std::memory_order_release);
+  co_return status;
+}
+
+}  // namespace zero

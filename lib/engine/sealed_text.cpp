@@ -1,0 +1,85 @@
+/// @file Writing and comparing what ranks agree on. Hashes are compared first; texts travel only when they differ.
+#include "engine/sealed_text.h"
+
+#include "engine/agreement.h"
+#include "group/collectives.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string_view>
+#include <vector>
+
+namespace zero {
+namespace {
+
+std::string_view next_line(std::string_view &text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return line;
+}
+
+Status first_difference(std::string_view first, std::string_view other, int64_t other_rank) {
+  for (;;) {
+    const std::string_view a = next_line(first);
+    const std::string_view b = next_line(other);
+    if (a == b && !(first.empty() && other.empty())) continue;
+    const auto shown = [](std::string_view line) { return line.empty() ? std::string("nothing in its place") : std::string(line); };
+    return Status::error(ZERO_E_MISMATCH, "ranks were sealed with different parameters or configurations: rank %lld has %s, rank 0 has %s",
+                         static_cast<long long>(other_rank), shown(b).c_str(), shown(a).c_str());
+  }
+}
+
+/// Gathers every rank's text and names the first difference between rank 0 and the first rank that differs from it.
+Task name_difference(Group &group, const std::string &mine, const std::vector<int64_t> &words) {
+  Cuts cuts;
+  int64_t end = 0;
+  for (size_t i = 0; i < words.size(); i += 2) {
+    cuts.push_back({end, end + words[i + 1]});
+    end += words[i + 1];
+  }
+  std::string all(static_cast<size_t>(end), ' ');
+  ZERO_CO_TRY(all_gather(group, mine.data(), all.data(), cuts, DType::u8));
+  const auto text_of = [&](size_t rank) {
+    return std::string_view(all).substr(static_cast<size_t>(cuts[rank].begin), static_cast<size_t>(cuts[rank].count()));
+  };
+  size_t other = 1;
+  while (words[other * 2] == words[0]) ++other;
+  co_return first_difference(text_of(0), text_of(other), static_cast<int64_t>(other));
+}
+
+}  // namespace
+
+std::string sealed_text(const Settings &settings, const HyperSet &hyper, const Params &params) {
+  std::string text = "stage " + std::to_string(settings.stage) + "\n";
+  text += std::string("algorithm ") + settings.algorithm_name() + " with " + std::to_string(settings.custom_slots) + " custom slots\n";
+  text += "hyper-parameters " + hyper.text() + "\n";
+  text += "bucket bytes " + std::to_string(settings.bucket_nbytes) + "\n";
+  text += "divisor " + std::to_string(settings.divisor) + "\n";
+  text += std::string("non-finite gradients ") + (settings.skips_nonfinite ? "skip" : "propagate") + "\n";
+  text += "gradient norm " + std::to_string(settings.grad_norm ? 1 : 0) + "\n";
+  text += "shard weights";
+  for (const int64_t weight : settings.shard_weights) text += " " + std::to_string(weight);
+  text += "\n";
+  for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
+  text += "order";
+  for (const int64_t id : params.order()) text += " " + std::to_string(id);
+  return text + "\n";
+}
+
+Task compare_texts(Group &group, const std::string &mine) {
+  const int64_t words[2] = {static_cast<int64_t>(XXH3_64bits(mine.data(), mine.size())), static_cast<int64_t>(mine.size())};
+  std::vector<int64_t> all(static_cast<size_t>(group.size()) * 2);
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  ZERO_CO_TRY(tell_all(group, fingerprint, words, all));
+  bool same = true;
+  for (size_t i = 0; i < all.size(); i += 2) same = same && all[i] == all[0];
+  if (same) co_return Status();
+  Status difference = co_await name_difference(group, mine, all);
+  group.fail(difference);
+  co_return difference;
+}
+
+}  // namespace zero

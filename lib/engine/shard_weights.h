@@ -1,0 +1,16 @@
+/// @file Shard weights: the text of ZERO_KEY_SHARD_WEIGHTS as the sizes that the partition uses. Knows nothing of who is cut by them.
+#pragma once
+
+#include "core/partition.h"
+#include "core/status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// One weight per rank; "" means equal weights.
+Status parse_shard_weights(const std::string &text, int64_t size, std::vector<int64_t> *out);
+
+}  // namespace zero
