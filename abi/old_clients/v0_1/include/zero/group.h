@@ -1,0 +1,234 @@
+/*
+ * Process groups: N ranks that call the same collectives in the same order.
+ *
+ * Order and agreement. Each collective carries a fingerprint (sequence number, operation, dtype, count, reduce op, root). When ranks
+ * differ, every rank gets ZERO_E_MISMATCH with both calls named, and no user memory has changed.
+ *
+ * Sums follow one tree over ranks on every transport: T(lo, hi) = T(lo, mid) + T(mid, hi), mid = lo + the largest power of two below
+ * hi - lo. f16, bf16 and f32 are added in fp32, f64 in fp64, and rounded to the element type once (to nearest even). Integers add and
+ * multiply in 64 bits and wrap; an integer average is the 64-bit sum divided by N, cut towards zero. min and max return NaN when any
+ * input is NaN. The same inputs give the same bits whatever the transport.
+ *
+ * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
+ * gets the error, later calls return it again with its cause.
+ *
+ * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
+ * came in, so ranks must bring them in the same order. Different groups are independent. `stream` is reserved for device memory and must be
+ * NULL on host groups.
+ *
+ * Splitting by rank. Where a whole of `count` elements is cut over N ranks (reduce_scatter, all_gather, gather, scatter), rank r owns
+ * elements [r * count / N, (r + 1) * count / N) in integer arithmetic, so any count works, also one below N.
+ */
+#ifndef ZERO_GROUP_H
+#define ZERO_GROUP_H
+
+#include <zero/config.h>
+#include <zero/dtype.h>
+#include <zero/request.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum zero_reduce {
+  ZERO_REDUCE_SUM = 1,
+  ZERO_REDUCE_AVG = 2,
+  ZERO_REDUCE_MIN = 3,
+  ZERO_REDUCE_MAX = 4,
+  ZERO_REDUCE_PROD = 5
+};
+
+/* Operations, as statistics and texts name them. */
+enum zero_operation {
+  ZERO_OPERATION_BARRIER = 1,
+  ZERO_OPERATION_BROADCAST = 2,
+  ZERO_OPERATION_ALL_REDUCE = 3,
+  ZERO_OPERATION_REDUCE_SCATTER = 4,
+  ZERO_OPERATION_ALL_GATHER = 5,
+  ZERO_OPERATION_REDUCE = 6,
+  ZERO_OPERATION_GATHER = 7,
+  ZERO_OPERATION_SCATTER = 8,
+  ZERO_OPERATION_ALL_TO_ALL = 9,
+  ZERO_OPERATION_SEND = 10,
+  ZERO_OPERATION_RECV = 11
+};
+
+/* The communicator handle that stands for MPI_COMM_WORLD in zero_group_create_mpi. */
+#define ZERO_MPI_WORLD (-1)
+
+/*
+ * Makes a group of ranks on this host: threads of one process, processes, or both. They meet by name; nothing of the name remains once all
+ * have met, or after a kill.
+ *   name    [in]  1 to 64 bytes; ranks of the same user and network namespace that give the same name meet. May be NULL when size is 1
+ *   rank    [in]  0 .. size - 1, each exactly once
+ *   size    [in]  1 .. 1024, the same on all ranks
+ *   config  [in]  or NULL for defaults
+ *   out     [out] the group, the caller's
+ * Waits for all ranks, at most ZERO_KEY_RENDEZVOUS_MS. Errors: ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks;
+ * ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE, ZERO_E_OUT_OF_MEMORY, ZERO_E_SYSTEM. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_create_local(const char *name, int64_t rank, int64_t size, const zero_config *config, zero_group **out);
+ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, int64_t size, const zero_config *config, zero_request **out);
+
+/*
+ * Makes a group of the ranks of an MPI communicator. Initialises MPI when nobody has; then releasing the last MPI group finalises it and
+ * later creation is an error. Works on its own duplicate of the communicator.
+ *   comm    [in]  a Fortran handle (MPI_Comm_c2f), or ZERO_MPI_WORLD
+ *   config  [in]  or NULL
+ *   out     [out] the group, the caller's
+ * Errors: ZERO_E_MODULE tells what to install; ZERO_E_LAUNCHER when the world disagrees with the launcher's variables; ZERO_E_RENDEZVOUS,
+ * ZERO_E_TRANSPORT, ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: one at a time per process. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_create_mpi(int64_t comm, const zero_config *config, zero_group **out);
+ZERO_API int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *config, zero_request **out);
+
+/*
+ * Makes the group that the launcher's variables describe: Open MPI, MPICH or Slurm give an MPI group; torchrun on one host gives a local
+ * group of processes; none of them gives a world of one. A world above 1 whose transport is not there is an error, never N worlds of one.
+ *   config  [in]  or NULL
+ *   out     [out] the group, the caller's
+ * Errors: ZERO_E_LAUNCHER says what was found and what to use; otherwise as the two calls above. Threads: one at a time per process.
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_create_env(const zero_config *config, zero_group **out);
+ZERO_API int32_t zero_group_create_env_async(const zero_config *config, zero_request **out);
+
+/*
+ * Splits a group into disjoint groups; a collective over the parent. Ranks with the same color form one group, ordered by key, then by
+ * parent rank. Parent and children may be used at the same time.
+ *   color  [in]  >= 0, or negative to be in none
+ *   key    [in]
+ *   out    [out] the new group, the caller's; NULL for a negative color
+ * Errors: as collectives, and as zero_group_create_local. Threads: as collectives. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_split(zero_group *group, int64_t color, int64_t key, zero_group **out);
+ZERO_API int32_t zero_group_split_async(zero_group *group, int64_t color, int64_t key, zero_request **out);
+
+/*
+ * Where this rank stands: its rank, the number of ranks, its rank among those on this host, their number, the number of hosts.
+ *   out  [out]
+ * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_rank(const zero_group *group, int64_t *out);
+ZERO_API int32_t zero_group_size(const zero_group *group, int64_t *out);
+ZERO_API int32_t zero_group_local_rank(const zero_group *group, int64_t *out);
+ZERO_API int32_t zero_group_local_size(const zero_group *group, int64_t *out);
+ZERO_API int32_t zero_group_host_count(const zero_group *group, int64_t *out);
+
+/*
+ * The part of `count` elements that a rank owns in reduce_scatter, all_gather, gather and scatter.
+ *   count       [in]  elements of the whole, >= 0
+ *   rank        [in]  0 .. size - 1
+ *   out_offset  [out] first element
+ *   out_count   [out] elements
+ * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, int64_t *out_offset, int64_t *out_count);
+
+/*
+ * Returns ZERO_OK while the group works and the error that poisoned it afterwards; makes progress on outstanding requests.
+ * Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_status(zero_group *group);
+
+/*
+ * Poisons the group on every rank with ZERO_E_ABORTED; calls that are waiting return at once. Does not wait for other ranks.
+ *   reason  [in] text for the other ranks' error, or NULL
+ * Errors: ZERO_E_BAD_HANDLE. Threads: any, also while other threads wait in the group. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_abort(zero_group *group, const char *reason);
+
+/*
+ * Sets the deadline of later calls on this rank, in milliseconds (1 .. 2^40).
+ * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);
+
+/*
+ * Collectives. Common to all of them:
+ *   send, send_count  [in]  what this rank gives, in elements of dtype; may be NULL when send_count is 0
+ *   recv, recv_count  [out] what this rank gets; may be NULL when recv_count is 0
+ *   dtype, op         [in]  a zero_dtype, a zero_reduce
+ *   root              [in]  0 .. size - 1, the same on all ranks
+ *   stream            [in]  NULL
+ * In place: all_reduce and reduce: recv may equal send; reduce_scatter: recv may be this rank's own part of send; all_gather and gather:
+ * send may be this rank's own part of recv; scatter: recv may be root's own part of send. Any other overlap is an error.
+ * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT (then the group is as before, but the other ranks are still waiting for this
+ * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned. On an error of the last kind
+ * recv may be partly written, except for ZERO_E_MISMATCH. Threads: see the head of this file. Since ZERO_0.1.
+ */
+
+/* recv = op over ranks of send; send_count == recv_count. */
+ZERO_API int32_t zero_group_all_reduce(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                       int32_t dtype, int32_t op, void *stream);
+ZERO_API int32_t zero_group_all_reduce_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                             int32_t dtype, int32_t op, void *stream, zero_request **out);
+
+/* recv = this rank's share of (op over ranks of send); recv_count is the share of send_count. */
+ZERO_API int32_t zero_group_reduce_scatter(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                           int32_t dtype, int32_t op, void *stream);
+ZERO_API int32_t zero_group_reduce_scatter_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                                 int32_t dtype, int32_t op, void *stream, zero_request **out);
+
+/* recv = the ranks' shares one after another; send_count is this rank's share of recv_count. */
+ZERO_API int32_t zero_group_all_gather(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                       int32_t dtype, void *stream);
+ZERO_API int32_t zero_group_all_gather_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                             int32_t dtype, void *stream, zero_request **out);
+
+/* data of root goes to data of every rank. */
+ZERO_API int32_t zero_group_broadcast(zero_group *group, void *data, int64_t count, int32_t dtype, int64_t root, void *stream);
+ZERO_API int32_t zero_group_broadcast_async(zero_group *group, void *data, int64_t count, int32_t dtype, int64_t root, void *stream,
+                                            zero_request **out);
+
+/* recv on root = op over ranks of send; elsewhere recv_count is 0. */
+ZERO_API int32_t zero_group_reduce(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count, int32_t dtype,
+                                   int32_t op, int64_t root, void *stream);
+ZERO_API int32_t zero_group_reduce_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                         int32_t dtype, int32_t op, int64_t root, void *stream, zero_request **out);
+
+/* recv on root = the ranks' shares one after another; send_count is this rank's share of `total`; elsewhere recv_count is 0. */
+ZERO_API int32_t zero_group_gather(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count, int64_t total,
+                                   int32_t dtype, int64_t root, void *stream);
+ZERO_API int32_t zero_group_gather_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                         int64_t total, int32_t dtype, int64_t root, void *stream, zero_request **out);
+
+/* recv = this rank's share of the `total` elements at send on root; elsewhere send_count is 0. */
+ZERO_API int32_t zero_group_scatter(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count, int64_t total,
+                                    int32_t dtype, int64_t root, void *stream);
+ZERO_API int32_t zero_group_scatter_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                          int64_t total, int32_t dtype, int64_t root, void *stream, zero_request **out);
+
+/* Block r of recv = block <this rank> of rank r's send; send_count == recv_count, a multiple of the group's size. */
+ZERO_API int32_t zero_group_all_to_all(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                       int32_t dtype, void *stream);
+ZERO_API int32_t zero_group_all_to_all_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,
+                                             int32_t dtype, void *stream, zero_request **out);
+
+/*
+ * Point to point: a send meets the recv its peer makes with the same count and dtype; messages between two ranks keep their order. A send
+ * returns when its memory is free again, which may be only when the peer receives. Sends, receives and collectives do not wait for one
+ * another, so two ranks that exchange begin their sends or receives with _async. peer: another rank, not this one.
+ */
+ZERO_API int32_t zero_group_send(zero_group *group, const void *send, int64_t send_count, int32_t dtype, int64_t peer, void *stream);
+ZERO_API int32_t zero_group_send_async(zero_group *group, const void *send, int64_t send_count, int32_t dtype, int64_t peer, void *stream,
+                                       zero_request **out);
+ZERO_API int32_t zero_group_recv(zero_group *group, void *recv, int64_t recv_count, int32_t dtype, int64_t peer, void *stream);
+ZERO_API int32_t zero_group_recv_async(zero_group *group, void *recv, int64_t recv_count, int32_t dtype, int64_t peer, void *stream,
+                                       zero_request **out);
+
+/* Returns when every rank has called it. */
+ZERO_API int32_t zero_group_barrier(zero_group *group);
+ZERO_API int32_t zero_group_barrier_async(zero_group *group, zero_request **out);
+
+/*
+ * Gives the handle back; NULL is allowed. Buffers, optimizers and requests made from the group keep it alive. When the last holder on this
+ * rank goes, ranks still waiting in the group get ZERO_E_PEER_LEFT. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API void zero_group_release(zero_group *group);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

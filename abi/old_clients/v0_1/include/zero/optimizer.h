@@ -1,0 +1,229 @@
+/*
+ * ZeRO optimizers: parameters, gradients and optimizer states of a model, sharded over the ranks of a group (Rajbhandari et al., "ZeRO:
+ * Memory Optimizations Toward Training Trillion Parameter Models", 2020). Key ZERO_KEY_STAGE says what is sharded:
+ *   0  nothing: plain data parallel        2  optimizer states and gradients
+ *   1  optimizer states                    3  optimizer states, gradients and parameters
+ * All stages, bucket sizes, transports, thread counts and SIMD targets give the same bits.
+ *
+ * Life: create, add_param ..., seal, first values, begin; then for each step param_acquire / param_release around use, grad_acquire,
+ * grad_ready, step. All ranks add the same parameters in the same order (seal compares them).
+ *
+ * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
+ * the gradient slot; the update uses fp32(slot). Update rules, t = step number from 1, g = gradient, p = parameter:
+ *   sgd    (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
+ *            g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
+ *            g = b;  p -= lr * g
+ *   adam   (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
+ *   adamw  (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
+ *            p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
+ *            p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *
+ * Collectives. seal, begin, reduce, apply, gather, step, read and write, in stage 3 after begin also param_acquire, are collectives over
+ * the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
+ * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
+ * is missing). `stream` is reserved for device memory and must be NULL on host groups (ZERO_E_UNSUPPORTED).
+ * Threads: one thread per optimizer at a time.
+ */
+#ifndef ZERO_OPTIMIZER_H
+#define ZERO_OPTIMIZER_H
+
+#include <zero/group.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zero_optimizer zero_optimizer;
+
+/* What is kept per element. */
+enum zero_slot {
+  ZERO_SLOT_PARAM = 1,
+  ZERO_SLOT_GRAD = 2,
+  ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd: momentum buffer; adam, adamw: m */
+  ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw: v */
+  ZERO_SLOT_CUSTOM = 20         /* algorithm "custom": 20, 21, 22, 23 */
+};
+
+/* Where first values come from (zero_optimizer_begin). */
+enum zero_source {
+  ZERO_SOURCE_LOCAL = 0,  /* every rank wrote the same values into acquired parameters; checked: ZERO_E_REPLICAS_DIFFER names the tensor */
+  ZERO_SOURCE_ROOT = 1,   /* rank 0 wrote them into acquired parameters; the others receive them */
+  ZERO_SOURCE_SHARDS = 2  /* written by range with zero_optimizer_write; the only way in which no rank of stage 3 holds the whole model */
+};
+
+/* The outcome of a step. Only 8-byte fields; fields are appended, never moved. */
+typedef struct zero_step_result {
+  uint64_t struct_size;   /* [in] sizeof(zero_step_result) as the caller knows it */
+  int64_t step;           /* steps applied so far, this one included */
+  int64_t skipped;        /* 1 when a non-finite gradient on some rank made all ranks skip this step */
+  int64_t skipped_total;  /* steps skipped so far */
+  int64_t unfilled_count; /* elements this rank gave no gradient for in this step; they counted as zero */
+  double grad_norm;       /* L2 norm of the reduced gradient when ZERO_KEY_GRAD_NORM is 1, otherwise 0; the same bits on all ranks */
+} zero_step_result;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
+ZERO_API int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size);
+
+/*
+ * Makes an optimizer without parameters.
+ *   group   [in]  kept alive by the optimizer
+ *   config  [in]  or NULL for defaults (adamw, stage 1)
+ *   out     [out] the optimizer, the caller's
+ * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm. Not a collective. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
+
+/*
+ * Registers a tensor. Not a collective.
+ *   config  [in]  NULL (keys of single parameters are reserved: a config with any key set is ZERO_E_UNSUPPORTED)
+ *   name    [in]  1 to 255 bytes, unique in the optimizer
+ *   dtype   [in]  ZERO_DTYPE_F32; others are ZERO_E_UNSUPPORTED
+ *   shape   [in]  ndim extents, each >= 0; may be NULL when ndim is 0 (a scalar)
+ *   ndim    [in]  0 .. 16
+ *   out_id  [out] 0, 1, 2 ... in order of registration
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *config, const char *name, int32_t dtype,
+                                          const int64_t *shape, int64_t ndim, int64_t *out_id);
+
+/*
+ * Gives the order in which gradients become ready, which is the order of reductions; default: last registered first. Before seal, the same
+ * on all ranks. Gradients may still become ready in any order, at the price of memory (stages 2 and 3) and overlap.
+ *   ids, count  [in] every parameter exactly once
+ * Not a collective. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
+
+/*
+ * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
+ * first difference) and allocates everything. Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the other ranks). Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
+ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
+
+/*
+ * Takes over first values, before the first step and again after parameters were edited. Optimizer states stay as they are.
+ *   source  [in] a zero_source, the same on all ranks
+ * Parameters never written are zero. In stage 3 acquired parameters are whole copies until the first begin; later edits go through
+ * zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
+ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
+
+/*
+ * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it; in stage 3 it is gathered from the
+ * shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
+ *   id              [in]
+ *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's
+ *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
+ * After begin the memory is read-only. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_param_acquire(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream,
+                                              void **out_data);
+ZERO_API int32_t zero_optimizer_param_acquire_async(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream,
+                                                    void **out_data, zero_request **out);
+
+/* Ends one param_acquire. Never waits. Errors: ZERO_E_STATE when it is not acquired. Since ZERO_0.1. */
+ZERO_API int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id);
+
+/*
+ * An address for the tensor's gradient in the library's memory, valid until the whole tensor was given to grad_ready. May wait for
+ * reductions under way when the pool of stages 2 and 3 is empty.
+ *   out_data        [out] aligned to 64 bytes; NULL for a tensor without elements
+ *   out_accumulate  [out] 0: overwrite (first time in this step); 1: add to what is there
+ * Errors also: ZERO_E_STATE when the gradient is ready already; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate);
+
+/*
+ * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
+ * reduction starts. Ranges of one tensor may come one by one, each element once per step.
+ *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, which are copied and free on return
+ *   offset, count  [in] within the tensor
+ * Errors also: ZERO_E_STATE when an element was ready before, or grad is NULL and nothing was acquired; ZERO_E_POOL_LIMIT; a failed
+ * reduction's error. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count,
+                                           void *stream);
+
+/*
+ * Sets this rank's weight of the step under way (for example the samples in its batch; 0 when it ran out of data: its gradients are then
+ * not read). Before the first grad_ready of a step; 1 again after each step. Only with ZERO_DIVISOR_WEIGHTS.
+ *   weight  [in] finite, >= 0; the sum over ranks must be above 0
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
+
+/*
+ * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
+ *   out_result  [in, out] struct_size set by the caller; or NULL
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
+ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
+
+/*
+ * The parts of a step. reduce: sums the gradients and votes; result as in step. apply: updates this rank's shard with the built-in
+ * algorithm (ZERO_E_STATE for "custom": the caller updates the views instead; nothing when the vote was to skip). gather: makes the new
+ * parameters visible and ends the step. reduce and gather are always called, apply at most once between them.
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
+ZERO_API int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
+ZERO_API int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
+
+/*
+ * Views of what this rank updates: pieces of tensors, each contiguous in every slot. In stage 0 all of every tensor, otherwise the shard.
+ * Gradients in them are valid between reduce and gather, parameters and states from begin on, outside step.
+ *   index       [in]  0 .. count - 1
+ *   slot        [in]  a zero_slot
+ *   out_count   [out] number of views (view_count); elements of this view (view)
+ *   out_param   [out] the tensor's id
+ *   out_offset  [out] first element within the tensor (row-major)
+ *   out_data    [out]
+ * Errors also: ZERO_E_UNSUPPORTED for a slot the algorithm does not have. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count);
+ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot, int64_t *out_param, int64_t *out_offset,
+                                     int64_t *out_count, void **out_data);
+
+/*
+ * Hyper-parameters of a parameter set, from the next step on; the same on all ranks.
+ *   set    [in] 0, the set of all parameters
+ *   key    [in] 400 .. 499
+ * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value);
+ZERO_API int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out);
+
+/* Scalars of the run: keys 500 .. 599, the same on all ranks. Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1. */
+ZERO_API int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
+ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
+
+/*
+ * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
+ * empty; overlapping writes: the highest rank's values stay. Parameters written are visible after begin(ZERO_SOURCE_SHARDS).
+ *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD cannot be written
+ *   offset, count  [in] within the tensor
+ *   data           [out, in] count elements; may be NULL when count is 0
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
+                                     void *stream);
+ZERO_API int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
+                                           void *stream, zero_request **out);
+ZERO_API int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
+                                      void *stream);
+ZERO_API int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data,
+                                            int64_t count, void *stream, zero_request **out);
+
+/* Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Threads: any. Since ZERO_0.1. */
+ZERO_API void zero_optimizer_release(zero_optimizer *optimizer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * libzero: process groups, sharded buffers and ZeRO optimizers for trainers in any language. This header includes all others.
+ *
+ * Everywhere: functions return ZERO_OK or a negative code (status.h), and on failure change no output. `count` is elements, `nbytes` is
+ * bytes, `_ns` nanoseconds. Handles are opaque; a stale or foreign one is ZERO_E_BAD_HANDLE. Objects hold what they were made from, so
+ * handles may be released in any order. Strings are UTF-8, end with a NUL and are copied.
+ *
+ * ZERO_LOG (a variable) names a file to which diagnostics are appended; the library prints nowhere else.
+ */
+#ifndef ZERO_ZERO_H
+#define ZERO_ZERO_H
+
+#include <zero/buffer.h>
+#include <zero/config.h>
+#include <zero/dtype.h>
+#include <zero/group.h>
+#include <zero/optimizer.h>
+#include <zero/request.h>
+#include <zero/stats.h>
+#include <zero/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The release this header belongs to, and its ABI: major = SONAME, minor = symbol node (ZERO_<major>.<minor>). */
+#define ZERO_VERSION_MAJOR 0
+#define ZERO_VERSION_MINOR 1
+#define ZERO_VERSION_PATCH 0
+#define ZERO_ABI_MAJOR 0
+#define ZERO_ABI_MINOR 1
+
+/*
+ * The ABI of the library that was loaded: major * 65536 + minor. A program built against this header needs the same major and at least
+ * this minor. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int64_t zero_abi_version(void);
+
+/* The release of the library that was loaded, for example "0.1.0"; lives as long as the library. Threads: any. Since ZERO_0.1. */
+ZERO_API const char *zero_version(void);
+
+enum zero_feature {
+  ZERO_FEATURE_LOCAL = 1, /* groups of threads and processes of one host */
+  ZERO_FEATURE_MPI = 2    /* libzero_mpi.so and the MPI library it needs can be loaded */
+};
+
+/* 1 when the library that was loaded can do it on this machine, otherwise 0; unknown numbers are 0. Threads: any. Since ZERO_0.1. */
+ZERO_API int64_t zero_has_feature(int32_t feature);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

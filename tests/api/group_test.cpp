@@ -1,0 +1,250 @@
+/// @file zero/group.h and zero/request.h: the documented rules that only calls can show. Numbers are tested where collectives are.
+#include "api_world.h"
+
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace zero::test {
+namespace {
+
+std::string unique_name(const char *stem) {
+  static int counter = 0;
+  return std::string("libzero-api-") + stem + "-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+}
+
+class Pair : public testing::Test {
+ protected:
+  /// Waits for a request and gives it back.
+  static int32_t finish(zero_request *request) {
+    const int32_t status = zero_request_wait(request);
+    zero_request_release(request);
+    return status;
+  }
+  TwoRanks ranks{unique_name("pair").c_str(), 2000};
+};
+
+TEST_F(Pair, KnowsItsPlace) {
+  for (int64_t i = 0; i < 2; ++i) {
+    zero_group *group = ranks.rank[static_cast<size_t>(i)];
+    int64_t value = -1;
+    ZERO_EXPECT_OK(zero_group_rank(group, &value));
+    EXPECT_EQ(i, value);
+    ZERO_EXPECT_OK(zero_group_size(group, &value));
+    EXPECT_EQ(2, value);
+    ZERO_EXPECT_OK(zero_group_local_rank(group, &value));
+    EXPECT_EQ(i, value);
+    ZERO_EXPECT_OK(zero_group_local_size(group, &value));
+    EXPECT_EQ(2, value);
+    ZERO_EXPECT_OK(zero_group_host_count(group, &value));
+    EXPECT_EQ(1, value);
+  }
+}
+
+TEST_F(Pair, SharesFollowTheFormula) {
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{1024}, INT64_MAX}) {
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      int64_t offset = -1;
+      int64_t share = -1;
+      ZERO_EXPECT_OK(zero_group_share(ranks.rank[0], count, rank, &offset, &share));
+      EXPECT_EQ(rank == 0 ? 0 : count / 2, offset);
+      EXPECT_EQ(rank == 0 ? count / 2 : count - count / 2, share);
+    }
+  }
+}
+
+TEST_F(Pair, RequestsEndOnceBothRanksHaveCome) {
+  zero_request *first = nullptr;
+  zero_request *second = nullptr;
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[0], &first));
+  int64_t done = -1;
+  ZERO_EXPECT_OK(zero_request_test(first, &done));
+  EXPECT_EQ(0, done);
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[1], &second));
+  while (done == 0) {
+    ZERO_ASSERT_OK(zero_request_test(first, &done));
+    ZERO_ASSERT_OK(zero_group_status(ranks.rank[1]));
+  }
+  EXPECT_EQ(1, done);
+  ZERO_EXPECT_OK(finish(second));
+  ZERO_EXPECT_OK(finish(first));
+}
+
+TEST_F(Pair, SendsMeetReceives) {
+  const int64_t sent[3] = {1, 2, 3};
+  int64_t received[3] = {};
+  zero_request *request = nullptr;
+  ZERO_ASSERT_OK(zero_group_send_async(ranks.rank[0], sent, 3, ZERO_DTYPE_I64, 1, nullptr, &request));
+  ZERO_EXPECT_OK(zero_group_recv(ranks.rank[1], received, 3, ZERO_DTYPE_I64, 0, nullptr));
+  ZERO_EXPECT_OK(finish(request));
+  EXPECT_EQ(0, std::memcmp(sent, received, sizeof sent));
+}
+
+TEST_F(Pair, SplitLeavesOutNegativeColors) {
+  zero_request *requests[2] = {};
+  ZERO_ASSERT_OK(zero_group_split_async(ranks.rank[0], 3, 0, &requests[0]));
+  ZERO_ASSERT_OK(zero_group_split_async(ranks.rank[1], -1, 0, &requests[1]));
+  int64_t done = 0;
+  while (done != 2) {
+    done = 0;
+    for (zero_request *request : requests) {
+      int64_t one = 0;
+      ZERO_ASSERT_OK(zero_request_test(request, &one));
+      done += one;
+    }
+  }
+  zero_group *made[2] = {nullptr, ranks.rank[0]};
+  for (int i = 0; i < 2; ++i) {
+    ZERO_EXPECT_OK(zero_request_group(requests[i], &made[i]));
+    zero_request_release(requests[i]);
+  }
+  int64_t size = 0;
+  ZERO_EXPECT_OK(zero_group_size(made[0], &size));
+  EXPECT_EQ(1, size);
+  EXPECT_EQ(nullptr, made[1]);
+  zero_group_release(made[0]);
+}
+
+TEST_F(Pair, ADeadlineEndsACallAndPoisonsTheGroup) {
+  ZERO_ASSERT_OK(zero_group_set_deadline(ranks.rank[0], 100));
+  EXPECT_TRUE(failed_with(zero_group_barrier(ranks.rank[0]), ZERO_E_TIMEOUT, "barrier"));
+  EXPECT_EQ(ZERO_E_TIMEOUT, zero_group_status(ranks.rank[0]));
+  EXPECT_EQ(ZERO_E_TIMEOUT, zero_group_barrier(ranks.rank[0]));
+}
+
+TEST_F(Pair, AbortReachesTheOtherRankWithItsReason) {
+  zero_request *request = nullptr;
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[1], &request));
+  ZERO_EXPECT_OK(zero_group_abort(ranks.rank[0], "enough of this"));
+  EXPECT_TRUE(failed_with(zero_request_wait(request), ZERO_E_ABORTED, "enough of this"));
+  EXPECT_EQ(ZERO_E_ABORTED, zero_group_status(ranks.rank[0]));
+  int64_t done = 0;
+  EXPECT_EQ(ZERO_E_ABORTED, zero_request_test(request, &done));
+  EXPECT_EQ(1, done);
+  zero_request_release(request);
+}
+
+TEST_F(Pair, RequestsKeepTheirGroupAlive) {
+  zero_request *first = nullptr;
+  zero_request *second = nullptr;
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[0], &first));
+  zero_group_release(ranks.rank[0]);
+  ranks.rank[0] = nullptr;
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[1], &second));
+  ZERO_EXPECT_OK(finish(first));
+  ZERO_EXPECT_OK(finish(second));
+}
+
+/// Memory of 8 elements in which sends and receives are laid.
+class Overlap : public Pair {
+ protected:
+  float memory[16] = {};
+  const int32_t f32 = ZERO_DTYPE_F32;
+  const int32_t sum = ZERO_REDUCE_SUM;
+
+  testing::AssertionResult overlaps(int32_t status) { return failed_with(status, ZERO_E_INVALID_ARGUMENT, "send and recv overlap"); }
+};
+
+TEST_F(Overlap, AllReduceMayOnlyBeInPlaceAsAWhole) {
+  EXPECT_TRUE(overlaps(zero_group_all_reduce(ranks.rank[0], memory, 4, memory + 1, 4, f32, sum, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_all_reduce(ranks.rank[0], memory + 3, 4, memory, 4, f32, sum, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_reduce(ranks.rank[0], memory, 4, memory + 1, 4, f32, sum, 0, nullptr)));
+}
+
+TEST_F(Overlap, SharesMayOnlyLieInTheirOwnPlace) {
+  // Rank 1 owns elements 4 .. 8 of 8.
+  EXPECT_TRUE(overlaps(zero_group_reduce_scatter(ranks.rank[1], memory, 8, memory, 4, f32, sum, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_reduce_scatter(ranks.rank[1], memory, 8, memory + 5, 4, f32, sum, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_all_gather(ranks.rank[1], memory, 4, memory, 8, f32, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_gather(ranks.rank[1], memory + 1, 4, memory, 8, 8, f32, 1, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_scatter(ranks.rank[1], memory, 8, memory, 4, 8, f32, 1, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_all_to_all(ranks.rank[1], memory, 8, memory, 8, f32, nullptr)));
+}
+
+TEST_F(Overlap, EqualSizesDoNotHideAShift) {
+  zero_group *group = solo_group();
+  EXPECT_TRUE(overlaps(zero_group_all_gather(group, memory + 1, 8, memory, 8, f32, nullptr)));
+  EXPECT_TRUE(overlaps(zero_group_reduce_scatter(group, memory, 8, memory + 1, 8, f32, sum, nullptr)));
+  zero_group_release(group);
+}
+
+TEST_F(Overlap, AllowedPlacesWork) {
+  for (int i = 0; i < 8; ++i) memory[i] = static_cast<float>(i);
+  zero_group *group = solo_group();
+  ZERO_EXPECT_OK(zero_group_all_reduce(group, memory, 8, memory, 8, f32, sum, nullptr));
+  ZERO_EXPECT_OK(zero_group_reduce(group, memory, 8, memory, 8, f32, sum, 0, nullptr));
+  ZERO_EXPECT_OK(zero_group_reduce_scatter(group, memory, 8, memory, 8, f32, sum, nullptr));
+  ZERO_EXPECT_OK(zero_group_all_gather(group, memory, 8, memory, 8, f32, nullptr));
+  ZERO_EXPECT_OK(zero_group_gather(group, memory, 8, memory, 8, 8, f32, 0, nullptr));
+  ZERO_EXPECT_OK(zero_group_scatter(group, memory, 8, memory, 8, 8, f32, 0, nullptr));
+  ZERO_EXPECT_OK(zero_group_all_to_all(group, memory, 8, memory + 8, 8, f32, nullptr));
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(static_cast<float>(i % 8), memory[i]);
+  zero_group_release(group);
+}
+
+TEST_F(Pair, CountsMustFitTheRank) {
+  float data[16] = {};
+  zero_group *group = ranks.rank[1];
+  const int32_t f32 = ZERO_DTYPE_F32;
+  EXPECT_TRUE(failed_with(zero_group_all_reduce(group, data, 3, data + 8, 4, f32, ZERO_REDUCE_SUM, nullptr), ZERO_E_INVALID_ARGUMENT, "recv_count is 4"));
+  EXPECT_TRUE(failed_with(zero_group_reduce_scatter(group, data, 5, data + 8, 2, f32, ZERO_REDUCE_SUM, nullptr), ZERO_E_INVALID_ARGUMENT,
+                          "rank 1 of 2 has a share of 3 of the 5 elements in send_count"));
+  EXPECT_TRUE(failed_with(zero_group_gather(group, data, 2, data + 8, 4, 4, f32, 0, nullptr), ZERO_E_INVALID_ARGUMENT, "must be 0 on rank 1"));
+  EXPECT_TRUE(failed_with(zero_group_all_to_all(group, data, 3, data + 8, 3, f32, nullptr), ZERO_E_INVALID_ARGUMENT, "multiple of the 2 ranks"));
+  EXPECT_TRUE(failed_with(zero_group_send(group, data, 1, f32, 1, nullptr), ZERO_E_INVALID_ARGUMENT, "this rank itself"));
+}
+
+TEST(Group, RanksThatNeverComeAreNamed) {
+  zero_config *config = nullptr;
+  ZERO_ASSERT_OK(zero_config_create(&config));
+  ZERO_ASSERT_OK(zero_config_set_i64(config, ZERO_KEY_RENDEZVOUS_MS, 100));
+  zero_group *group = nullptr;
+  EXPECT_TRUE(failed_with(zero_group_create_local(unique_name("alone").c_str(), 0, 2, config, &group), ZERO_E_RENDEZVOUS, "1"));
+  EXPECT_EQ(nullptr, group);
+  zero_request *request = nullptr;
+  ZERO_ASSERT_OK(zero_group_create_local_async(unique_name("alone").c_str(), 0, 2, config, &request));
+  zero_config_release(config);
+  EXPECT_EQ(ZERO_E_RENDEZVOUS, zero_request_wait(request)) << last_text();
+  EXPECT_EQ(ZERO_E_RENDEZVOUS, zero_request_group(request, &group)) << last_text();
+  EXPECT_EQ(nullptr, group);
+  zero_request_release(request);
+}
+
+TEST(Group, OneThreadPerCallOfTheSameGroupIsKeptInOrder) {
+  zero_group *group = solo_group();
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([group] {
+      for (int i = 0; i < 200; ++i) {
+        int64_t value = i;
+        EXPECT_EQ(ZERO_OK, zero_group_all_reduce(group, &value, 1, &value, 1, ZERO_DTYPE_I64, ZERO_REDUCE_SUM, nullptr)) << last_text();
+        EXPECT_EQ(i, value);
+      }
+    });
+  }
+  threads.clear();
+  zero_traffic_stats traffic;
+  ZERO_ASSERT_OK(zero_traffic_stats_init(&traffic, sizeof traffic));
+  ZERO_EXPECT_OK(zero_stats_group_traffic(group, ZERO_OPERATION_ALL_REDUCE, &traffic));
+  EXPECT_EQ(1600, traffic.call_count);
+  zero_group_release(group);
+}
+
+TEST(Group, DescriptionsAreCutToFit) {
+  zero_group *group = solo_group();
+  int64_t needed = 0;
+  ZERO_ASSERT_OK(zero_describe_group(group, nullptr, 0, &needed));
+  std::string text(static_cast<size_t>(needed), '#');
+  ZERO_ASSERT_OK(zero_describe_group(group, text.data(), needed, nullptr));
+  EXPECT_EQ('\0', text.back());
+  EXPECT_NE(std::string::npos, text.find("rank 0 of 1"));
+  char cut[5] = "####";
+  ZERO_ASSERT_OK(zero_describe_group(group, cut, 4, &needed));
+  EXPECT_EQ(text.substr(0, 3), cut);
+  ZERO_ASSERT_OK(zero_describe_library(nullptr, 0, &needed));
+  EXPECT_GT(needed, 10);
+  zero_group_release(group);
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,228 @@
+/// @file Allocations of libzero fail one after the other, once and for ever, under a whole run from creation to release: no crash, no hang,
+/// nothing leaked, and a rank whose peer failed gets an error.
+#include "allocation_faults.h"
+#include "api_world.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <malloc.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace zero::test {
+namespace {
+
+constexpr int64_t kCount = 600;
+constexpr int64_t kDeadlineMs = 250;
+
+/// What one rank's run came to.
+struct Outcome {
+  int32_t status = ZERO_OK;  ///< the first error
+  int calls = 0;             ///< calls that succeeded
+  int last_collective = 0;   ///< calls that had succeeded when the last collective had
+  std::string text;
+};
+
+/// One rank from creation to release. Calls after the first error are left out; releases never are.
+class Run {
+ public:
+  explicit Run(int64_t rank, int64_t size, const std::string &name) {
+    zero_config *config = nullptr;
+    if (go(zero_config_create(&config)) && go(zero_config_set_i64(config, ZERO_KEY_DEADLINE_MS, kDeadlineMs)) &&
+        go(zero_config_set_i64(config, ZERO_KEY_RENDEZVOUS_MS, kDeadlineMs)) && go(zero_config_set_i64(config, ZERO_KEY_STAGE, 3)) &&
+        go(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adam")) && go(zero_group_create_local(name.c_str(), rank, size, config, &group_))) {
+      buffer(config);
+      optimizer(config);
+    }
+    zero_optimizer_release(optimizer_);
+    zero_buffer_release(buffer_);
+    zero_group_release(group_);
+    zero_config_release(config);
+  }
+
+  Outcome outcome;
+
+ private:
+  bool go(int32_t status) {
+    if (outcome.status != ZERO_OK) return false;
+    if (status == ZERO_OK) {
+      ++outcome.calls;
+      return true;
+    }
+    outcome.status = status;
+    outcome.text = last_text();
+    return false;
+  }
+
+  bool collective(int32_t status) {
+    if (!go(status)) return false;
+    outcome.last_collective = outcome.calls;
+    return true;
+  }
+
+  void buffer(const zero_config *config) {
+    std::array<float, kCount> data{};
+    void *whole = nullptr;
+    zero_request *request = nullptr;
+    if (!collective(zero_buffer_create(group_, config, ZERO_DTYPE_F32, kCount, &buffer_))) return;
+    if (!collective(zero_buffer_write(buffer_, 0, data.data(), kCount, nullptr))) return;
+    if (!collective(zero_buffer_whole_acquire(buffer_, nullptr, &whole)) || !go(zero_buffer_whole_release(buffer_))) return;
+    if (go(zero_group_barrier_async(group_, &request))) collective(zero_request_wait(request));
+    zero_request_release(request);
+  }
+
+  void optimizer(const zero_config *config) {
+    if (outcome.status != ZERO_OK || !go(zero_optimizer_create(group_, config, &optimizer_))) return;
+    for (const char *name : {"first", "second"}) {
+      int64_t id = -1;
+      if (!go(zero_optimizer_add_param(optimizer_, nullptr, name, ZERO_DTYPE_F32, &kCount, 1, &id))) return;
+    }
+    if (!collective(zero_optimizer_seal(optimizer_)) || !collective(zero_optimizer_begin(optimizer_, ZERO_SOURCE_ROOT))) return;
+    for (int step = 0; step < 2; ++step) {
+      for (int64_t id = 0; id < 2; ++id) {
+        void *data = nullptr;
+        int64_t accumulate = 0;
+        if (!collective(zero_optimizer_param_acquire(optimizer_, id, nullptr, 0, nullptr, &data))) return;
+        if (!go(zero_optimizer_grad_acquire(optimizer_, id, nullptr, &data, &accumulate))) return;
+        std::fill_n(static_cast<float *>(data), kCount, 1.0F);
+        if (!go(zero_optimizer_grad_ready(optimizer_, id, nullptr, 0, kCount, nullptr))) return;
+        if (!go(zero_optimizer_param_release(optimizer_, id))) return;
+      }
+      if (!collective(zero_optimizer_step(optimizer_, nullptr, nullptr))) return;
+    }
+  }
+
+  zero_group *group_ = nullptr;
+  zero_buffer *buffer_ = nullptr;
+  zero_optimizer *optimizer_ = nullptr;
+};
+
+int64_t entries(const char *folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+}
+
+int64_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int64_t shared = 0;
+  for (std::string line; std::getline(maps, line);) shared += line.find("memfd:") != std::string::npos || line.find("zero") != std::string::npos;
+  return shared;
+}
+
+/// What a process holds: must be the same after a series of failures as after the same series before it.
+struct Holdings {
+  int64_t files = entries("/proc/self/fd");
+  int64_t maps = mappings();
+  int64_t heap_nbytes = static_cast<int64_t>(::mallinfo2().uordblks);
+};
+
+/// Runs all ranks with the index-th request failing and returns how they ended.
+std::vector<Outcome> run_ranks(int64_t size, int64_t index, bool always, int64_t *out_requests) {
+  static int counter = 0;
+  const std::string name = "libzero-oom-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  std::vector<Outcome> outcomes(static_cast<size_t>(size));
+  allocation_faults_begin(index, always ? 1 : 0);
+  {
+    std::vector<std::jthread> threads;
+    for (int64_t rank = 1; rank < size; ++rank) {
+      threads.emplace_back([&, rank] { outcomes[static_cast<size_t>(rank)] = Run(rank, size, name).outcome; });
+    }
+    outcomes[0] = Run(0, size, name).outcome;
+  }
+  *out_requests = allocation_faults_end();
+  return outcomes;
+}
+
+struct Tally {
+  int64_t runs = 0;
+  int64_t failed = 0;
+  int64_t slowest_ms = 0;
+};
+
+void check_outcomes(const std::vector<Outcome> &outcomes, int64_t index, bool always, Tally &tally) {
+  const int all_collectives = std::max_element(outcomes.begin(), outcomes.end(), [](const Outcome &a, const Outcome &b) {
+                                return a.last_collective < b.last_collective;
+                              })->last_collective;
+  bool some_failed = false;
+  bool one_missed_a_collective = false;
+  for (const Outcome &outcome : outcomes) {
+    if (outcome.status == ZERO_OK) continue;
+    some_failed = true;
+    one_missed_a_collective |= outcome.last_collective < all_collectives;
+    EXPECT_FALSE(outcome.text.empty());
+    EXPECT_NE(ZERO_E_INTERNAL, outcome.status) << "request " << index << (always ? " and later" : "") << ": " << outcome.text;
+    EXPECT_NE(ZERO_E_BAD_HANDLE, outcome.status) << outcome.text;
+  }
+  ++tally.runs;
+  tally.failed += some_failed;
+  // A rank that completed everything must not have had a peer that missed a collective.
+  if (!one_missed_a_collective) return;
+  for (const Outcome &outcome : outcomes) {
+    EXPECT_NE(ZERO_OK, outcome.status) << "request " << index << (always ? " and later" : "") << " failed on another rank, and this one does not know";
+  }
+}
+
+/// Fails every stride-th request of a run.
+void run_series(int64_t size, int64_t requests, int64_t stride, bool always, Tally &tally) {
+  for (int64_t index = 0; index < requests; index += stride) {
+    int64_t seen = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    check_outcomes(run_ranks(size, index, always, &seen), index, always, tally);
+    const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+    tally.slowest_ms = std::max<int64_t>(tally.slowest_ms, passed);
+  }
+}
+
+class OutOfMemory : public testing::TestWithParam<int64_t> {};
+
+TEST_P(OutOfMemory, EveryAllocationMayFail) {
+  const int64_t size = GetParam();
+  int64_t cold = 0;
+  int64_t warm = 0;
+  for (const Outcome &outcome : run_ranks(size, -1, false, &cold)) ASSERT_EQ(ZERO_OK, outcome.status) << outcome.text;
+  for (const Outcome &outcome : run_ranks(size, -1, false, &warm)) ASSERT_EQ(ZERO_OK, outcome.status) << outcome.text;
+  ASSERT_GT(warm, 0);
+  const bool full = std::getenv("ZERO_TEST_FULL") != nullptr;
+  const int64_t stride = full ? 1 : std::max<int64_t>(1, warm / 24);
+
+  Tally tally;
+  for (const bool always : {false, true}) run_series(size, warm, stride, always, tally);
+  const Holdings before;
+  for (const bool always : {false, true}) run_series(size, warm, stride, always, tally);
+  const Holdings after;
+  std::printf("ranks = %lld, requests of a first run = %lld, of a later one = %lld, runs = %lld, runs with an error = %lld, slowest = %lld ms, "
+              "growth: files %lld, mappings %lld, heap %lld bytes\n",
+              static_cast<long long>(size), static_cast<long long>(cold), static_cast<long long>(warm), static_cast<long long>(tally.runs),
+              static_cast<long long>(tally.failed), static_cast<long long>(tally.slowest_ms), static_cast<long long>(after.files - before.files),
+              static_cast<long long>(after.maps - before.maps), static_cast<long long>(after.heap_nbytes - before.heap_nbytes));
+  EXPECT_EQ(before.files, after.files);
+  EXPECT_EQ(before.maps, after.maps);
+  // A leak of even one byte per run would show; caches, which keep a bounded number of blocks, may still fill.
+  EXPECT_LT(after.heap_nbytes - before.heap_nbytes, 16384);
+  EXPECT_GT(tally.failed, 0);
+
+  for (const Outcome &outcome : run_ranks(size, -1, false, &warm)) EXPECT_EQ(ZERO_OK, outcome.status) << outcome.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, OutOfMemory, testing::Values(1, 2));
+
+/// The first run of a process, in which caches, pools and the table of handles are still to be made.
+TEST(OutOfMemoryAtFirst, ACreationThatFailedLeavesNothingBehind) {
+  zero_config *config = nullptr;
+  allocation_faults_begin(0, 1);
+  const int32_t status = zero_config_create(&config);
+  allocation_faults_end();
+  EXPECT_TRUE(failed_with(status, ZERO_E_OUT_OF_MEMORY, ""));
+  EXPECT_FALSE(last_text().empty());
+  EXPECT_EQ(nullptr, config);
+  ZERO_ASSERT_OK(zero_config_create(&config));
+  zero_config_release(config);
+}
+
+}  // namespace
+}  // namespace zero::test
