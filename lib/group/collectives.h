@@ -1,5 +1,6 @@
 /// @file Collectives: algorithms over rounds, one per file. Data takes the shortest way: every element goes straight from the rank that has
 /// it to the rank that needs it, and sums are made by the owner of the result from all contributions in one pass.
+/// No algorithm writes user memory before its first round, in which fingerprints are compared.
 /// Arguments are checked by the caller; memory given here stays borrowed until the task has ended.
 #pragma once
 

@@ -9,8 +9,6 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
   const int64_t element = dtype_nbytes(dtype);
   const int64_t step = chunk_elements(group, element, 1);
   const Range own = cuts[static_cast<size_t>(group.rank())];
-  void *own_place = at(whole, own.begin, element);
-  if (own_place != mine && !own.empty()) std::memcpy(own_place, mine, static_cast<size_t>(own.count() * element));
   Pieces pieces(group.size());
   int64_t begin = 0;
   do {
@@ -29,6 +27,8 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
     }
     begin += step;
   } while (begin < longest(cuts));
+  void *own_place = at(whole, own.begin, element);
+  if (own_place != mine && !own.empty()) std::memcpy(own_place, mine, static_cast<size_t>(own.count() * element));
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();

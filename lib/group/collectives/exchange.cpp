@@ -11,7 +11,6 @@ Range bytes_of(int64_t nbytes) { return {0, nbytes}; }
 /// The longest piece is known only to the two ranks it goes between, so a first round agrees on the number of rounds.
 Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<const Receive> receives) {
   const auto own = static_cast<size_t>(group.rank());
-  if (receives[own].nbytes > 0) std::memcpy(receives[own].data, offers[own].data, static_cast<size_t>(receives[own].nbytes));
   const int64_t step = chunk_elements(group, 1, group.size() - 1);
   int64_t most = 0;
   for (size_t peer = 0; peer < offers.size(); ++peer) {
@@ -44,6 +43,7 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
       std::memcpy(at(receives[peer].data, part.begin, 1), pieces.arrivals[peer].data, static_cast<size_t>(part.count()));
     }
   }
+  if (receives[own].nbytes > 0) std::memcpy(receives[own].data, offers[own].data, static_cast<size_t>(receives[own].nbytes));
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();
@@ -54,9 +54,6 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
   const int64_t block = count / group.size();
   const int64_t step = chunk_elements(group, element, group.size() - 1);
   const auto own = static_cast<size_t>(group.rank());
-  if (block > 0) {
-    std::memcpy(at(recv, group.rank() * block, element), at(send, group.rank() * block, element), static_cast<size_t>(block * element));
-  }
   Pieces pieces(group.size());
   int64_t begin = 0;
   do {
@@ -74,6 +71,9 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
     }
     begin += step;
   } while (begin < block);
+  if (block > 0) {
+    std::memcpy(at(recv, group.rank() * block, element), at(send, group.rank() * block, element), static_cast<size_t>(block * element));
+  }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();

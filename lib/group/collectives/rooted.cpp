@@ -42,9 +42,6 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
   const Range own = cuts[static_cast<size_t>(group.rank())];
   const int64_t step = chunk_elements(group, element, 1);
   const bool is_root = group.rank() == root;
-  if (is_root && !own.empty() && at(recv, own.begin, element) != send) {
-    std::memcpy(at(recv, own.begin, element), send, static_cast<size_t>(own.count() * element));
-  }
   Pieces pieces(group.size());
   int64_t begin = 0;
   do {
@@ -64,6 +61,9 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
     }
     begin += step;
   } while (begin < longest(cuts));
+  if (is_root && !own.empty() && at(recv, own.begin, element) != send) {
+    std::memcpy(at(recv, own.begin, element), send, static_cast<size_t>(own.count() * element));
+  }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();
@@ -74,9 +74,6 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
   const Range own = cuts[static_cast<size_t>(group.rank())];
   const int64_t step = chunk_elements(group, element, group.size() - 1);
   const bool is_root = group.rank() == root;
-  if (is_root && !own.empty() && at(send, own.begin, element) != recv) {
-    std::memcpy(recv, at(send, own.begin, element), static_cast<size_t>(own.count() * element));
-  }
   Pieces pieces(group.size());
   int64_t begin = 0;
   do {
@@ -94,6 +91,9 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
     }
     begin += step;
   } while (begin < longest(cuts));
+  if (is_root && !own.empty() && at(send, own.begin, element) != recv) {
+    std::memcpy(recv, at(send, own.begin, element), static_cast<size_t>(own.count() * element));
+  }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();
