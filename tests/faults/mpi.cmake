@@ -1,0 +1,18 @@
+# Ranks of an MPI job that are stopped, killed or slow.
+
+include(${PROJECT_SOURCE_DIR}/tests/mpi_launchers.cmake)
+get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
+if(flavours)
+  add_executable(mpi_fault_ranks mpi_fault_ranks.cpp)
+  target_include_directories(mpi_fault_ranks PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(mpi_fault_ranks PRIVATE zero_internal zero_options)
+endif()
+foreach(flavour ${flavours})
+  get_property(mpirun GLOBAL PROPERTY ZERO_MPI_${flavour}_MPIRUN)
+  foreach(mode stop kill slow)
+    set(name mpi_fault_${mode}_${flavour})
+    add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/mpi_faults.sh ${mode} 4 1500 $<TARGET_FILE:mpi_fault_ranks> ${mpirun} -n)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS "mpi;faults" RUN_SERIAL ON)
+    zero_mpi_environment(${name} ${flavour})
+  endforeach()
+endforeach()

@@ -1,0 +1,32 @@
+# The MPI transport and the collectives over it.
+
+include(${PROJECT_SOURCE_DIR}/tests/mpi_launchers.cmake)
+get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
+if(flavours)
+  add_executable(mpi_transport_test mpi_transport_test.cpp)
+  target_include_directories(mpi_transport_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(mpi_transport_test PRIVATE zero_internal zero_options)
+  zero_mpi_test(mpi_transport_test RANKS 2 3 4 ARGUMENTS work SUFFIX _work)
+  zero_mpi_test(mpi_transport_test RANKS 2 3 4 ARGUMENTS errors SUFFIX _errors)
+  zero_netns_test(mpi_transport_test ARGUMENTS work 2)
+
+  add_executable(mpi_collectives mpi_collectives.cpp)
+  target_include_directories(mpi_collectives PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(mpi_collectives PRIVATE collective_cases zero_internal zero_options)
+  zero_mpi_test(mpi_collectives RANKS 1 2 3 4 8 TIMEOUT 900)
+  zero_netns_test(mpi_collectives TIMEOUT 900)
+endif()
+
+# One MPI's launcher with the other's library: N separate worlds, which must be refused.
+if(openmpi IN_LIST flavours AND mpich IN_LIST flavours)
+  foreach(pair openmpi:mpich mpich:openmpi)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 launcher)
+    list(GET pair 1 library)
+    get_property(mpirun GLOBAL PROPERTY ZERO_MPI_${launcher}_MPIRUN)
+    set(name mpi_singletons_${library}_under_${launcher})
+    add_test(NAME ${name} COMMAND ${mpirun} -n 2 $<TARGET_FILE:mpi_transport_test> singletons)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS "mpi;ranks")
+    zero_mpi_environment(${name} ${library})
+  endforeach()
+endif()
