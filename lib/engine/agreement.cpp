@@ -15,12 +15,15 @@ Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> 
   const auto nbytes = static_cast<int64_t>(mine.size_bytes());
   std::vector<Offer, CachedAllocator<Offer>> offers(ranks, Offer{mine.data(), nbytes});
   std::vector<Arrival, CachedAllocator<Arrival>> arrivals(ranks, Arrival{nullptr, nbytes});
-  Round round(group, offers, arrivals);
-  ZERO_CO_TRY(round);
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    const bool own = static_cast<int64_t>(rank) == group.rank();
-    const void *words = own ? mine.data() : arrivals[rank].data;
-    if (nbytes > 0) std::memcpy(all.data() + rank * mine.size(), words, mine.size_bytes());
+  {
+    // Taken by all before anyone waits for quiet.
+    Round round(group, offers, arrivals);
+    ZERO_CO_TRY(round);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const bool own = static_cast<int64_t>(rank) == group.rank();
+      const void *words = own ? mine.data() : arrivals[rank].data;
+      if (nbytes > 0) std::memcpy(all.data() + rank * mine.size(), words, mine.size_bytes());
+    }
   }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
