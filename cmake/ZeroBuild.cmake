@@ -24,7 +24,7 @@ if(ZERO_SANITIZE)
   target_link_options(zero_options INTERFACE -fsanitize=${ZERO_SANITIZE})
 endif()
 if(ZERO_COVERAGE)
-  target_compile_options(zero_options INTERFACE --coverage -O1 -fprofile-update=atomic)
+  target_compile_options(zero_options INTERFACE --coverage -O0 -fprofile-update=atomic)
   target_link_options(zero_options INTERFACE --coverage)
 endif()
 

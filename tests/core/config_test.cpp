@@ -79,6 +79,7 @@ TEST(Config, F64KeysTakeTheirBoundsAndNothingBeyond) {
       EXPECT_NE(std::string(status.text()).find(info.name), std::string::npos);
     }
     EXPECT_EQ(config.f64(info.key), info.max_f64);
+    EXPECT_FALSE(config.empty());
     EXPECT_TRUE(config.is_set(info.key));
   }
 }

@@ -23,6 +23,14 @@ int64_t random_size(std::mt19937_64 &random) {
 }
 
 TEST(Range, IntersectionIsWhatBothHold) {
+  for (int64_t first = 0; first < 6; ++first) {
+    for (int64_t second = 0; second < 6; ++second) {
+      const Range shared = intersect({first, first + 2}, {second, second + 2});
+      const int64_t expected = std::max<int64_t>(0, 2 - std::abs(first - second));
+      EXPECT_EQ(shared.count(), expected);
+      EXPECT_EQ(shared.empty(), expected == 0);
+    }
+  }
   EXPECT_EQ(intersect({0, 10}, {5, 20}), (Range{5, 10}));
   EXPECT_EQ(intersect({5, 20}, {0, 10}), (Range{5, 10}));
   EXPECT_EQ(intersect({0, 20}, {5, 10}), (Range{5, 10}));

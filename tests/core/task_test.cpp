@@ -143,6 +143,28 @@ TEST(Operation, TellsTheDoorbellOfWhatItWaitsFor) {
   EXPECT_EQ(operation.doorbell(), nullptr);
 }
 
+TEST(Operation, HasNoDoorbellWhenNothingRings) {
+  class Silent final : public Waitable {
+   public:
+    Status poll(bool *out_ready) override {
+      *out_ready = looked_;
+      looked_ = true;
+      return {};
+    }
+
+   private:
+    bool looked_ = false;
+  } silent;
+  const auto wait_silently = [](Silent &waitable) -> Task {
+    ZERO_CO_TRY(waitable);
+    co_return {};
+  };
+  Operation operation(wait_silently(silent));
+  EXPECT_FALSE(operation.advance());
+  EXPECT_EQ(operation.doorbell(), nullptr);
+  EXPECT_TRUE(operation.advance());
+}
+
 TEST(OperationQueue, RunsOperationsInTheOrderTheyCameIn) {
   OperationQueue queue;
   std::vector<int> notes;
