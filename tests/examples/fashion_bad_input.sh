@@ -1,0 +1,93 @@
+#!/bin/sh
+# train_fashion answers bad input with one clear line on standard error and a non-zero exit, and never with a signal.
+# usage: fashion_bad_input.sh TRAIN_FASHION SCRATCH
+set -u
+program=$1
+scratch=$2
+. "$(dirname "$0")/fashion_data.sh"
+rm -rf "$scratch" && mkdir -p "$scratch/empty" "$scratch/short" "$scratch/magic" "$scratch/labels" "$scratch/gzip" "$scratch/wide" "$scratch/many" || exit 1
+failures=0
+cases=0
+
+# reject PATTERN ARGUMENTS...: one line that matches, exit code 1 to 127.
+reject() {
+  pattern=$1
+  shift
+  cases=$((cases + 1))
+  "$program" --quiet --limit 64 --epochs 1 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+  code=$?
+  lines=$(wc -l <"$scratch/err")
+  if [ $code -eq 0 ] || [ $code -ge 128 ] || [ "$lines" -ne 1 ] || [ -s "$scratch/out" ] || ! grep -q -e "$pattern" "$scratch/err"; then
+    echo "FAILED: $* : exit code $code, $lines lines, expected one like '$pattern':"
+    cat "$scratch/out" "$scratch/err"
+    failures=$((failures + 1))
+  fi
+}
+
+# Four good files in a folder, plain instead of gzipped where a case replaces them.
+good() {
+  for file in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
+    ln -s "$data/$file-ubyte.gz" "$scratch/$1/$file-ubyte.gz"
+  done
+}
+
+reject "unrecognized option.*--no-such" --no-such
+reject "requires an argument" --stage
+reject "doesn't allow an argument" --quiet=1
+reject "unexpected argument 'extra'" extra
+reject "stage 4: expected a whole number from 0 to 3" --stage 4
+reject "stage -1: expected" --stage -1
+reject "stage 3x: expected" --stage 3x
+reject "ranks 0: expected" --ranks 0
+reject "ranks four: expected" --ranks four
+reject "epochs 0: expected" --epochs 0
+reject "batch : expected" --batch ""
+reject "limit 99999999999999999999: expected" --limit 99999999999999999999
+reject "bucket-bytes 10: expected" --bucket-bytes 10
+reject "lr nan: expected" --lr nan
+reject "lr -1: expected" --lr -1
+reject "mode thread: expected threads, processes or env" --mode thread
+reject "divisor mean: expected weights, ranks or one" --divisor mean
+reject "nowhere/train-images-idx3-ubyte: No such file" --data "$scratch/nowhere"
+reject "empty/train-images-idx3-ubyte: No such file" --data "$scratch/empty"
+
+good short
+rm "$scratch/short/train-images-idx3-ubyte.gz"
+gzip -dc "$data/train-images-idx3-ubyte.gz" | head -c 20000 >"$scratch/short/train-images-idx3-ubyte"
+reject "train-images-idx3-ubyte: truncated: 30192 bytes are missing" --data "$scratch/short"
+head -c 7 "$scratch/short/train-images-idx3-ubyte" >"$scratch/cut" && mv "$scratch/cut" "$scratch/short/train-images-idx3-ubyte"
+reject "train-images-idx3-ubyte: truncated" --data "$scratch/short"
+: >"$scratch/short/train-images-idx3-ubyte"
+reject "train-images-idx3-ubyte: truncated" --data "$scratch/short"
+
+good gzip
+rm "$scratch/gzip/train-images-idx3-ubyte.gz"
+head -c 5000 "$data/train-images-idx3-ubyte.gz" >"$scratch/gzip/train-images-idx3-ubyte.gz"
+reject "train-images-idx3-ubyte.gz: " --data "$scratch/gzip"
+
+good magic
+rm "$scratch/magic/t10k-labels-idx1-ubyte.gz"
+cp "$data/t10k-images-idx3-ubyte.gz" "$scratch/magic/t10k-labels-idx1-ubyte.gz"
+reject "t10k-labels-idx1-ubyte.gz: magic number is 00000803, expected 00000801" --data "$scratch/magic"
+
+good labels
+rm "$scratch/labels/t10k-labels-idx1-ubyte.gz"
+{ printf '\000\000\010\001\000\000\047\020'; head -c 10000 /dev/zero | tr '\000' '\012'; } >"$scratch/labels/t10k-labels-idx1-ubyte"
+reject "label 0 is 10, expected 0 to 9" --data "$scratch/labels"
+
+good many
+rm "$scratch/many/t10k-labels-idx1-ubyte.gz"
+{ printf '\000\000\010\001\000\000\000\005'; head -c 5 /dev/zero; } >"$scratch/many/t10k-labels-idx1-ubyte"
+reject "5 labels for 10000 images" --data "$scratch/many"
+
+good wide
+rm "$scratch/wide/train-images-idx3-ubyte.gz"
+{ printf '\000\000\010\003\000\000\000\100\000\000\000\034\000\000\000\035'; head -c 60000 /dev/zero; } >"$scratch/wide/train-images-idx3-ubyte"
+reject "images are 29 pixels wide or high, expected 28" --data "$scratch/wide"
+
+head -c 400 /dev/zero >"$scratch/init"
+reject "init: expected 52138 floats" --init "$scratch/init"
+reject "none: No such file" --init "$scratch/none"
+
+echo "$cases cases of bad input, $failures failed"
+[ $failures -eq 0 ]
