@@ -92,7 +92,8 @@ def exported_symbols(library):
 def compare(what, have, expected, advice):
     problems = [f"{name} is missing" for name in sorted(expected.keys() - have.keys())]
     problems += [f"{name} is there but was not expected" for name in sorted(have.keys() - expected.keys())]
-    problems += [f"{name} is {have[name]}, expected {expected[name]}" for name in sorted(have.keys() & expected.keys()) if have[name] != expected[name]]
+    differing = [name for name in sorted(have.keys() & expected.keys()) if have[name] != expected[name]]
+    problems += [f"{name} is {have[name]}, expected {expected[name]}" for name in differing]
     if problems:
         raise Failure(f"{what}: " + "; ".join(problems) + f". {advice}")
 
@@ -225,11 +226,14 @@ def check_old_clients(options):
         expected = dict.fromkeys(declared_functions(include), node)
         with tempfile.TemporaryDirectory() as scratch:
             program = os.path.join(scratch, "client")
-            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", *options.cflag, "-I", include, source, options.library,
+            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, source, options.library,
                        f"-Wl,-rpath,{library_folder}", "-o", program])
             used = dict(re.findall(r" U (zero_\w+)@(\S+)", output_of(["nm", "-D", "--with-symbol-versions", program])))
-            compare(f"old_clients/{version}/client.c", used, expected, "A client uses every function of its version, bound to that version's nodes")
-            result = run([program], timeout=120)
+            compare(f"old_clients/{version}/client.c", used, expected, "A client uses every function of its version, bound to its nodes")
+            try:
+                result = run([program], timeout=120)
+            except subprocess.TimeoutExpired as timeout:
+                raise Failure(f"old_clients/{version} did not end within {timeout.timeout} s") from timeout
             if result.returncode != 0:
                 raise Failure(f"old_clients/{version} returned {result.returncode}:\n{result.stdout}{result.stderr}")
     return f"{len(versions)} old client(s) run: {', '.join(versions)}"

@@ -49,8 +49,8 @@ class Copy:
             for kind, rest in re.findall(r"^ZERO_API\s+([\w\s*]*?)\s*(\b\w+\s*\([^;]*\));", text, flags=re.M):
                 body = "{}" if kind == "void" else "{ return 0; }"
                 file.write(f'extern "C" {kind} {rest} {body}\n')
-        command = [self.options.cxx, "-std=c++17", "-g", "-fPIC", "-shared", "-fvisibility=hidden", "-I", self.include, source, "-o", self.library,
-                   "-static-libstdc++", "-static-libgcc", "-Wl,-soname,libzero.so.0", "-Wl,-z,nodelete",
+        command = [self.options.cxx, "-std=c++17", "-g", "-fPIC", "-shared", "-fvisibility=hidden", "-I", self.include, source,
+                   "-o", self.library, "-static-libstdc++", "-static-libgcc", "-Wl,-soname,libzero.so.0", "-Wl,-z,nodelete",
                    f"-Wl,--version-script={self.abi}/libzero.map", *self.link_flags]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:

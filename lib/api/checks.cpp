@@ -25,8 +25,8 @@ Status check_stream(const void *stream) {
 
 Status check_dtype(int32_t dtype) {
   ZERO_CHECK(dtype_nbytes(static_cast<DType>(dtype)) != 0, ZERO_E_INVALID_ARGUMENT,
-             "dtype is %d, which is no zero_dtype; expected f32 %d, f64 %d, f16 %d, bf16 %d, i32 %d, i64 %d or u8 %d", dtype, ZERO_DTYPE_F32,
-             ZERO_DTYPE_F64, ZERO_DTYPE_F16, ZERO_DTYPE_BF16, ZERO_DTYPE_I32, ZERO_DTYPE_I64, ZERO_DTYPE_U8);
+             "dtype is %d, which is no zero_dtype; expected f32 %d, f64 %d, f16 %d, bf16 %d, i32 %d, i64 %d or u8 %d", dtype,
+             ZERO_DTYPE_F32, ZERO_DTYPE_F64, ZERO_DTYPE_F16, ZERO_DTYPE_BF16, ZERO_DTYPE_I32, ZERO_DTYPE_I64, ZERO_DTYPE_U8);
   return {};
 }
 
@@ -40,8 +40,9 @@ Status check_reduce(int32_t op) {
 Status check_count(int64_t count, int32_t dtype, const char *argument) {
   ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must not be negative", argument, static_cast<long long>(count));
   const int64_t largest = std::numeric_limits<int64_t>::max() / dtype_nbytes(static_cast<DType>(dtype));
-  ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits",
-             argument, static_cast<long long>(count), static_cast<long long>(largest), dtype_name(static_cast<DType>(dtype)));
+  ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT,
+             "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits", argument, static_cast<long long>(count),
+             static_cast<long long>(largest), dtype_name(static_cast<DType>(dtype)));
   return {};
 }
 

@@ -37,8 +37,8 @@ Status check_name(const char *name, int64_t size) {
     return {};
   }
   const auto nbytes = static_cast<int64_t>(::strnlen(name, kLongestNameNbytes + 1));
-  ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.80s\" has %s, but must have 1 to %lld bytes", name,
-             nbytes == 0 ? "no bytes" : "more bytes", static_cast<long long>(kLongestNameNbytes));
+  ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.80s\" has %s, but must have 1 to %lld bytes",
+             name, nbytes == 0 ? "no bytes" : "more bytes", static_cast<long long>(kLongestNameNbytes));
   return {};
 }
 
@@ -48,8 +48,8 @@ Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, 
   ZERO_TRY(check_bounds(size, 1, kLargestSize, "size"));
   ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
   ZERO_TRY(check_name(name, size));
-  describe_creation(work, connect_local_group(name != nullptr ? name : "", rank, size, GroupOptions(*options), reducer_factory(*options),
-                                              &work.group));
+  describe_creation(
+      work, connect_local_group(name != nullptr ? name : "", rank, size, GroupOptions(*options), reducer_factory(*options), &work.group));
   return {};
 }
 

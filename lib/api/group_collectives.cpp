@@ -54,8 +54,9 @@ Status check_root_count(const Group &group, int64_t root, int64_t count, int64_t
 }
 
 Status check_equal_counts(const Call &call) {
-  ZERO_CHECK(call.send_count == call.recv_count, ZERO_E_INVALID_ARGUMENT, "send_count is %lld and recv_count is %lld, but they must be equal",
-             static_cast<long long>(call.send_count), static_cast<long long>(call.recv_count));
+  ZERO_CHECK(call.send_count == call.recv_count, ZERO_E_INVALID_ARGUMENT,
+             "send_count is %lld and recv_count is %lld, but they must be equal", static_cast<long long>(call.send_count),
+             static_cast<long long>(call.recv_count));
   return {};
 }
 

@@ -26,8 +26,9 @@ Status check_param_config(const zero_config *handle) {
   if (handle == nullptr) return {};
   std::shared_ptr<Config> config;
   ZERO_TRY(find(handle, "config", &config));
-  ZERO_CHECK(config->empty(), ZERO_E_UNSUPPORTED,
-             "config has keys set, but this version has no keys for single parameters; give NULL and set the keys when creating the optimizer");
+  ZERO_CHECK(
+      config->empty(), ZERO_E_UNSUPPORTED,
+      "config has keys set, but this version has no keys for single parameters; give NULL and set the keys when creating the optimizer");
   return {};
 }
 

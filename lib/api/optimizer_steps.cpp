@@ -45,7 +45,8 @@ using StepTask = Task (Optimizer::*)(zero_step_result *out);
 
 /// The engine fills a result of this library's size; the caller's may be older and shorter.
 Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out) {
-  zero_step_result result = {.struct_size = sizeof result};
+  zero_step_result result = {};
+  result.struct_size = sizeof result;
   ZERO_CO_TRY((optimizer.*step)(&result));
   if (out != nullptr) write_struct(result, out);
   co_return Status();

@@ -36,8 +36,8 @@ Status Request::wait() {
 }
 
 Status Request::check_take(Work::Makes kind, const char *noun) const {
-  ZERO_CHECK(operation_->done(), ZERO_E_STATE, "the request has not ended; take the %s out after zero_request_wait, or a test that says done",
-             noun);
+  ZERO_CHECK(operation_->done(), ZERO_E_STATE,
+             "the request has not ended; take the %s out after zero_request_wait, or a test that says done", noun);
   ZERO_TRY(operation_->status());
   ZERO_CHECK(work.makes == kind, ZERO_E_STATE, "the request makes no %s", noun);
   ZERO_CHECK(!taken_, ZERO_E_STATE, "the %s was taken out of this request before", noun);

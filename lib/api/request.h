@@ -65,7 +65,8 @@ int32_t run_work(Describe &&describe, Finish &&finish, const char *function = __
 
 template <class Describe>
 int32_t run_work(Describe &&describe, const char *function = __builtin_FUNCTION()) noexcept {
-  return run_work(std::forward<Describe>(describe), [](Work &) { return Status(); }, function);
+  return run_work(
+      std::forward<Describe>(describe), [](Work &) { return Status(); }, function);
 }
 
 /// The body of an _async call.

@@ -12,13 +12,9 @@
 namespace zero::api {
 namespace {
 
-Status check_category(int32_t category) {
-  return check_bounds(category, ZERO_MEMORY_TOTAL, ZERO_MEMORY_BUFFER, "category");
-}
+Status check_category(int32_t category) { return check_bounds(category, ZERO_MEMORY_TOTAL, ZERO_MEMORY_BUFFER, "category"); }
 
-Status check_operation(int32_t operation) {
-  return check_bounds(operation, ZERO_OPERATION_BARRIER, ZERO_OPERATION_RECV, "operation");
-}
+Status check_operation(int32_t operation) { return check_bounds(operation, ZERO_OPERATION_BARRIER, ZERO_OPERATION_RECV, "operation"); }
 
 void write_traffic(const Traffic &traffic, zero_traffic_stats *out) {
   const zero_traffic_stats stats = {.struct_size = sizeof stats,
@@ -29,7 +25,8 @@ void write_traffic(const Traffic &traffic, zero_traffic_stats *out) {
 }
 
 std::string library_text() {
-  std::string text = std::string("libzero ") + zero_version() + ", ABI " + std::to_string(ZERO_ABI_MAJOR) + "." + std::to_string(ZERO_ABI_MINOR);
+  std::string text =
+      std::string("libzero ") + zero_version() + ", ABI " + std::to_string(ZERO_ABI_MAJOR) + "." + std::to_string(ZERO_ABI_MINOR);
   text += "\nkernel targets:";
   for (const kernels::Table *table : kernels::supported()) text += std::string(" ") + table->target;
   text += std::string("; in use: ") + kernels::active().target;

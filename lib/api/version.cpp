@@ -11,9 +11,7 @@ using namespace zero;
 
 int64_t zero_abi_version(void) { return int64_t{ZERO_ABI_MAJOR} * 65536 + ZERO_ABI_MINOR; }
 
-const char *zero_version(void) {
-  return ZERO_TEXT(ZERO_VERSION_MAJOR) "." ZERO_TEXT(ZERO_VERSION_MINOR) "." ZERO_TEXT(ZERO_VERSION_PATCH);
-}
+const char *zero_version(void) { return ZERO_TEXT(ZERO_VERSION_MAJOR) "." ZERO_TEXT(ZERO_VERSION_MINOR) "." ZERO_TEXT(ZERO_VERSION_PATCH); }
 
 int64_t zero_has_feature(int32_t feature) {
   if (feature == ZERO_FEATURE_LOCAL) return 1;

@@ -80,8 +80,8 @@ static void *next_function(void **slot, const char *name) {
   return *slot;
 }
 
-#define NEXT(name)           \
-  static void *slot_##name;  \
+#define NEXT(name)                     \
+  static void *slot_##name;            \
   typedef __typeof__(&name) fn_##name; \
   const fn_##name real = (fn_##name)next_function(&slot_##name, #name)
 

@@ -27,7 +27,8 @@ inline std::string last_text() {
 inline testing::AssertionResult failed_with(int32_t status, int32_t code, const std::string &named) {
   const std::string text = last_text();
   if (status != code) {
-    return testing::AssertionFailure() << "returned " << zero_status_name(status) << ", expected " << zero_status_name(code) << " (" << text << ")";
+    return testing::AssertionFailure() << "returned " << zero_status_name(status) << ", expected " << zero_status_name(code) << " (" << text
+                                       << ")";
   }
   if (zero_last_error_copy(nullptr, 0) != code) return testing::AssertionFailure() << "the last error has another code";
   if (text.find(named) == std::string::npos) return testing::AssertionFailure() << "the text does not name '" << named << "': " << text;

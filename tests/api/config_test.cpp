@@ -8,7 +8,8 @@
 namespace zero::test {
 namespace {
 
-constexpr int32_t kKeys[] = {100, 101, 102, 103, 104, 200, 300, 301, 302, 303, 304, 305, 306, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 500};
+constexpr int32_t kKeys[] = {100, 101, 102, 103, 104, 200, 300, 301, 302, 303, 304, 305,
+                             306, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 500};
 
 zero_key_bounds bounds_of(int32_t key) {
   zero_key_bounds bounds;
@@ -25,6 +26,7 @@ class Config : public testing::Test {
 };
 
 TEST_F(Config, BoundsAreInclusiveAndEnforced) {
+  const double infinity = std::numeric_limits<double>::infinity();
   int keys = 0;
   for (const int32_t key : kKeys) {
     const zero_key_bounds bounds = bounds_of(key);
@@ -34,13 +36,15 @@ TEST_F(Config, BoundsAreInclusiveAndEnforced) {
       ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.min_i64));
       ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.max_i64));
       ZERO_EXPECT_OK(zero_config_set_i64(config, key, bounds.default_i64));
-      EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, bounds.min_i64 - 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.min_i64 - 1)));
-      EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, bounds.max_i64 + 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.max_i64 + 1)));
+      EXPECT_TRUE(
+          failed_with(zero_config_set_i64(config, key, bounds.min_i64 - 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.min_i64 - 1)));
+      EXPECT_TRUE(
+          failed_with(zero_config_set_i64(config, key, bounds.max_i64 + 1), ZERO_E_INVALID_ARGUMENT, std::to_string(bounds.max_i64 + 1)));
     } else if (bounds.type == 2) {
       ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.min_f64));
       ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.max_f64));
       ZERO_EXPECT_OK(zero_config_set_f64(config, key, bounds.default_f64));
-      for (const double bad : {-1e-300, std::nextafter(bounds.max_f64, INFINITY), std::nan(""), -INFINITY, double{INFINITY}}) {
+      for (const double bad : {-1e-300, std::nextafter(bounds.max_f64, infinity), std::nan(""), -infinity, infinity}) {
         EXPECT_TRUE(failed_with(zero_config_set_f64(config, key, bad), ZERO_E_INVALID_ARGUMENT, "must be in")) << bad;
       }
     } else {
@@ -80,8 +84,10 @@ void *hook_alloc(uint64_t, uint64_t, void *) { return nullptr; }
 void hook_free(void *, uint64_t, void *) {}
 
 TEST_F(Config, AHookHasBothOrNeither) {
-  EXPECT_TRUE(failed_with(zero_config_set_allocator(config, hook_alloc, nullptr, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "free_fn is NULL"));
-  EXPECT_TRUE(failed_with(zero_config_set_allocator(config, nullptr, hook_free, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "alloc is NULL"));
+  EXPECT_TRUE(
+      failed_with(zero_config_set_allocator(config, hook_alloc, nullptr, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "free_fn is NULL"));
+  EXPECT_TRUE(
+      failed_with(zero_config_set_allocator(config, nullptr, hook_free, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "alloc is NULL"));
   ZERO_EXPECT_OK(zero_config_set_allocator(config, hook_alloc, hook_free, nullptr, nullptr));
   ZERO_EXPECT_OK(zero_config_set_allocator(config, nullptr, nullptr, nullptr, nullptr));
 }

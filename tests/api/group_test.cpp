@@ -186,11 +186,14 @@ TEST_F(Pair, CountsMustFitTheRank) {
   float data[16] = {};
   zero_group *group = ranks.rank[1];
   const int32_t f32 = ZERO_DTYPE_F32;
-  EXPECT_TRUE(failed_with(zero_group_all_reduce(group, data, 3, data + 8, 4, f32, ZERO_REDUCE_SUM, nullptr), ZERO_E_INVALID_ARGUMENT, "recv_count is 4"));
+  EXPECT_TRUE(failed_with(zero_group_all_reduce(group, data, 3, data + 8, 4, f32, ZERO_REDUCE_SUM, nullptr), ZERO_E_INVALID_ARGUMENT,
+                          "recv_count is 4"));
   EXPECT_TRUE(failed_with(zero_group_reduce_scatter(group, data, 5, data + 8, 2, f32, ZERO_REDUCE_SUM, nullptr), ZERO_E_INVALID_ARGUMENT,
                           "rank 1 of 2 has a share of 3 of the 5 elements in send_count"));
-  EXPECT_TRUE(failed_with(zero_group_gather(group, data, 2, data + 8, 4, 4, f32, 0, nullptr), ZERO_E_INVALID_ARGUMENT, "must be 0 on rank 1"));
-  EXPECT_TRUE(failed_with(zero_group_all_to_all(group, data, 3, data + 8, 3, f32, nullptr), ZERO_E_INVALID_ARGUMENT, "multiple of the 2 ranks"));
+  EXPECT_TRUE(
+      failed_with(zero_group_gather(group, data, 2, data + 8, 4, 4, f32, 0, nullptr), ZERO_E_INVALID_ARGUMENT, "must be 0 on rank 1"));
+  EXPECT_TRUE(
+      failed_with(zero_group_all_to_all(group, data, 3, data + 8, 3, f32, nullptr), ZERO_E_INVALID_ARGUMENT, "multiple of the 2 ranks"));
   EXPECT_TRUE(failed_with(zero_group_send(group, data, 1, f32, 1, nullptr), ZERO_E_INVALID_ARGUMENT, "this rank itself"));
 }
 

@@ -89,9 +89,15 @@ Arg optional_config() {
 Arg group_handle() {
   return handle([](Bench &bench) { return bench.world.config; }, [](Bench &) { return released_group(); });
 }
-Arg buffer_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_buffer); }
-Arg optimizer_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_optimizer); }
-Arg request_handle() { return handle([](Bench &bench) { return bench.world.group; }, released_request); }
+Arg buffer_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_buffer);
+}
+Arg optimizer_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_optimizer);
+}
+Arg request_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_request);
+}
 
 Arg address(const char *argument) {
   return [=](Bench &) { return std::vector<Bad>{{0, ZERO_E_INVALID_ARGUMENT, std::string(argument) + " is NULL"}}; };
@@ -106,6 +112,16 @@ Arg result_struct(const char *argument, bool may_be_null) {
       structs[i].fill(0xa5a5a5a5a5a5a5a5);
       structs[i][0] = kBadStructSizes[i];
       bad.push_back({word_of(&structs[i]), ZERO_E_INVALID_ARGUMENT, "struct_size is " + std::to_string(kBadStructSizes[i])});
+    }
+    return bad;
+  };
+}
+
+Arg struct_size(uint64_t first) {
+  return [=](Bench &) {
+    std::vector<Bad> bad;
+    for (const uint64_t nbytes : {uint64_t{0}, first - 8, first + 1, uint64_t{4104}, ~uint64_t{0}}) {
+      bad.push_back({nbytes, ZERO_E_INVALID_ARGUMENT, "struct_size is " + std::to_string(nbytes)});
     }
     return bad;
   };
@@ -145,8 +161,8 @@ void judge(Bench &bench, const std::string &name, size_t argument, const Bad &ba
   const bool untouched = std::memcmp(&before, &bench.outputs.memory, sizeof before) == 0 && bench.outputs.request == nullptr;
   if (right && untouched) return;
   ++bench.failures;
-  ADD_FAILURE() << name << ", argument " << argument << " = " << static_cast<int64_t>(bad.word) << " (" << bad.number << "): "
-                << (right ? "" : right.message()) << (untouched ? "" : " outputs were touched");
+  ADD_FAILURE() << name << ", argument " << argument << " = " << static_cast<int64_t>(bad.word) << " (" << bad.number
+                << "): " << (right ? "" : right.message()) << (untouched ? "" : " outputs were touched");
 }
 
 }  // namespace zero::test

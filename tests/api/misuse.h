@@ -73,6 +73,8 @@ Arg request_handle();
 Arg address(const char *argument);
 /// A struct whose size is checked; `field` gives its struct_size in the outputs.
 Arg result_struct(const char *argument, bool may_be_null = false);
+/// The sizes that an init function must reject; `first` is what the struct had when it first shipped.
+Arg struct_size(uint64_t first);
 Arg count(const char *argument);
 Arg stream();
 Arg dtype();
@@ -113,8 +115,8 @@ int32_t call_to_the_end(Bench &bench, int32_t (*function)(A...), const std::tupl
 void judge(Bench &bench, const std::string &name, size_t argument, const Bad &bad, int32_t status, const Outputs::Memory &before);
 
 template <size_t I, class... A>
-void misuse_argument(Bench &bench, const std::string &name, int32_t (*function)(A...),
-                     const std::function<std::tuple<A...>(Bench &)> &good, const Arg &arg) {
+void misuse_argument(Bench &bench, const std::string &name, int32_t (*function)(A...), const std::function<std::tuple<A...>(Bench &)> &good,
+                     const Arg &arg) {
   for (const Bad &bad : arg(bench)) {
     bench.outputs.reset();
     std::tuple<A...> arguments = good(bench);
@@ -134,16 +136,14 @@ void misuse_all(Bench &bench, const std::string &name, int32_t (*function)(A...)
 
 /// Adds a function: good(bench) gives arguments of which each alone is then replaced by bad ones.
 template <class... A>
-void add(Rows &rows, const char *name, int32_t (*function)(A...),
-         std::type_identity_t<std::function<std::tuple<A...>(Bench &)>> good, std::vector<Arg> args) {
-  rows.push_back({name, [=](Bench &bench) {
-                    misuse_all(bench, name, function, good, args, std::index_sequence_for<A...>());
-                  }});
+void add(Rows &rows, const char *name, int32_t (*function)(A...), std::type_identity_t<std::function<std::tuple<A...>(Bench &)>> good,
+         std::vector<Arg> args) {
+  rows.push_back({name, [=](Bench &bench) { misuse_all(bench, name, function, good, args, std::index_sequence_for<A...>()); }});
 }
 
 /// Adds a blocking function and its _async twin, which takes a request as well.
 template <class... A>
-void add_pair(Rows &rows, const char *name, int32_t (*function)(A...), int32_t (*twin)(A..., zero_request **),
+void add_pair(Rows &rows, const char *name, int32_t (*function)(A...), std::type_identity_t<int32_t (*)(A..., zero_request **)> twin,
               std::type_identity_t<std::function<std::tuple<A...>(Bench &)>> good, std::vector<Arg> args) {
   add(rows, name, function, good, args);
   args.push_back(address("out"));

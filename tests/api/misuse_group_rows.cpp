@@ -41,23 +41,28 @@ void add_creation_rows(Rows &rows) {
                             {reinterpret_cast<uintptr_t>(""), ZERO_E_INVALID_ARGUMENT, "name \"\""},
                             {reinterpret_cast<uintptr_t>(too_long.c_str()), ZERO_E_INVALID_ARGUMENT, too_long}};
   };
-  const std::vector<Arg> local = {name, values({-1, 2, INT64_MAX, INT64_MIN}), values({0, -1, 1025, INT64_MAX, INT64_MIN}), optional_config(),
-                                  address("out")};
-  add(rows, "zero_group_create_local", zero_group_create_local,
+  const std::vector<Arg> local = {name, values({-1, 2, INT64_MAX, INT64_MIN}), values({0, -1, 1025, INT64_MAX, INT64_MIN}),
+                                  optional_config(), address("out")};
+  add(
+      rows, "zero_group_create_local", zero_group_create_local,
       [](Bench &b) {
-        return std::tuple<const char *, int64_t, int64_t, const zero_config *, zero_group **>("libzero-misuse-none", 0, 2, nullptr, out_group(b));
+        return std::tuple<const char *, int64_t, int64_t, const zero_config *, zero_group **>("libzero-misuse-none", 0, 2, nullptr,
+                                                                                              out_group(b));
       },
       local);
-  add(rows, "zero_group_create_local_async", zero_group_create_local_async,
+  add(
+      rows, "zero_group_create_local_async", zero_group_create_local_async,
       [](Bench &b) {
         return std::tuple<const char *, int64_t, int64_t, const zero_config *, zero_request **>("libzero-misuse-none", 0, 2, nullptr,
-                                                                                               &b.outputs.request);
+                                                                                                &b.outputs.request);
       },
       local);
   const std::vector<Arg> mpi = {values({-2, int64_t{1} << 31, INT64_MAX, INT64_MIN}), optional_config(), address("out")};
-  add(rows, "zero_group_create_mpi", zero_group_create_mpi,
+  add(
+      rows, "zero_group_create_mpi", zero_group_create_mpi,
       [](Bench &b) { return std::tuple<int64_t, const zero_config *, zero_group **>(ZERO_MPI_WORLD, nullptr, out_group(b)); }, mpi);
-  add(rows, "zero_group_create_mpi_async", zero_group_create_mpi_async,
+  add(
+      rows, "zero_group_create_mpi_async", zero_group_create_mpi_async,
       [](Bench &b) { return std::tuple<int64_t, const zero_config *, zero_request **>(ZERO_MPI_WORLD, nullptr, &b.outputs.request); }, mpi);
   add(rows, "zero_group_create_env", zero_group_create_env,
       [](Bench &b) { return std::tuple<const zero_config *, zero_group **>(nullptr, out_group(b)); }, {optional_config(), address("out")});
@@ -65,9 +70,11 @@ void add_creation_rows(Rows &rows) {
       [](Bench &b) { return std::tuple<const zero_config *, zero_request **>(nullptr, &b.outputs.request); },
       {optional_config(), address("out")});
   const std::vector<Arg> split = {group_handle(), anything(), anything(), address("out")};
-  add(rows, "zero_group_split", zero_group_split,
+  add(
+      rows, "zero_group_split", zero_group_split,
       [](Bench &b) { return std::tuple<zero_group *, int64_t, int64_t, zero_group **>(b.world.group, 0, 0, out_group(b)); }, split);
-  add(rows, "zero_group_split_async", zero_group_split_async,
+  add(
+      rows, "zero_group_split_async", zero_group_split_async,
       [](Bench &b) { return std::tuple<zero_group *, int64_t, int64_t, zero_request **>(b.world.group, 0, 0, &b.outputs.request); }, split);
 }
 
@@ -80,7 +87,8 @@ void add_query_rows(Rows &rows) {
   add(rows, "zero_group_share", zero_group_share,
       [](Bench &b) {
         Outputs::Memory &out = b.outputs.memory;
-        return std::tuple<const zero_group *, int64_t, int64_t, int64_t *, int64_t *>(b.world.group, 5, 0, &out.integers[0], &out.integers[1]);
+        return std::tuple<const zero_group *, int64_t, int64_t, int64_t *, int64_t *>(b.world.group, 5, 0, &out.integers[0],
+                                                                                      &out.integers[1]);
       },
       {group_handle(), values({-1, INT64_MIN}), root(), address("out_offset"), address("out_count")});
   add(rows, "zero_group_status", zero_group_status, [](Bench &b) { return std::tuple(b.world.group); }, {group_handle()});
@@ -108,7 +116,8 @@ void add_collective_rows(Rows &rows) {
            {group_handle(), send, send_count, recv, count("recv_count"), dtype(), stream()});
   add_pair(rows, "zero_group_broadcast", zero_group_broadcast, zero_group_broadcast_async,
            [=](Bench &b) {
-             return std::tuple<zero_group *, void *, int64_t, int32_t, int64_t, void *>(b.world.group, b.outputs.memory.data, kCount, f32, 0, nullptr);
+             return std::tuple<zero_group *, void *, int64_t, int32_t, int64_t, void *>(b.world.group, b.outputs.memory.data, kCount, f32,
+                                                                                        0, nullptr);
            },
            {group_handle(), address("data"), count("count"), dtype(), root(), stream()});
   add_pair(rows, "zero_group_reduce", zero_group_reduce, zero_group_reduce_async,
@@ -121,16 +130,17 @@ void add_collective_rows(Rows &rows) {
            [=](Bench &b) { return moving(b, kCount, f32, int64_t{0}, no_stream()); },
            {group_handle(), send, send_count, recv, recv_count, count("total"), dtype(), root(), stream()});
   add_pair(rows, "zero_group_all_to_all", zero_group_all_to_all, zero_group_all_to_all_async,
-           [=](Bench &b) { return moving(b, f32, no_stream()); },
-           {group_handle(), send, send_count, recv, recv_count, dtype(), stream()});
+           [=](Bench &b) { return moving(b, f32, no_stream()); }, {group_handle(), send, send_count, recv, recv_count, dtype(), stream()});
   add_pair(rows, "zero_group_send", zero_group_send, zero_group_send_async,
            [=](Bench &b) {
-             return std::tuple<zero_group *, const void *, int64_t, int32_t, int64_t, void *>(b.pair.rank[0], b.data, kCount, f32, 1, nullptr);
+             return std::tuple<zero_group *, const void *, int64_t, int32_t, int64_t, void *>(b.pair.rank[0], b.data, kCount, f32, 1,
+                                                                                              nullptr);
            },
            {group_handle(), send, count("send_count"), dtype(), own_rank_or_outside(), stream()});
   add_pair(rows, "zero_group_recv", zero_group_recv, zero_group_recv_async,
            [=](Bench &b) {
-             return std::tuple<zero_group *, void *, int64_t, int32_t, int64_t, void *>(b.pair.rank[0], b.outputs.memory.data, kCount, f32, 1, nullptr);
+             return std::tuple<zero_group *, void *, int64_t, int32_t, int64_t, void *>(b.pair.rank[0], b.outputs.memory.data, kCount, f32,
+                                                                                        1, nullptr);
            },
            {group_handle(), recv, count("recv_count"), dtype(), own_rank_or_outside(), stream()});
   add_pair(rows, "zero_group_barrier", zero_group_barrier, zero_group_barrier_async, [](Bench &b) { return std::tuple(b.world.group); },

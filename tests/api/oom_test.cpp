@@ -36,7 +36,8 @@ class Run {
     zero_config *config = nullptr;
     if (go(zero_config_create(&config)) && go(zero_config_set_i64(config, ZERO_KEY_DEADLINE_MS, kDeadlineMs)) &&
         go(zero_config_set_i64(config, ZERO_KEY_RENDEZVOUS_MS, kDeadlineMs)) && go(zero_config_set_i64(config, ZERO_KEY_STAGE, 3)) &&
-        go(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adam")) && go(zero_group_create_local(name.c_str(), rank, size, config, &group_))) {
+        go(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adam")) &&
+        go(zero_group_create_local(name.c_str(), rank, size, config, &group_))) {
       buffer(config);
       optimizer(config);
     }
@@ -110,7 +111,8 @@ int64_t entries(const char *folder) {
 int64_t mappings() {
   std::ifstream maps("/proc/self/maps");
   int64_t shared = 0;
-  for (std::string line; std::getline(maps, line);) shared += line.find("memfd:") != std::string::npos || line.find("zero") != std::string::npos;
+  for (std::string line; std::getline(maps, line);)
+    shared += line.find("memfd:") != std::string::npos || line.find("zero") != std::string::npos;
   return shared;
 }
 
@@ -163,7 +165,8 @@ void check_outcomes(const std::vector<Outcome> &outcomes, int64_t index, bool al
   // A rank that completed everything must not have had a peer that missed a collective.
   if (!one_missed_a_collective) return;
   for (const Outcome &outcome : outcomes) {
-    EXPECT_NE(ZERO_OK, outcome.status) << "request " << index << (always ? " and later" : "") << " failed on another rank, and this one does not know";
+    EXPECT_NE(ZERO_OK, outcome.status) << "request " << index << (always ? " and later" : "")
+                                       << " failed on another rank, and this one does not know";
   }
 }
 
@@ -195,11 +198,12 @@ TEST_P(OutOfMemory, EveryAllocationMayFail) {
   const Holdings before;
   for (const bool always : {false, true}) run_series(size, warm, stride, always, tally);
   const Holdings after;
-  std::printf("ranks = %lld, requests of a first run = %lld, of a later one = %lld, runs = %lld, runs with an error = %lld, slowest = %lld ms, "
-              "growth: files %lld, mappings %lld, heap %lld bytes\n",
-              static_cast<long long>(size), static_cast<long long>(cold), static_cast<long long>(warm), static_cast<long long>(tally.runs),
-              static_cast<long long>(tally.failed), static_cast<long long>(tally.slowest_ms), static_cast<long long>(after.files - before.files),
-              static_cast<long long>(after.maps - before.maps), static_cast<long long>(after.heap_nbytes - before.heap_nbytes));
+  std::printf(
+      "ranks = %lld, requests of a first run = %lld, of a later one = %lld, runs = %lld, runs with an error = %lld, slowest = %lld ms, "
+      "growth: files %lld, mappings %lld, heap %lld bytes\n",
+      static_cast<long long>(size), static_cast<long long>(cold), static_cast<long long>(warm), static_cast<long long>(tally.runs),
+      static_cast<long long>(tally.failed), static_cast<long long>(tally.slowest_ms), static_cast<long long>(after.files - before.files),
+      static_cast<long long>(after.maps - before.maps), static_cast<long long>(after.heap_nbytes - before.heap_nbytes));
   EXPECT_EQ(before.files, after.files);
   EXPECT_EQ(before.maps, after.maps);
   // A leak of even one byte per run would show; caches, which keep a bounded number of blocks, may still fill.

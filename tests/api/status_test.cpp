@@ -95,7 +95,8 @@ TEST(Status, AForkedChildIsTurnedAway) {
   if (child == 0) {
     zero_config *other = nullptr;
     const bool turned_away = zero_config_create(&other) == ZERO_E_FORKED && other == nullptr &&
-                             zero_config_set_i64(config, ZERO_KEY_STAGE, 1) == ZERO_E_FORKED && zero_last_error_copy(nullptr, 0) == ZERO_E_FORKED;
+                             zero_config_set_i64(config, ZERO_KEY_STAGE, 1) == ZERO_E_FORKED &&
+                             zero_last_error_copy(nullptr, 0) == ZERO_E_FORKED;
     zero_config_release(config);
     ::_exit(turned_away ? 0 : 1);
   }
