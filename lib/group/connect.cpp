@@ -31,7 +31,9 @@ Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOpti
 
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   std::shared_ptr<Transport> transport;
-  ZERO_CO_TRY(connect_mpi(comm, {options.mpi_module, options.rendezvous_ms, options.staging_nbytes}, &transport));
+  // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
+  MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
+  ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &transport));
   *out = make_group(std::move(transport), options, reducer);
   co_return Status();
 }

@@ -1,5 +1,6 @@
 /// @file The same cases over MPI: a program for mpirun. Rank 0 prints the counts; every rank exits non-zero when anything failed.
 #include "group/connect.h"
+#include "group/mpi_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 
@@ -8,6 +9,16 @@
 
 using namespace zero;
 using namespace zero::test;
+
+namespace {
+
+/// libzero leaves MPI alone after a group was poisoned, as the differing collectives do; mpirun wants it finalised.
+void finalize_mpi() {
+  const zero_mpi_table *table = nullptr;
+  if (load_mpi_module({}, &table).ok() && table->alive() != 0) table->stop();
+}
+
+}  // namespace
 
 int main() {
   Config config;
@@ -31,5 +42,7 @@ int main() {
     std::printf("%lld MPI ranks: %lld cases, %lld pairs of differing collectives, %lld failures\n", static_cast<long long>(group->size()),
                 static_cast<long long>(cases.cases), static_cast<long long>(pairs.cases), static_cast<long long>(failures));
   }
+  group.reset();
+  finalize_mpi();
   return failures == 0 ? 0 : 1;
 }
