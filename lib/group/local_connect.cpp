@@ -73,17 +73,18 @@ uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
 /// Ready when every rank has attached a derived object, counted from 1 (the segments themselves).
 class AllJoined final : public Waitable {
  public:
-  AllJoined(LocalTransport &transport, uint64_t wanted, int64_t deadline_ms)
-      : transport_(transport), wanted_(wanted), deadline_ms_(deadline_ms), deadline_(Deadline::after_ms(deadline_ms)) {}
+  /// `watcher` is the transport whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
+  /// has only itself, and nothing to poison.
+  AllJoined(LocalTransport &transport, uint64_t wanted, int64_t deadline_ms, LocalTransport *watcher, const std::vector<int64_t> &ranks)
+      : transport_(transport), wanted_(wanted), deadline_ms_(deadline_ms), deadline_(Deadline::after_ms(deadline_ms)), watcher_(watcher),
+        ranks_(ranks) {}
 
   Status poll(bool *out_ready) override {
     for (; peer_ < transport_.size_; ++peer_) {
       const auto &joined = transport_.segment(peer_).header().joined;
       if (joined.load(std::memory_order_acquire) >= wanted_) continue;
-      ZERO_TRY(transport_.health());
-      transport_.processes_.look();
-      if (wanted_ > 1) ZERO_TRY(transport_.check_peer(peer_, joined, wanted_, nullptr));
-      if (wanted_ == 1) ZERO_TRY(check_newcomer(joined));
+      ZERO_TRY(watcher_ != nullptr ? check_watched(joined) : Status());
+      ZERO_TRY(check_newcomer(joined));
       ZERO_CHECK(!deadline_.passed(), ZERO_E_RENDEZVOUS, "rank %lld (process %lld) met the others but did not attach within %lld ms",
                  number(peer_), number(transport_.processes_.process(peer_)), number(deadline_ms_));
       return {};
@@ -94,11 +95,17 @@ class AllJoined final : public Waitable {
   Doorbell *doorbell() override { return transport_.doorbell(); }
 
  private:
-  /// A group that is being made has nothing to poison.
+  Status check_watched(const std::atomic<uint64_t> &joined) {
+    ZERO_TRY(watcher_->health());
+    watcher_->processes_.look();
+    return watcher_->check_peer(ranks_[static_cast<size_t>(peer_)], joined, wanted_, nullptr);
+  }
+
   Status check_newcomer(const std::atomic<uint64_t> &joined) {
+    transport_.processes_.look();
     const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
-    if (!left && !transport_.processes_.ended(peer_)) return {};
-    if (joined.load(std::memory_order_acquire) >= wanted_) return {};
+    const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
+    if ((!left && !ended) || joined.load(std::memory_order_acquire) >= wanted_) return {};
     return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", number(peer_),
                          number(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
   }
@@ -107,6 +114,8 @@ class AllJoined final : public Waitable {
   uint64_t wanted_;
   int64_t deadline_ms_;
   Deadline deadline_;
+  LocalTransport *watcher_;
+  const std::vector<int64_t> &ranks_;
   int64_t peer_ = 0;
 };
 
@@ -142,7 +151,7 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   ZERO_CO_RETURN_IF_ERROR(attach_segments(std::move(joiners)));
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
-  AllJoined all_joined(*this, 1, deadline_ms);
+  AllJoined all_joined(*this, 1, deadline_ms, parent, members);
   co_return co_await all_joined;
 }
 
@@ -198,7 +207,7 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   ZERO_CO_RETURN_IF_ERROR(attach_shared(std::move(joiners), out));
   own().header().joined.store(wanted, std::memory_order_release);
   ring_all();
-  AllJoined all_joined(*this, wanted, deadline_ms);
+  AllJoined all_joined(*this, wanted, deadline_ms, this, members);
   ZERO_CO_TRY(all_joined);
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);

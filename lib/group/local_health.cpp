@@ -55,9 +55,9 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
   // What the peer did before it went counts: the message it posted last, and the reason it gave.
   if (counter.load(std::memory_order_acquire) >= wanted) return {};
   ZERO_TRY(health());
-  const std::string what = doing != nullptr ? to_text(*doing) : "the making of a derived group";
+  const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
   const char *how = left ? "released its group" : "ended";
-  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was in %s",
+  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s",
                             number(peer), number(processes_.process(peer)), how, number(rank_), what.c_str()));
 }
 

@@ -38,7 +38,9 @@ ProcessState process_state(int64_t process) {
 }
 
 LocalProcesses::~LocalProcesses() {
-  for (const pollfd &watch : watches_) ::close(watch.fd);
+  for (const pollfd &watch : watches_) {
+    if (watch.fd >= 0) ::close(watch.fd);
+  }
 }
 
 Status LocalProcesses::open(std::vector<int64_t> processes) {
@@ -50,13 +52,12 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
     watch_of_rank_[rank] = entry->second;
     if (!inserted) continue;
     const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(processes_[rank]), 0));
-    ZERO_CHECK(fd >= 0 || errno != ESRCH, ZERO_E_RENDEZVOUS, "rank %zu (process %lld) ended while the group was made", rank,
-               static_cast<long long>(processes_[rank]));
-    ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld): %s", rank, static_cast<long long>(processes_[rank]),
+    ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld): %s", rank, static_cast<long long>(processes_[rank]),
                std::strerror(errno));
     watches_.push_back({fd, POLLIN, 0});
   }
   ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());
+  for (size_t i = 0; i < watches_.size(); ++i) ended_[i] = watches_[i].fd < 0;
   return {};
 }
 

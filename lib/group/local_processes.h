@@ -38,7 +38,7 @@ class LocalProcesses {
  private:
   std::vector<int64_t> processes_;
   std::vector<int> watch_of_rank_;  ///< index into watches_, -1 for ranks of this process
-  std::vector<pollfd> watches_;     ///< one per process; fd is a pidfd
+  std::vector<pollfd> watches_;     ///< one per process; fd is a pidfd, -1 when it had ended before
   std::unique_ptr<std::atomic<bool>[]> ended_;
   std::mutex look_mutex_;
   std::atomic<int64_t> next_look_ns_{0};

@@ -41,7 +41,6 @@ class Guest final : public Waitable {
 
   /// Ready when the table is complete, or when the meeting has ended without any of it (then complete() is false).
   Status poll(bool *out_ready) override {
-    if (watch_) ZERO_TRY(watch_());
     for (;;) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
@@ -57,6 +56,8 @@ class Guest final : public Waitable {
       }
       if (*out_ready) return {};
     }
+    // What the hub said comes first: it knows more.
+    if (watch_) ZERO_TRY(watch_());
     return terms_.deadline.passed() ? timed_out(terms_, identity_.process) : Status();
   }
 

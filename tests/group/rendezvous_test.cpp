@@ -228,6 +228,7 @@ TEST(Rendezvous, StrangersAreIgnored) {
       std::vector<uint8_t> bytes(1 + random() % 6000);
       for (uint8_t &byte : bytes) byte = static_cast<uint8_t>(random());
       PacketHeader hello;  // a hello that ends early, a blob longer than it says, a kind that only hubs send
+      if (i % 4 > 1) bytes.resize(std::max(bytes.size(), sizeof hello));
       if (i % 4 == 1) bytes.resize(sizeof hello - 1);
       if (i % 4 == 2) hello.blob_nbytes = 5;
       if (i % 4 == 3) hello.kind = PacketKind::entry;

@@ -1,0 +1,210 @@
+/// @file The local transport and the rendezvous with ranks as processes: descriptors travel, memory is shared, nothing is left.
+#include "tests/group/local_ranks.h"
+#include "tests/group/process_ranks.h"
+#include "tests/group/thread_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+namespace zero {
+namespace {
+
+using test::barrier;
+using test::call;
+using test::fresh_name;
+using test::ProcessResults;
+using test::quiet;
+using test::run_process_ranks;
+using test::run_task;
+using test::write_text;
+
+constexpr int64_t kTimeoutMs = 60'000;
+
+/// Ends a rank with its status: exit code 0, or 1 and the text.
+int finish(int out_fd, const Status &status) {
+  if (!status.ok()) write_text(out_fd, std::string(status_name(status.code())) + " " + status.text());
+  return status.ok() ? 0 : 1;
+}
+
+Status random_rounds(Transport &transport, int64_t rounds) {
+  const int64_t size = transport.size();
+  std::mt19937_64 delays(static_cast<uint64_t>(transport.rank()));
+  std::mt19937_64 shared(99);  // the same on all ranks
+  for (int64_t number = 1; number <= rounds; ++number) {
+    const auto nbytes = static_cast<int64_t>(shared() % static_cast<uint64_t>(transport.round_nbytes() + 1));
+    if (delays() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(delays() % 2000));
+    const auto byte_of = [number](int64_t rank) { return static_cast<uint8_t>(rank * 17 + number); };
+    const std::vector<uint8_t> piece(static_cast<size_t>(nbytes), byte_of(transport.rank()));
+    const Fingerprint fingerprint = call(OperationKind::all_gather, static_cast<uint64_t>(number), nbytes);
+    bool right = true;
+    ZERO_TRY(test::round(transport, &fingerprint, std::vector<Offer>(static_cast<size_t>(size), {piece.data(), nbytes}),
+                         std::vector<Arrival>(static_cast<size_t>(size), {nullptr, nbytes}), [&](const std::vector<Arrival> &arrived) {
+                           for (int64_t peer = 0; peer < size; ++peer) {
+                             const auto *bytes = static_cast<const uint8_t *>(arrived[static_cast<size_t>(peer)].data);
+                             for (int64_t at = 0; peer != transport.rank() && at < nbytes; ++at) right = right && bytes[at] == byte_of(peer);
+                           }
+                         }));
+    ZERO_CHECK(right, ZERO_E_INTERNAL, "wrong bytes in round %lld", static_cast<long long>(number));
+  }
+  return quiet(transport);
+}
+
+Status share_and_derive(Transport &transport) {
+  constexpr int64_t kBytes = 300'000;
+  std::shared_ptr<Mapping> arena;
+  ZERO_TRY(Mapping::create_shared(kBytes, &arena));
+  arena->data()[kBytes - 1] = static_cast<std::byte>(transport.rank() + 1);
+  std::vector<PeerMemory> peers;
+  ZERO_TRY(run_task(transport.share(arena, &peers, 20'000)));
+  for (int64_t peer = 0; peer < transport.size(); ++peer) {
+    const bool right = peers[static_cast<size_t>(peer)].mapping->data()[kBytes - 1] == static_cast<std::byte>(peer + 1);
+    ZERO_CHECK(right, ZERO_E_INTERNAL, "wrong byte in the arena of rank %lld", static_cast<long long>(peer));
+  }
+  const Fingerprint fingerprint = call(OperationKind::all_gather, 1, kBytes);
+  const auto size = static_cast<size_t>(transport.size());
+  ZERO_TRY(test::round(transport, &fingerprint, std::vector<Offer>(size, {arena->data(), kBytes}),
+                       std::vector<Arrival>(size, {nullptr, kBytes})));
+  ZERO_TRY(quiet(transport));
+  std::vector<int64_t> reversed;
+  for (int64_t rank = transport.size() - 1; rank >= 0; --rank) reversed.push_back(rank);
+  std::shared_ptr<Transport> derived;
+  ZERO_TRY(run_task(transport.derive(reversed, 0, 20'000, &derived)));
+  ZERO_TRY(random_rounds(*derived, 20));
+  transport.unshare(*arena);
+  return barrier(transport, 2);
+}
+
+class LocalProcessesOfSize : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, LocalProcessesOfSize, testing::Range<int64_t>(1, 9));
+
+TEST_P(LocalProcessesOfSize, RoundsSharedMemoryAndDerivedTransportsWork) {
+  const int64_t size = GetParam();
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      size,
+      [&](int64_t rank, int out_fd) {
+        std::shared_ptr<Transport> transport;
+        Status status = test::try_connect(name, rank, size, &transport, {20'000, 32'768});
+        if (status.ok()) status = random_rounds(*transport, test::full_counts() ? 1000 : 100);
+        if (status.ok()) status = share_and_derive(*transport);
+        return finish(out_fd, status);
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(LocalProcesses, ThreadsAndProcessesMeetInOneGroup) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      3,
+      [&](int64_t process, int out_fd) {
+        std::atomic<int> failed{0};
+        test::run_thread_ranks(2, [&](int64_t thread) {
+          std::shared_ptr<Transport> transport;
+          Status status = test::try_connect(name, process * 2 + thread, 6, &transport, {20'000, 32'768});
+          if (status.ok()) status = random_rounds(*transport, 50);
+          if (status.ok()) status = share_and_derive(*transport);
+          failed += finish(out_fd, status);
+        });
+        return failed.load();
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(LocalProcesses, CreationAfterCreationLeavesNoDescriptorsAndNoMappings) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      3,
+      [&](int64_t rank, int out_fd) {
+        const int64_t descriptors = test::open_descriptors();
+        const int64_t mappings = test::shared_mappings();
+        for (int cycle = 0; cycle < 200; ++cycle) {
+          std::shared_ptr<Transport> transport;
+          const Status status = test::try_connect(name, rank, 3, &transport);
+          if (!status.ok()) return finish(out_fd, status);
+        }
+        const bool clean = test::open_descriptors() == descriptors && test::shared_mappings() == mappings;
+        return finish(out_fd, clean ? Status() : Status::error(ZERO_E_INTERNAL, "descriptors or mappings left"));
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(LocalProcesses, DescriptorsThatTravelNameTheSameFile) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      4,
+      [&](int64_t rank, int out_fd) {
+        std::shared_ptr<Mapping> file;
+        Status status = Mapping::create_shared(4096 * (rank + 1), &file);
+        Joiner mine;
+        mine.fd.reset(::fcntl(file->fd(), F_DUPFD_CLOEXEC, 0));
+        const int64_t before = test::open_descriptors();
+        {
+          std::vector<Joiner> out;
+          if (status.ok()) status = run_task(rendezvous(name, rank, 4, std::move(mine), 1, 20'000, &out));
+          for (int64_t peer = 0; status.ok() && peer < 4; ++peer) {
+            struct stat about {};
+            ::fstat(out[static_cast<size_t>(peer)].fd.get(), &about);
+            const int flags = ::fcntl(out[static_cast<size_t>(peer)].fd.get(), F_GETFD);
+            if (about.st_size != 4096 * (peer + 1)) status = Status::error(ZERO_E_INTERNAL, "another file");
+            if ((flags & FD_CLOEXEC) == 0) status = Status::error(ZERO_E_INTERNAL, "descriptor survives exec");
+          }
+        }
+        if (status.ok() && test::open_descriptors() != before - 1) status = Status::error(ZERO_E_INTERNAL, "descriptors left");
+        return finish(out_fd, status);
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(LocalProcesses, ARankThatIsKilledWhileRanksMeetMayComeAgain) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      4,
+      [&](int64_t process, int out_fd) {
+        // Processes 0 and 1 come as ranks 0 and 1; whoever of them leads, 0 is killed and comes again as process 3; rank 2 comes last.
+        const int64_t ranks[] = {0, 1, 2, 0};
+        const int64_t delays_ms[] = {0, process == 1 ? 20 : 0, 300, 200};
+        std::this_thread::sleep_for(std::chrono::milliseconds(delays_ms[process]));
+        std::shared_ptr<Transport> transport;
+        Status status = test::try_connect(name, ranks[process], 3, &transport);
+        if (status.ok()) status = barrier(*transport, 1);
+        return finish(out_fd, status);
+      },
+      kTimeoutMs,
+      [](const std::vector<pid_t> &processes) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        ::kill(processes[0], SIGKILL);
+      });
+  EXPECT_EQ(results.exit_codes, (std::vector<int>{128 + SIGKILL, 0, 0, 0})) << results.describe();
+}
+
+TEST(LocalProcesses, TooFewDescriptorsAreAnErrorOnEveryRankAndNotAHang) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      6,
+      [&](int64_t rank, int out_fd) {
+        if (rank == 5) {
+          const auto spare = static_cast<rlim_t>(test::open_descriptors() + 5);
+          const rlimit limit{spare, spare};
+          ::setrlimit(RLIMIT_NOFILE, &limit);
+        }
+        std::shared_ptr<Transport> transport;
+        const Status status = test::try_connect(name, rank, 6, &transport, {2'000, 4096});
+        const bool right = status.code() == ZERO_E_SYSTEM || status.code() == ZERO_E_RENDEZVOUS || status.code() == ZERO_E_OUT_OF_MEMORY;
+        write_text(out_fd, status.text());
+        return right ? 0 : 1;
+      },
+      20'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+}  // namespace
+}  // namespace zero
