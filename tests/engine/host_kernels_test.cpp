@@ -1,0 +1,123 @@
+/// @file Kernels on several threads: neither the number of threads nor the caller's floating-point environment may change bits.
+#include "engine/host_kernels.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cstdlib>
+#include <limits>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace zero::test {
+namespace {
+
+std::vector<float> values_of(uint64_t stream, int64_t count) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(value_at(5, stream, i) * (i % 7 == 0 ? 0x1p-130F : 1.0F));
+  return values;
+}
+
+struct Results {
+  std::vector<float> sums, params, scaled, copied;
+  double squares = 0;
+};
+
+Results compute(int64_t count, int64_t threads) {
+  Results results;
+  const std::vector<float> a = values_of(1, count);
+  const std::vector<float> b = values_of(2, count);
+  const std::vector<float> c = values_of(3, count);
+  const void *sources[3] = {a.data(), b.data(), c.data()};
+  results.sums.resize(a.size());
+  EXPECT_TRUE(HostReducer(threads).reduce({results.sums.data(), sources, 3, count, DType::f32, ReduceOp::sum, 3}));
+  const HostKernels host(threads);
+  results.params = a;
+  std::vector<float> moment = values_of(4, count);
+  std::vector<float> square(a.size(), 0.25F);
+  // Two pieces, of which the first has a tail.
+  const int64_t first = count / 2;
+  const int64_t second = round_up(first, kLine) < count ? round_up(first, kLine) : count;
+  const kernels::Slots pieces[2] = {
+      {results.params.data(), b.data(), {moment.data(), square.data()}, first},
+      {results.params.data() + second, b.data() + second, {moment.data() + second, square.data() + second}, count - second}};
+  host.update(kernels::active().adamw, pieces, {0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3});
+  results.scaled.resize(a.size());
+  results.copied.resize(a.size());
+  if (count > 0) {
+    host.scale(results.scaled.data(), a.data(), count, 0.3F);
+    EXPECT_TRUE(host.copy_finite(results.copied.data(), c.data(), count));
+    host.copy(results.copied.data(), c.data(), count);
+    EXPECT_TRUE(host.all_finite(a.data(), count));
+  }
+  kernels::ExactSum sum;
+  host.add_squares(results.sums.data(), count, sum);
+  results.squares = sum.total();
+  return results;
+}
+
+void expect_same(const Results &a, const Results &b) {
+  EXPECT_EQ(differing(a.sums, b.sums), 0);
+  EXPECT_EQ(differing(a.params, b.params), 0);
+  EXPECT_EQ(differing(a.scaled, b.scaled), 0);
+  EXPECT_EQ(differing(a.copied, b.copied), 0);
+  EXPECT_EQ(a.squares, b.squares);
+}
+
+TEST(HostKernels, ThreadsDoNotChangeBits) {
+  for (const int64_t count : {0, 1, 255, 257, 70'001, 200'000}) {
+    const Results one = compute(count, 1);
+    for (const int64_t threads : {2, 3, 7, 100}) expect_same(one, compute(count, threads));
+  }
+}
+
+TEST(HostKernels, TheCallersFloatingPointEnvironmentDoesNotChangeBitsAndStays) {
+  const Results usual = compute(70'001, 3);
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+#if defined(__x86_64__)
+  constexpr unsigned int kFlush = 0x8040;  // flush to zero, subnormals are zero
+  _mm_setcsr(_mm_getcsr() | kFlush);
+#endif
+  const Results unusual = compute(70'001, 3);
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+#if defined(__x86_64__)
+  EXPECT_EQ(_mm_getcsr() & kFlush, kFlush);
+  _mm_setcsr(_mm_getcsr() & ~kFlush);
+#endif
+  std::fesetround(FE_TONEAREST);
+  // What was made from values_of differs with the environment; computed numbers are those of the same inputs.
+  expect_same(usual, unusual);
+}
+
+TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
+  const HostKernels host(3);
+  std::vector<float> values(150'000, 1.0F);
+  std::vector<float> copy(values.size());
+  for (size_t at = 0; at < values.size(); at += 12'345) {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      values[at] = bad;
+      EXPECT_FALSE(host.all_finite(values.data(), 150'000));
+      EXPECT_FALSE(host.copy_finite(copy.data(), values.data(), 150'000));
+      values[at] = 1.0F;
+    }
+  }
+  EXPECT_TRUE(host.all_finite(values.data(), 150'000));
+}
+
+TEST(HostThreads, FollowKeyVariableAndCores) {
+  Config config;
+  ::unsetenv("ZERO_THREADS");
+  EXPECT_GE(host_threads(config, {0, 1, 1}), 1);
+  EXPECT_EQ(host_threads(config, {0, 4096, 1}), 1);
+  ::setenv("ZERO_THREADS", "5", 1);
+  EXPECT_EQ(host_threads(config, {0, 1, 1}), 5);
+  ASSERT_TRUE(config.set_i64(ZERO_KEY_THREADS, 3).ok());
+  EXPECT_EQ(host_threads(config, {0, 1, 1}), 3);
+  ::unsetenv("ZERO_THREADS");
+}
+
+}  // namespace
+}  // namespace zero::test

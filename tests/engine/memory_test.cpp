@@ -1,0 +1,332 @@
+/// @file What an optimizer costs: bytes against the formulas and the hook, elements sent against the formulas, growth of the gradient pool, and
+/// allocations in the step path.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <numeric>
+
+namespace {
+
+std::atomic<int64_t> allocation_count{0};
+
+void *counted_allocate(std::size_t nbytes) {
+  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  if (void *data = std::malloc(nbytes)) return data;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void *operator new(std::size_t nbytes) { return counted_allocate(nbytes); }
+void *operator new[](std::size_t nbytes) { return counted_allocate(nbytes); }
+void operator delete(void *data) noexcept { std::free(data); }
+void operator delete[](void *data) noexcept { std::free(data); }
+void operator delete(void *data, std::size_t) noexcept { std::free(data); }
+void operator delete[](void *data, std::size_t) noexcept { std::free(data); }
+
+namespace zero::test {
+namespace {
+
+Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
+
+MemoryUse use_of(const Optimizer &optimizer, int32_t category) {
+  MemoryUse use{};
+  EXPECT_TRUE(optimizer.memory(category, &use).ok());
+  return use;
+}
+
+Model plain_model(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {4096, 100, 3000, 0, 10'000, 256};
+  return model;
+}
+
+struct Hook {
+  std::atomic<int64_t> private_nbytes{0};
+  std::atomic<int64_t> shared_nbytes{0};
+
+  AllocatorHook table() {
+    return {[](uint64_t nbytes, uint64_t alignment, void *user) {
+              static_cast<Hook *>(user)->private_nbytes += static_cast<int64_t>(nbytes);
+              return std::aligned_alloc(alignment, nbytes);
+            },
+            [](void *data, uint64_t nbytes, void *user) {
+              static_cast<Hook *>(user)->private_nbytes -= static_cast<int64_t>(nbytes);
+              std::free(data);
+            },
+            [](int64_t delta, void *user) { static_cast<Hook *>(user)->shared_nbytes += delta; }, this};
+  }
+};
+
+class CostOfStages : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
+INSTANTIATE_TEST_SUITE_P(StageRanks, CostOfStages, testing::Combine(testing::Range<int64_t>(0, 4), testing::Values(1, 2, 4)));
+
+TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
+  const auto [stage, ranks] = GetParam();
+  const Model model = plain_model(ranks);
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 16'384;
+  run_world(ranks, [&, stage = stage](const std::shared_ptr<Group> &group) {
+    Hook hook;
+    Config config = make_config(model, manner);
+    config.hook = hook.table();
+    {
+      std::shared_ptr<Optimizer> optimizer;
+      ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+      int64_t id = 0;
+      for (size_t i = 0; i < model.counts.size(); ++i) {
+        ASSERT_TRUE(optimizer->add_param(("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+      }
+      ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
+      begin_training(*optimizer, model, manner);
+      for (int64_t step = 0; step < 3; ++step) {
+        train_step(*optimizer, model, manner, step);
+        for (id = 0; id < static_cast<int64_t>(model.counts.size()); ++id) {
+          void *data = nullptr;
+          ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
+          ASSERT_TRUE(optimizer->param_release(id).ok());
+        }
+      }
+      const int64_t elements = std::accumulate(model.counts.begin(), model.counts.end(), int64_t{0});
+      int64_t own = 0;
+      int64_t views = 0;
+      ASSERT_TRUE(optimizer->view_count(&views).ok());
+      for (int64_t i = 0; i < views; ++i) {
+        View view{};
+        ASSERT_TRUE(optimizer->view(i, ZERO_SLOT_PARAM, &view).ok());
+        own += view.count;
+      }
+      const int64_t formulas[] = {16 * elements, 8 * elements + 8 * own, 4 * elements + 12 * own, 16 * own};
+      EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_TOTAL).formula_nbytes, formulas[stage]);
+      int64_t sum = 0;
+      for (int32_t category = ZERO_MEMORY_PARAM; category <= ZERO_MEMORY_BUFFER; ++category) {
+        const MemoryUse use = use_of(*optimizer, category);
+        EXPECT_LE(use.now_nbytes, use.formula_nbytes + use.constant_nbytes) << category;
+        EXPECT_GE(use.peak_nbytes, use.now_nbytes);
+        sum += use.now_nbytes;
+      }
+      EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes, sum);
+      EXPECT_EQ(hook.private_nbytes + hook.shared_nbytes, sum - use_of(*optimizer, ZERO_MEMORY_STAGING).now_nbytes);
+      EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
+      EXPECT_NE(optimizer->describe().find("memory: P parameters"), std::string::npos);
+    }
+    EXPECT_EQ(hook.private_nbytes, 0);
+    EXPECT_EQ(hook.shared_nbytes, 0);
+  });
+}
+
+TEST_P(CostOfStages, ElementsSentAreTheFormulas) {
+  const auto [stage, ranks] = GetParam();
+  const Model model = plain_model(ranks);
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 16'384;
+  std::atomic<int64_t> reduced{0};
+  std::atomic<int64_t> gathered{0};
+  constexpr int64_t kSteps = 3;
+  int64_t padded = 0;
+  run_world(ranks, [&, stage = stage](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const int64_t before_gather = optimizer->traffic(OperationKind::all_gather).sent_elements;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      // A forward and a backward pass gather each tensor once in stage 3.
+      for (int pass = 0; pass < 2; ++pass) {
+        for (size_t i = 0; i < model.counts.size(); ++i) {
+          void *data = nullptr;
+          ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(static_cast<int64_t>(i), nullptr, 0, &data)).ok());
+          ASSERT_TRUE(optimizer->param_release(static_cast<int64_t>(i)).ok());
+        }
+      }
+      train_step(*optimizer, model, manner, step);
+    }
+    reduced += optimizer->traffic(OperationKind::reduce_scatter).sent_elements;
+    gathered += optimizer->traffic(OperationKind::all_gather).sent_elements - before_gather;
+    if (group->rank() == 0) {
+      const std::vector<int64_t> order(model.counts.size());
+      const Weights equal(model.ranks);
+      std::vector<int64_t> ids(model.counts.size());
+      std::iota(ids.rbegin(), ids.rend(), 0);
+      const Plan plan({model.counts, ids, manner.bucket_nbytes / 4, equal, 0});
+      for (const PlannedBucket &bucket : plan.buckets()) padded += bucket.flat.count();
+    }
+    EXPECT_EQ(optimizer->traffic(OperationKind::all_reduce).call_count, ranks == 1 ? 0 : kSteps);
+    (void)stage;
+  });
+  // Over all ranks: P (N - 1) for a reduction or a gather. Buckets move with their gaps, tensors of stage 3 without.
+  const int64_t elements = std::accumulate(model.counts.begin(), model.counts.end(), int64_t{0});
+  const int64_t per_pass = padded * (ranks - 1);
+  EXPECT_EQ(reduced, kSteps * per_pass);
+  EXPECT_EQ(gathered, kSteps * (stage == 3 ? 2 * elements * (ranks - 1) : per_pass));
+  EXPECT_LT(padded - elements, elements / 50);
+  std::printf("stage %lld ranks %lld: elements sent per step %lld (formula %lld)\n", static_cast<long long>(stage),
+              static_cast<long long>(ranks), static_cast<long long>((reduced + gathered) / kSteps),
+              static_cast<long long>((stage == 3 ? 3 : 2) * elements * (ranks - 1)));
+}
+
+TEST_P(CostOfStages, StepsAfterTheSecondAllocateNothing) {
+  const auto [stage, ranks] = GetParam();
+  const Model model = plain_model(ranks);
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 16'384;
+  for (const bool overlap : {false, true}) {
+    manner.overlap = overlap;
+    std::atomic<int64_t> allocated{0};
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      const std::vector<float> grad(10'000, 0.5F);
+      for (int64_t step = 0; step < 10; ++step) {
+        if (step == 2 && group->rank() == 0) allocated = allocation_count.load();
+        for (auto id = static_cast<int64_t>(model.counts.size()) - 1; id >= 0; --id) {
+          void *data = nullptr;
+          ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
+          ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, model.counts[static_cast<size_t>(id)]).ok());
+          ASSERT_TRUE(optimizer->param_release(id).ok());
+        }
+        ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+      }
+      if (group->rank() == 0) allocated = allocation_count.load() - allocated;
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    });
+    EXPECT_EQ(allocated, 0) << "overlap " << overlap;
+  }
+}
+
+class PoolOfStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, PoolOfStages, testing::Values(2, 3));
+
+Config pool_config(const Model &model, const Manner &manner, int64_t limit) {
+  Config config = make_config(model, manner);
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_POOL_LIMIT, limit).ok());
+  return config;
+}
+
+std::shared_ptr<Optimizer> pool_optimizer(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner, int64_t limit,
+                                          Status *out_status) {
+  std::shared_ptr<Optimizer> optimizer;
+  EXPECT_TRUE(Optimizer::create(group, pool_config(model, manner, limit), &optimizer).ok());
+  int64_t id = 0;
+  for (size_t i = 0; i < model.counts.size(); ++i) {
+    EXPECT_TRUE(optimizer->add_param(("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+  }
+  *out_status = group->queue()->run(optimizer->seal());
+  if (out_status->ok()) begin_training(*optimizer, model, manner);
+  return optimizer;
+}
+
+TEST_P(PoolOfStages, GrowsInACountedWayWhenGradientsComeInTheWrongOrder) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {1024, 1024, 1024, 1024, 1024};
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 4096;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Status status;
+    const auto optimizer = pool_optimizer(group, model, manner, 0, &status);
+    const std::vector<float> grad(1024, 1.0F);
+    for (int64_t step = 0; step < 3; ++step) {
+      for (int64_t id = 0; id < 5; ++id) ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, 1024).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+      EXPECT_EQ(optimizer->step_times().pool_grow_count, 3);
+      EXPECT_EQ(optimizer->step_times().stalled_nbytes, (step + 1) * 4 * 4096);
+    }
+    const MemoryUse pool = use_of(*optimizer, ZERO_MEMORY_GRAD_POOL);
+    EXPECT_EQ(pool.now_nbytes, 5 * 4096);
+    EXPECT_EQ(pool.constant_nbytes, 2 * 4096);
+  });
+}
+
+TEST_P(PoolOfStages, BeyondItsLimitIsAnErrorOnAllRanks) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {1024, 1024, 1024, 1024};
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 4096;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Status status;
+    const auto optimizer = pool_optimizer(group, model, manner, 3 * 4096, &status);
+    const std::vector<float> grad(1024, 1.0F);
+    if (group->rank() == 0) {
+      for (int64_t id = 0; id < 3; ++id) ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, 1024).ok());
+      EXPECT_EQ(optimizer->grad_ready(3, grad.data(), 0, 1024).code(), ZERO_E_POOL_LIMIT);
+      EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_POOL_LIMIT);
+    } else {
+      EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_PEER_FAILED);
+    }
+  });
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Status status;
+    const auto optimizer = pool_optimizer(group, model, manner, 4000, &status);
+    EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT);
+    // One bucket is enough for gradients that come in order.
+    const auto narrow = pool_optimizer(group, model, manner, 4096, &status);
+    ASSERT_TRUE(status.ok()) << status.text();
+    for (int64_t step = 0; step < 3; ++step) train_step(*narrow, model, manner, step);
+    EXPECT_EQ(use_of(*narrow, ZERO_MEMORY_GRAD_POOL).peak_nbytes, 4096);
+  });
+}
+
+TEST(Pool, RanksInOppositeOrdersThatWaitForEachOtherGoOn) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {1024, 1024, 1024, 1024};
+  Manner manner;
+  manner.stage = 3;
+  manner.bucket_nbytes = 4096;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const std::vector<float> grad(1024, 1.0F);
+    const bool first = group->rank() == 0;
+    // Rank 0 needs a third buffer before the gather that rank 1 waits in; rank 1 gives its gradients only after it.
+    if (first) {
+      for (int64_t id = 3; id >= 0; --id) ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, 1024).ok());
+    }
+    void *data = nullptr;
+    ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(2, nullptr, 0, &data)).ok());
+    ASSERT_TRUE(optimizer->param_release(2).ok());
+    if (!first) {
+      for (int64_t id = 0; id < 4; ++id) ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, 1024).ok());
+    }
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+  });
+}
+
+TEST(Release, WhileReductionsAreUnderWayReturnsAndTellsTheOthers) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {1024, 1024};
+  Manner manner;
+  manner.stage = 2;
+  manner.bucket_nbytes = 4096;
+  for (const bool overlap : {false, true}) {
+    manner.overlap = overlap;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      const std::vector<float> grad(1024, 1.0F);
+      if (group->rank() == 0) {
+        ASSERT_TRUE(optimizer->grad_ready(1, grad.data(), 0, 1024).ok());
+        optimizer.reset();
+      } else {
+        EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_PEER_LEFT);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace zero::test

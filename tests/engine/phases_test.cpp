@@ -1,0 +1,282 @@
+/// @file The order of an optimizer's calls, its arguments, seal's agreement and where first values come from.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
+
+std::shared_ptr<Optimizer> bare_optimizer(const std::shared_ptr<Group> &group, const Config &config = {}) {
+  std::shared_ptr<Optimizer> optimizer;
+  const Status status = Optimizer::create(group, config, &optimizer);
+  EXPECT_TRUE(status.ok()) << status.text();
+  return optimizer;
+}
+
+int32_t add(Optimizer &optimizer, const char *name, std::vector<int64_t> shape) {
+  int64_t id = -1;
+  return optimizer.add_param(name, ZERO_DTYPE_F32, shape.data(), static_cast<int64_t>(shape.size()), &id).code();
+}
+
+TEST(Phases, CallsBeforeSealNameWhatIsMissing) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    EXPECT_EQ(add(*optimizer, "a", {3}), ZERO_OK);
+    void *data = nullptr;
+    int64_t number = 0;
+    View view{};
+    EXPECT_EQ(run_task(*optimizer, optimizer->begin(0)).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->gather()).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, nullptr, 0)).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->param_release(0).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->apply().code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->view_count(&number).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->view(0, ZERO_SLOT_PARAM, &view).code(), ZERO_E_STATE);
+    const Status status = optimizer->grad_acquire(0, &data, &number);
+    EXPECT_EQ(status.code(), ZERO_E_STATE);
+    EXPECT_NE(std::strstr(status.text(), "zero_optimizer_seal"), nullptr) << status.text();
+    EXPECT_NE(optimizer->describe().find("not sealed"), std::string::npos);
+  });
+}
+
+TEST(Phases, CallsAfterSealBeginAndReduceNameWhatIsMissing) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    EXPECT_EQ(add(*optimizer, "a", {3}), ZERO_OK);
+    ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
+    EXPECT_EQ(group->queue()->run(optimizer->seal()).code(), ZERO_E_STATE);
+    EXPECT_EQ(add(*optimizer, "b", {3}), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->set_order(nullptr, 0).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->param_release(0).code(), ZERO_E_STATE);
+    void *data = nullptr;
+    ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).code(), ZERO_E_STATE);
+    ASSERT_TRUE(optimizer->param_release(0).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->begin(3)).code(), ZERO_E_INVALID_ARGUMENT);
+    ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).ok());
+
+    const float grad[3] = {1, 2, 3};
+    int64_t accumulate = -1;
+    EXPECT_EQ(optimizer->grad_ready(0, nullptr, 0, 3).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->grad_ready(0, grad, 2, 2).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->grad_ready(0, grad, -1, 2).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->grad_ready(1, grad, 0, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->set_weight(1).code(), ZERO_E_STATE);
+    ASSERT_TRUE(optimizer->grad_acquire(0, &data, &accumulate).ok());
+    EXPECT_EQ(accumulate, 0);
+    ASSERT_TRUE(optimizer->grad_acquire(0, &data, &accumulate).ok());
+    EXPECT_EQ(accumulate, 1);
+    ASSERT_TRUE(optimizer->grad_ready(0, grad, 0, 1).ok());
+    EXPECT_EQ(optimizer->grad_ready(0, grad, 0, 3).code(), ZERO_E_STATE);
+    ASSERT_TRUE(optimizer->grad_ready(0, nullptr, 1, 2).ok());
+    EXPECT_EQ(optimizer->grad_acquire(0, &data, &accumulate).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).code(), ZERO_E_STATE);
+
+    ASSERT_TRUE(run_task(*optimizer, optimizer->reduce(nullptr)).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->grad_ready(0, grad, 0, 3).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->set_i64(ZERO_KEY_STEP_COUNT, 4).code(), ZERO_E_STATE);
+    ASSERT_TRUE(run_task(*optimizer, optimizer->gather()).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->gather()).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_GRAD, 0, nullptr, 0)).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_GRAD, 0, nullptr, 0)).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(run_task(*optimizer, optimizer->read(0, 99, 0, nullptr, 0)).code(), ZERO_E_UNSUPPORTED);
+  });
+}
+
+TEST(Phases, ParametersAndKeysAreChecked) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    int64_t id = -1;
+    const int64_t huge[3] = {int64_t{1} << 40, int64_t{1} << 40, 0};
+    EXPECT_EQ(add(*optimizer, "", {3}), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(add(*optimizer, std::string(256, 'x').c_str(), {3}), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(add(*optimizer, "negative", {3, -1}), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->add_param("huge", ZERO_DTYPE_F32, huge, 2, &id).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->add_param("none", ZERO_DTYPE_F32, huge, 3, &id).code(), ZERO_OK);
+    EXPECT_EQ(optimizer->add_param("scalar", ZERO_DTYPE_F32, nullptr, 0, &id).code(), ZERO_OK);
+    EXPECT_EQ(id, 1);
+    EXPECT_EQ(optimizer->add_param("many", ZERO_DTYPE_F32, huge, 17, &id).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->add_param("null", ZERO_DTYPE_F32, nullptr, 1, &id).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->add_param(nullptr, ZERO_DTYPE_F32, nullptr, 0, &id).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->add_param("half", ZERO_DTYPE_F16, nullptr, 0, &id).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(optimizer->add_param("what", 77, nullptr, 0, &id).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(add(*optimizer, "scalar", {3}), ZERO_E_INVALID_ARGUMENT);
+    for (const std::vector<int64_t> &order : {std::vector<int64_t>{0}, {0, 0}, {0, 2}, {0, 1, 1}}) {
+      EXPECT_EQ(optimizer->set_order(order.data(), static_cast<int64_t>(order.size())).code(), ZERO_E_INVALID_ARGUMENT);
+    }
+    double value = 0;
+    EXPECT_EQ(optimizer->set_f64(1, ZERO_KEY_LR, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->set_f64(0, ZERO_KEY_MOMENTUM, 0.5).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(optimizer->set_f64(0, ZERO_KEY_STAGE, 1).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(optimizer->set_f64(0, ZERO_KEY_BETA1, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_TRUE(optimizer->set_f64(0, ZERO_KEY_BETA1, 0.5).ok());
+    EXPECT_TRUE(optimizer->get_f64(0, ZERO_KEY_BETA1, &value).ok());
+    EXPECT_EQ(value, 0.5);
+    EXPECT_TRUE(optimizer->get_f64(0, ZERO_KEY_WEIGHT_DECAY, &value).ok());
+    EXPECT_EQ(value, 0.01);
+    int64_t steps = -1;
+    EXPECT_EQ(optimizer->get_i64(ZERO_KEY_STAGE, &steps).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(optimizer->set_i64(ZERO_KEY_STEP_COUNT, -1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_TRUE(optimizer->set_i64(ZERO_KEY_STEP_COUNT, 5).ok());
+    EXPECT_TRUE(optimizer->get_i64(ZERO_KEY_STEP_COUNT, &steps).ok());
+    EXPECT_EQ(steps, 5);
+  });
+}
+
+TEST(Phases, ConfigsThatMakeNoSenseAreRefused) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    Config unknown;
+    ASSERT_TRUE(unknown.set_str(ZERO_KEY_ALGORITHM, "lion").ok());
+    EXPECT_EQ(Optimizer::create(group, unknown, &optimizer).code(), ZERO_E_UNSUPPORTED);
+    Config slots;
+    ASSERT_TRUE(slots.set_i64(ZERO_KEY_CUSTOM_SLOTS, 2).ok());
+    EXPECT_EQ(Optimizer::create(group, slots, &optimizer).code(), ZERO_E_INVALID_ARGUMENT);
+    Config nesterov;
+    ASSERT_TRUE(nesterov.set_str(ZERO_KEY_ALGORITHM, "sgd").ok());
+    ASSERT_TRUE(nesterov.set_f64(ZERO_KEY_NESTEROV, 1).ok());
+    EXPECT_EQ(Optimizer::create(group, nesterov, &optimizer).code(), ZERO_E_INVALID_ARGUMENT);
+    Config momentum;
+    ASSERT_TRUE(momentum.set_f64(ZERO_KEY_MOMENTUM, 0.9).ok());
+    EXPECT_EQ(Optimizer::create(group, momentum, &optimizer).code(), ZERO_E_UNSUPPORTED);
+    EXPECT_EQ(optimizer, nullptr);
+    Config sgd;
+    ASSERT_TRUE(sgd.set_str(ZERO_KEY_ALGORITHM, "sgd").ok());
+    ASSERT_TRUE(Optimizer::create(group, sgd, &optimizer).ok());
+    ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
+    EXPECT_EQ(optimizer->set_f64(0, ZERO_KEY_MOMENTUM, 0.5).code(), ZERO_E_STATE);
+  });
+}
+
+TEST(Seal, NamesTheFirstDifferenceOnEveryRank) {
+  run_world(3, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    EXPECT_EQ(add(*optimizer, "same", {2}), ZERO_OK);
+    EXPECT_EQ(add(*optimizer, "fc1.weight", {10, group->rank() == 1 ? 3 : 4}), ZERO_OK);
+    const Status status = group->queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+    EXPECT_NE(std::strstr(status.text(), "rank 1 has parameter 1 fc1.weight f32[10, 3], rank 0 has parameter 1 fc1.weight f32[10, 4]"), nullptr)
+        << status.text();
+  });
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    EXPECT_EQ(add(*optimizer, "a", {2}), ZERO_OK);
+    if (group->rank() == 1) {
+      EXPECT_EQ(add(*optimizer, "b", {2}), ZERO_OK);
+    }
+    EXPECT_EQ(group->queue()->run(optimizer->seal()).code(), ZERO_E_MISMATCH);
+  });
+}
+
+TEST(Seal, OneRankWithoutMemoryIsAnErrorOnAll) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Config config;
+    if (group->rank() == 1) {
+      config.hook.alloc = [](uint64_t, uint64_t, void *) -> void * { return nullptr; };
+      config.hook.free = [](void *, uint64_t, void *) {};
+    }
+    const auto optimizer = bare_optimizer(group, config);
+    EXPECT_EQ(add(*optimizer, "a", {2000}), ZERO_OK);
+    const Status status = group->queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), group->rank() == 1 ? ZERO_E_OUT_OF_MEMORY : ZERO_E_PEER_FAILED) << status.text();
+  });
+}
+
+TEST(Begin, ReplicasThatDifferAreNamed) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Model model;
+    model.ranks = 3;
+    model.counts = {100, 300};
+    Manner manner;
+    manner.stage = stage;
+    run_world(3, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      void *data = nullptr;
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, nullptr, 0, &data)).ok());
+      static_cast<float *>(data)[299] = group->rank() == 2 ? 1.0F : 0.0F;
+      ASSERT_TRUE(optimizer->param_release(1).ok());
+      const Status status = run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL));
+      EXPECT_EQ(status.code(), ZERO_E_REPLICAS_DIFFER);
+      EXPECT_NE(std::strstr(status.text(), "p1 differ from those of rank 0 on rank 2;"), nullptr) << status.text();
+      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).code(), ZERO_E_REPLICAS_DIFFER);
+    });
+  }
+}
+
+TEST(Begin, TakesOverEditsBetweenSteps) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Model model;
+    model.ranks = 2;
+    model.counts = {100, 600};
+    Manner manner;
+    manner.stage = stage;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      train_step(*optimizer, model, manner, 0);
+      // Rank 1 writes parameters and states wherever they live; both ranks write one overlapping range.
+      const std::vector<float> twos(600, 2.0F);
+      const std::vector<float> mine(50, static_cast<float>(10 + group->rank()));
+      const int64_t count = group->rank() == 1 ? 600 : 0;
+      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 0, twos.data(), count)).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 100 + 25 * group->rank(), mine.data(), 50)).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_FIRST_MOMENT, 0, twos.data(), count)).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+      std::vector<float> got(600);
+      void *data = nullptr;
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, got.data(), 600, &data)).ok());
+      EXPECT_EQ(data, got.data());
+      for (size_t i = 0; i < 600; ++i) EXPECT_EQ(got[i], i < 100 || i >= 175 ? 2.0F : i < 125 ? 10.0F : 11.0F) << i;
+      ASSERT_TRUE(optimizer->param_release(1).ok());
+      const std::vector<float> moments = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);
+      for (size_t i = 100; i < 700; ++i) EXPECT_EQ(moments[i], 2.0F);
+      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_ROOT)).code(), stage == 3 ? ZERO_E_STATE : ZERO_OK);
+      train_step(*optimizer, model, manner, 1);
+    });
+  }
+}
+
+TEST(Params, AcquiredAgainHaveTheSameAddress) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Model model;
+    model.ranks = 2;
+    model.counts = {0, 400};
+    Manner manner;
+    manner.stage = stage;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      void *first = nullptr;
+      void *again = nullptr;
+      std::vector<float> copy(400);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, nullptr, 0, &first)).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, nullptr, 0, &again)).ok());
+      EXPECT_EQ(first, again);
+      EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(1, copy.data(), 399, &again)).code(), ZERO_E_INVALID_ARGUMENT);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, copy.data(), 400, &again)).ok());
+      EXPECT_EQ(std::memcmp(copy.data(), first, 1600), 0);
+      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).code(), ZERO_E_STATE);
+      if (stage == 3) {
+        EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
+      }
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(optimizer->param_release(1).ok());
+      EXPECT_EQ(optimizer->param_release(1).code(), ZERO_E_STATE);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &again)).ok());
+      EXPECT_EQ(again, nullptr);
+      ASSERT_TRUE(optimizer->param_release(0).ok());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,107 @@
+/// @file Bit-identity: what decides where numbers lie and when they move must not decide the numbers.
+#include "kernels/kernels.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+
+namespace zero::test {
+namespace {
+
+struct Count {
+  int64_t combinations = 0;
+  int64_t differing = 0;
+};
+
+/// The training without ranks, shards and buckets: plain kernels over whole tensors.
+Outcome reference_training(const Model &model) {
+  const kernels::Table &table = *kernels::supported().front();
+  Outcome outcome;
+  std::vector<float> second;
+  for (size_t i = 0; i < model.counts.size(); ++i) {
+    const auto id = static_cast<int64_t>(i);
+    const auto count = static_cast<size_t>(model.counts[i]);
+    std::vector<float> param(count), moment(count), square(count), grad(count);
+    for (size_t k = 0; k < count; ++k) param[k] = first_value_at(model, id, static_cast<int64_t>(k));
+    for (int64_t step = 0; step < model.steps; ++step) {
+      std::vector<std::vector<float>> given(static_cast<size_t>(model.ranks), std::vector<float>(count));
+      std::vector<const void *> sources;
+      double divisor = model.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(model.ranks) : model.divisor == ZERO_DIVISOR_ONE ? 1 : 0;
+      for (int64_t rank = 0; rank < model.ranks; ++rank) {
+        const double weight = weight_of(model, step, rank);
+        if (model.divisor == ZERO_DIVISOR_WEIGHTS) divisor += weight;
+        for (size_t k = 0; k < count; ++k) {
+          const float value = gradient_at(model, step, rank, id, static_cast<int64_t>(k));
+          given[static_cast<size_t>(rank)][k] = weight == 0 ? 0.0F : static_cast<float>(weight) * value;
+        }
+        sources.push_back(given[static_cast<size_t>(rank)].data());
+      }
+      if (count == 0) continue;
+      table.reduce({grad.data(), sources.data(), model.ranks, model.counts[i], DType::f32, ReduceOp::sum, divisor});
+      const kernels::HyperParameters hyper{0.01, model.momentum, 0, model.nesterov, 0.9, 0.999, 1e-8, model.weight_decay, step + 1};
+      const kernels::Slots slots{param.data(), grad.data(), {moment.data(), square.data()}, model.counts[i]};
+      (table.*kernels::find_algorithm(model.algorithm)->update)(slots, hyper);
+    }
+    outcome.params.insert(outcome.params.end(), param.begin(), param.end());
+    if (model.algorithm != "sgd" || model.momentum > 0) outcome.states.insert(outcome.states.end(), moment.begin(), moment.end());
+    if (model.algorithm != "sgd") second.insert(second.end(), square.begin(), square.end());
+  }
+  outcome.states.insert(outcome.states.end(), second.begin(), second.end());
+  return outcome;
+}
+
+/// Trains one model in `manners` ways and compares all of them with the reference; norms with each other.
+Count compare_manners(const Model &model, uint64_t seed, int64_t manners) {
+  const Outcome expected = reference_training(model);
+  std::atomic<int64_t> differing_bits{0};
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    std::vector<double> norms;
+    for (int64_t i = 0; i < manners; ++i) {
+      Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(i), model.ranks);
+      manner.stage = i < 4 ? i : manner.stage;
+      Outcome outcome = train(group, model, manner);
+      if (norms.empty()) norms = outcome.norms;
+      Outcome wanted = expected;
+      wanted.norms = norms;
+      const int64_t different = differing(wanted, outcome) + outcome.unfilled;
+      differing_bits += different;
+      EXPECT_EQ(different, 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+      if (different != 0) return;
+    }
+  });
+  return {manners, differing_bits.load()};
+}
+
+TEST(StagesAgreeBitForBit, RandomModelsInRandomManners) {
+  const int64_t models = full_tests() ? 200 : 24;
+  constexpr int64_t kManners = 11;
+  Count sum;
+  for (int64_t i = 0; i < models; ++i) {
+    const int64_t ranks = i % 8 + 1;
+    const auto seed = static_cast<uint64_t>(i) + 1;
+    const int64_t most = full_tests() && i % 4 == 0 ? int64_t{1} << 18 : int64_t{1} << 14;
+    const Count count = compare_manners(random_model(seed, ranks, most), seed, kManners);
+    sum.combinations += count.combinations;
+    sum.differing += count.differing;
+    if (count.differing != 0) break;
+  }
+  std::printf("combinations compared: %lld, differing elements: %lld\n", static_cast<long long>(sum.combinations),
+              static_cast<long long>(sum.differing));
+}
+
+TEST(StagesAgreeBitForBit, LargeModels) {
+  const int64_t models = full_tests() ? 20 : 1;
+  for (int64_t i = 0; i < models; ++i) {
+    Model model = random_model(static_cast<uint64_t>(9000 + i), i % 4 + 1, int64_t{1} << 21);
+    model.counts.push_back((int64_t{1} << 20) + 77 * i);
+    const Count count = compare_manners(model, static_cast<uint64_t>(9000 + i), 4);
+    EXPECT_EQ(count.differing, 0);
+  }
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,288 @@
+/// @file Steps: algorithms against float64, skipping, weights, missing gradients, and the split form.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace zero::test {
+namespace {
+
+Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
+
+class Stages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+
+/// One element's training in double, as zero/optimizer.h states the rules.
+double train_double(const Model &model, int64_t id, int64_t index) {
+  double p = first_value_at(model, id, index);
+  double m = 0;
+  double v = 0;
+  for (int64_t step = 0; step < model.steps; ++step) {
+    double g = 0;
+    for (int64_t rank = 0; rank < model.ranks; ++rank) g += gradient_at(model, step, rank, id, index);
+    g /= static_cast<double>(model.ranks);
+    const double lr = 0.01;
+    if (model.algorithm == "sgd") {
+      g += model.weight_decay * p;
+      m = step == 0 ? g : model.momentum * m + g;
+      p -= lr * (model.momentum == 0 ? g : model.nesterov != 0 ? g + model.momentum * m : m);
+      continue;
+    }
+    const auto t = static_cast<double>(step + 1);
+    if (model.algorithm == "adam") g += model.weight_decay * p;
+    if (model.algorithm == "adamw") p *= 1 - lr * model.weight_decay;
+    m += 0.1 * (g - m);
+    v = 0.999 * v + 0.001 * g * g;
+    p -= lr / (1 - std::pow(0.9, t)) * m / (std::sqrt(v) / std::sqrt(1 - std::pow(0.999, t)) + 1e-8);
+  }
+  return p;
+}
+
+TEST_P(Stages, FollowFloat64For100Steps) {
+  const struct {
+    const char *algorithm;
+    double momentum, nesterov;
+  } cases[] = {{"sgd", 0, 0}, {"sgd", 0.9, 0}, {"sgd", 0.9, 1}, {"adam", 0, 0}, {"adamw", 0, 0}};
+  for (const auto &row : cases) {
+    Model model;
+    model.ranks = 3;
+    model.counts = {700, 0, 31, 257};
+    model.algorithm = row.algorithm;
+    model.momentum = row.momentum;
+    model.nesterov = row.nesterov;
+    model.steps = 100;
+    Manner manner;
+    manner.stage = GetParam();
+    manner.bucket_nbytes = 1024;
+    double worst = 0;
+    std::mutex mutex;
+    run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+      const Outcome outcome = train(group, model, manner);
+      size_t at = 0;
+      const std::lock_guard lock(mutex);
+      for (size_t i = 0; i < model.counts.size(); ++i) {
+        for (int64_t k = 0; k < model.counts[i]; ++k) {
+          worst = std::max(worst, std::abs(outcome.params[at++] - train_double(model, static_cast<int64_t>(i), k)));
+        }
+      }
+    });
+    // 100 roundings of values near 1, and gradients near 0 whose direction Adam amplifies.
+    EXPECT_LT(worst, 1e-5) << row.algorithm;
+    std::printf("stage %lld %s momentum %g nesterov %g: largest difference from float64 %.3g\n", static_cast<long long>(GetParam()),
+                row.algorithm, row.momentum, row.nesterov, worst);
+  }
+}
+
+TEST_P(Stages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
+  Model model;
+  model.counts = {300, 5, 40};
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 1024;
+  for (const int64_t ranks : {1, 3}) {
+    model.ranks = ranks;
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      train_step(*optimizer, model, manner, 0);
+      const std::vector<float> params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+      const std::vector<float> squares = read_slot(*optimizer, model, ZERO_SLOT_SECOND_MOMENT);
+      int64_t skipped = 0;
+      for (int64_t culprit = 0; culprit < ranks; ++culprit) {
+        for (int64_t element = 0; element < 345; element += full_tests() ? 1 : 23) {
+          const float values[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+          int64_t begin = 0;
+          for (int64_t id = 0; id < 3; ++id) {
+            const int64_t count = model.counts[static_cast<size_t>(id)];
+            std::vector<float> grad(static_cast<size_t>(count), 1.0F);
+            if (group->rank() == culprit && element >= begin && element < begin + count) grad[static_cast<size_t>(element - begin)] = values[element % 3];
+            begin += count;
+            ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, count).ok());
+          }
+          zero_step_result result{};
+          ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
+          ++skipped;
+          EXPECT_EQ(result.skipped, 1);
+          EXPECT_EQ(result.skipped_total, skipped);
+          EXPECT_EQ(result.step, 1);
+        }
+      }
+      EXPECT_EQ(differing(params, read_slot(*optimizer, model, ZERO_SLOT_PARAM)), 0);
+      EXPECT_EQ(differing(squares, read_slot(*optimizer, model, ZERO_SLOT_SECOND_MOMENT)), 0);
+    });
+  }
+}
+
+TEST_P(Stages, AFiniteSumThatOverflowsSkipsToo) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {20};
+  model.divisor = ZERO_DIVISOR_ONE;
+  Manner manner;
+  manner.stage = GetParam();
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const std::vector<float> grad(20, 3e38F);
+    ASSERT_TRUE(optimizer->grad_ready(0, grad.data(), 0, 20).ok());
+    zero_step_result result{};
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
+    EXPECT_EQ(result.skipped, 1);
+  });
+}
+
+TEST_P(Stages, MissingGradientsCountAsZeroAndAreTold) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {300, 40, 600};
+  model.algorithm = "sgd";
+  model.weight_decay = 0;
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 1024;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    for (int64_t step = 0; step < 3; ++step) train_step(*optimizer, model, manner, step);
+    const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+    const std::vector<float> grad(300, 1.0F);
+    if (group->rank() == 0) {
+      ASSERT_TRUE(optimizer->grad_ready(0, grad.data(), 10, 20).ok());
+    }
+    void *unused = nullptr;
+    int64_t accumulate = 0;
+    ASSERT_TRUE(optimizer->grad_acquire(2, &unused, &accumulate).ok());
+    zero_step_result result{};
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
+    EXPECT_EQ(result.unfilled_count, group->rank() == 0 ? 920 : 940);
+    EXPECT_EQ(result.skipped, 0);
+    const std::vector<float> after = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+    for (size_t i = 0; i < after.size(); ++i) {
+      const float expected = i >= 10 && i < 30 ? std::fma(-0.01F, 0.5F, before[i]) : before[i];
+      EXPECT_EQ(after[i], expected) << i;
+    }
+  });
+}
+
+TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {300};
+  model.divisor = ZERO_DIVISOR_WEIGHTS;
+  Manner manner;
+  manner.stage = GetParam();
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+    ASSERT_TRUE(optimizer->set_weight(0).ok());
+    const std::vector<float> poison(300, std::numeric_limits<float>::quiet_NaN());
+    ASSERT_TRUE(optimizer->grad_ready(0, poison.data(), 0, 300).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(differing(before, read_slot(*optimizer, model, ZERO_SLOT_PARAM)), 0);
+    // A rank without data does not disturb the others.
+    if (group->rank() == 1) {
+      ASSERT_TRUE(optimizer->set_weight(0).ok());
+    }
+    const std::vector<float> ones(300, 1.0F);
+    ASSERT_TRUE(optimizer->grad_ready(0, group->rank() == 1 ? poison.data() : ones.data(), 0, 300).ok());
+    EXPECT_EQ(optimizer->set_weight(1).code(), ZERO_E_STATE);
+    zero_step_result result{};
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
+    EXPECT_EQ(result.skipped, 0);
+    EXPECT_EQ(result.grad_norm, std::sqrt(300.0));
+    EXPECT_EQ(optimizer->set_weight(-1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->set_weight(std::numeric_limits<double>::infinity()).code(), ZERO_E_INVALID_ARGUMENT);
+  });
+}
+
+TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {300, 7, 900};
+  model.algorithm = "custom";
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 2048;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
+    for (int64_t id = 0; id < 3; ++id) {
+      const std::vector<float> grad(static_cast<size_t>(model.counts[static_cast<size_t>(id)]), static_cast<float>(id + 1 + 2 * group->rank()));
+      ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, static_cast<int64_t>(grad.size())).ok());
+    }
+    zero_step_result result{};
+    ASSERT_TRUE(run_task(*optimizer, optimizer->reduce(&result)).ok());
+    EXPECT_EQ(result.step, 1);
+    EXPECT_EQ(optimizer->apply().code(), ZERO_E_STATE);
+    int64_t views = 0;
+    ASSERT_TRUE(optimizer->view_count(&views).ok());
+    for (int64_t i = 0; i < views; ++i) {
+      View param{};
+      View grad{};
+      ASSERT_TRUE(optimizer->view(i, ZERO_SLOT_PARAM, &param).ok());
+      ASSERT_TRUE(optimizer->view(i, ZERO_SLOT_GRAD, &grad).ok());
+      EXPECT_EQ(optimizer->view(i, ZERO_SLOT_FIRST_MOMENT, &grad).code(), ZERO_E_UNSUPPORTED);
+      for (int64_t k = 0; k < param.count; ++k) static_cast<float *>(param.data)[k] -= static_cast<const float *>(grad.data)[k];
+    }
+    ASSERT_TRUE(run_task(*optimizer, optimizer->gather()).ok());
+    const std::vector<float> after = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+    size_t at = 0;
+    for (int64_t id = 0; id < 3; ++id) {
+      for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k, ++at) EXPECT_EQ(after[at], before[at] - static_cast<float>(id + 2));
+    }
+    int64_t steps = 0;
+    ASSERT_TRUE(optimizer->get_i64(ZERO_KEY_STEP_COUNT, &steps).ok());
+    EXPECT_EQ(steps, 1);
+  });
+}
+
+TEST_P(Stages, TheSplitStepIsTheStep) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {500, 30};
+  Manner manner;
+  manner.stage = GetParam();
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const Outcome whole = train(group, model, manner);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    for (int64_t step = 0; step < model.steps; ++step) {
+      give_gradients(*optimizer, model, manner, step);
+      zero_step_result result{};
+      ASSERT_TRUE(run_task(*optimizer, optimizer->reduce(&result)).ok());
+      EXPECT_EQ(result.step, step + 1);
+      const std::vector<float> grads = read_slot(*optimizer, model, ZERO_SLOT_GRAD);
+      double squares = 0;
+      for (const float value : grads) squares += static_cast<double>(value) * value;
+      EXPECT_NEAR(result.grad_norm, std::sqrt(squares), 1e-12 * std::sqrt(squares));
+      ASSERT_TRUE(optimizer->apply().ok());
+      EXPECT_EQ(optimizer->apply().code(), ZERO_E_STATE);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->gather()).ok());
+    }
+    EXPECT_EQ(differing(whole.params, read_slot(*optimizer, model, ZERO_SLOT_PARAM)), 0);
+  });
+}
+
+TEST_P(Stages, HyperParametersThatDifferBetweenRanksAreAMismatch) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {300};
+  Manner manner;
+  manner.stage = GetParam();
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    ASSERT_TRUE(optimizer->set_f64(0, ZERO_KEY_LR, group->rank() == 0 ? 0.1 : 0.2).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_MISMATCH);
+  });
+}
+
+}  // namespace
+}  // namespace zero::test
