@@ -10,12 +10,14 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 
 namespace zero {
 namespace {
 
 struct Table {
-  std::mutex mutex;
+  /// Recursive, because a mapping that cannot be entered for want of memory is destroyed while the table is held.
+  std::recursive_mutex mutex;
   std::map<uint64_t, std::weak_ptr<Mapping>> mappings;
 };
 
@@ -42,7 +44,13 @@ Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping
     return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", static_cast<long long>(nbytes),
                          std::strerror(reason));
   }
-  std::shared_ptr<Mapping> mapping(new Mapping(id, fd, static_cast<std::byte *>(data), nbytes));
+  auto *made = new (std::nothrow) Mapping(id, fd, static_cast<std::byte *>(data), nbytes);
+  if (made == nullptr) {
+    ::munmap(data, static_cast<size_t>(nbytes));
+    ::close(fd);
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the record of a shared mapping");
+  }
+  std::shared_ptr<Mapping> mapping(made);
   table().mappings[id] = mapping;
   *out = std::move(mapping);
   return {};
