@@ -1,5 +1,5 @@
-# Tests that run as ranks of an MPI job, once for every MPI found: Open MPI and MPICH as Debian installs them side by side, otherwise the one MPI
-# of the machine. Each has the module built for it, as a site would build it: alone, with its own mpicc.
+# Tests that run as ranks of an MPI job, once for every MPI found: Open MPI and MPICH as Debian installs them side by side, otherwise
+# the one MPI of the machine. Each has the module built for it, as a site would build it: alone, with its own mpicc.
 
 include_guard(GLOBAL)
 find_program(ZERO_MPICC_OPENMPI mpicc.openmpi)
@@ -39,8 +39,8 @@ if(NOT ZERO_MPI STREQUAL "OFF")
   endif()
 endif()
 
-# What mpirun needs where ranks outnumber cores or root runs the tests, and what the sanitizers must not report of MPI itself. Open MPI's plugins
-# leak and are unloaded before leaks are counted, so they cannot be suppressed by name.
+# What mpirun needs where ranks outnumber cores or root runs the tests, and what the sanitizers must not report of MPI itself. Open MPI's
+# plugins leak and are unloaded before leaks are counted, so they cannot be suppressed by name.
 function(zero_mpi_environment name flavour)
   get_property(module GLOBAL PROPERTY ZERO_MPI_${flavour}_MODULE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/group/mpi.supp)

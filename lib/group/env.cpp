@@ -1,4 +1,5 @@
-/// @file Reading the variables of Open MPI, MPICH, Slurm and torchrun. The inner launcher wins, unless it would hide ranks of the outer one.
+/// @file Reading the variables of Open MPI, MPICH, Slurm and torchrun. The inner launcher wins, unless it would hide ranks of the outer
+/// one.
 #include "group/env.h"
 
 #include <algorithm>
@@ -31,8 +32,8 @@ Status read_number(const char *variable, const char *value, int64_t *out) {
   const char *end = value + std::strlen(value);
   const auto result = std::from_chars(value, end, *out);
   ZERO_CHECK(result.ec == std::errc() && result.ptr == end && *out >= 0 && *out <= INT32_MAX, ZERO_E_LAUNCHER,
-             "the variable %s is \"%s\", not a number from 0 to 2147483647; start the ranks with mpirun, srun or torchrun, or unset it", variable,
-             value);
+             "the variable %s is \"%s\", not a number from 0 to 2147483647; start the ranks with mpirun, srun or torchrun, or unset it",
+             variable, value);
   return {};
 }
 
@@ -43,8 +44,8 @@ Status read_pair(const Environment &environment, const char *launcher, const cha
   const char *size = value_of(environment, size_variable);
   if (rank == nullptr && size == nullptr) return {};
   ZERO_CHECK(rank != nullptr && size != nullptr, ZERO_E_LAUNCHER, "%s is set to \"%s\" but %s is not; %s sets both: set or unset both",
-             rank != nullptr ? rank_variable : size_variable, rank != nullptr ? rank : size, rank != nullptr ? size_variable : rank_variable,
-             launcher);
+             rank != nullptr ? rank_variable : size_variable, rank != nullptr ? rank : size,
+             rank != nullptr ? size_variable : rank_variable, launcher);
   World world{launcher, size_variable, 0, 0};
   ZERO_TRY(read_number(rank_variable, rank, &world.rank));
   ZERO_TRY(read_number(size_variable, size, &world.size));
@@ -79,11 +80,12 @@ Status read_mpi_worlds(const Environment &environment, std::vector<World> *out) 
 Status check_nesting(const std::vector<World> &worlds) {
   for (const World &outer : worlds) {
     const World &inner = worlds.front();
-    ZERO_CHECK(inner.size > 1 || outer.size == 1, ZERO_E_LAUNCHER,
-               "%s started %lld rank (%s) inside the %lld ranks of %s (%s), so each would train alone; use one launcher, or start all ranks "
-               "with the inner one",
-               inner.launcher, static_cast<long long>(inner.size), inner.size_variable, static_cast<long long>(outer.size), outer.launcher,
-               outer.size_variable);
+    ZERO_CHECK(
+        inner.size > 1 || outer.size == 1, ZERO_E_LAUNCHER,
+        "%s started %lld rank (%s) inside the %lld ranks of %s (%s), so each would train alone; use one launcher, or start all ranks "
+        "with the inner one",
+        inner.launcher, static_cast<long long>(inner.size), inner.size_variable, static_cast<long long>(outer.size), outer.launcher,
+        outer.size_variable);
   }
   return {};
 }
@@ -111,13 +113,15 @@ std::string meeting_name(const Environment &environment) {
 Status read_torchrun(const Environment &environment, const World &world, Torchrun *out) {
   std::optional<World> local;
   ZERO_TRY(read_pair(environment, "torchrun", "LOCAL_RANK", "LOCAL_WORLD_SIZE", &local));
-  ZERO_CHECK(local.has_value(), ZERO_E_LAUNCHER,
-             "WORLD_SIZE is %lld but LOCAL_WORLD_SIZE is not set, so it is unknown which ranks share this host; start with torchrun or mpirun",
-             static_cast<long long>(world.size));
-  ZERO_CHECK(local->size == world.size, ZERO_E_LAUNCHER,
-             "torchrun started %lld ranks, %lld of them on this host; groups over hosts go over MPI in this version: start the program with "
-             "mpirun",
-             static_cast<long long>(world.size), static_cast<long long>(local->size));
+  ZERO_CHECK(
+      local.has_value(), ZERO_E_LAUNCHER,
+      "WORLD_SIZE is %lld but LOCAL_WORLD_SIZE is not set, so it is unknown which ranks share this host; start with torchrun or mpirun",
+      static_cast<long long>(world.size));
+  ZERO_CHECK(
+      local->size == world.size, ZERO_E_LAUNCHER,
+      "torchrun started %lld ranks, %lld of them on this host; groups over hosts go over MPI in this version: start the program with "
+      "mpirun",
+      static_cast<long long>(world.size), static_cast<long long>(local->size));
   ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
              static_cast<long long>(world.rank), static_cast<long long>(local->rank), static_cast<long long>(world.size));
   ZERO_CHECK(value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr || value_of(environment, "MASTER_PORT") != nullptr, ZERO_E_LAUNCHER,

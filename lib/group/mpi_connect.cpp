@@ -71,12 +71,17 @@ class Duplicate final : public Waitable {
 class OwnRound final : public Waitable {
  public:
   OwnRound(Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code)
-      : transport_(transport), fingerprint_(fingerprint), limit_ms_(limit_ms), late_code_(late_code), deadline_(Deadline::after_ms(limit_ms)) {}
+      : transport_(transport),
+        fingerprint_(fingerprint),
+        limit_ms_(limit_ms),
+        late_code_(late_code),
+        deadline_(Deadline::after_ms(limit_ms)) {}
   Status poll(bool *out_ready) override {
     ZERO_TRY(transport_.poll(out_ready));
     if (*out_ready || !deadline_.passed()) return {};
-    return Status::error(late_code_, "rank %lld waited %lld ms while a group over MPI was made: %s", static_cast<long long>(transport_.rank()),
-                         static_cast<long long>(limit_ms_), transport_.standings(fingerprint_).c_str());
+    return Status::error(late_code_, "rank %lld waited %lld ms while a group over MPI was made: %s",
+                         static_cast<long long>(transport_.rank()), static_cast<long long>(limit_ms_),
+                         transport_.standings(fingerprint_).c_str());
   }
 
  private:
@@ -90,7 +95,8 @@ class OwnRound final : public Waitable {
 Status check_hello(const Hello &mine, const Hello &theirs, int64_t rank, int64_t peer) {
   ZERO_CHECK(std::strncmp(mine.build, theirs.build, sizeof mine.build) == 0, ZERO_E_RENDEZVOUS,
              "rank %lld runs %.*s but rank %lld runs %.*s; start the same libzero everywhere", static_cast<long long>(rank),
-             static_cast<int>(sizeof mine.build), mine.build, static_cast<long long>(peer), static_cast<int>(sizeof theirs.build), theirs.build);
+             static_cast<int>(sizeof mine.build), mine.build, static_cast<long long>(peer), static_cast<int>(sizeof theirs.build),
+             theirs.build);
   ZERO_CHECK(mine.staging_nbytes == theirs.staging_nbytes, ZERO_E_RENDEZVOUS,
              "ZERO_KEY_STAGING_BYTES is %lld on rank %lld but %lld on rank %lld; give every rank the same",
              static_cast<long long>(mine.staging_nbytes), static_cast<long long>(rank), static_cast<long long>(theirs.staging_nbytes),

@@ -8,7 +8,8 @@ namespace zero {
 
 Status MpiMessage::start(MpiLinks &links, const Fingerprint &fingerprint, std::byte *data, int64_t nbytes, int64_t chunk_nbytes) {
   if (block_ == nullptr) block_ = std::make_unique<MpiBlock>(kSlots);
-  ZERO_CHECK(block_->idle(), ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended", static_cast<long long>(peer_));
+  ZERO_CHECK(block_->idle(), ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended",
+             static_cast<long long>(peer_));
   chunk_nbytes_ = chunk_nbytes;
   block_->reserve(static_cast<int64_t>(2 * sizeof(Fingerprint)) + std::min(nbytes, chunk_nbytes));
   fingerprint_ = fingerprint;

@@ -53,11 +53,12 @@ Status open_first(const std::vector<std::string> &paths, void **out, std::string
     const char *reason = ::dlerror();
     reasons += (reasons.empty() ? "" : "; ") + path + ": " + (reason != nullptr ? reason : "unknown reason");
   }
-  return Status::error(ZERO_E_MODULE,
-                       "the MPI module cannot be loaded (%s); build libzero with ZERO_MPI=ON or build the module alone with the site's mpicc, "
-                       "install the MPI it was built for (Open MPI: openmpi-bin, MPICH: mpich), or name its file with the key "
-                       "ZERO_KEY_MPI_MODULE or the variable ZERO_MPI_MODULE",
-                       reasons.c_str());
+  return Status::error(
+      ZERO_E_MODULE,
+      "the MPI module cannot be loaded (%s); build libzero with ZERO_MPI=ON or build the module alone with the site's mpicc, "
+      "install the MPI it was built for (Open MPI: openmpi-bin, MPICH: mpich), or name its file with the key "
+      "ZERO_KEY_MPI_MODULE or the variable ZERO_MPI_MODULE",
+      reasons.c_str());
 }
 
 /// A program that brings another MPI than the module's would have the module call into the wrong one.

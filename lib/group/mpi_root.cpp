@@ -30,9 +30,10 @@ MpiRoot::MpiRoot(const MpiProcess &process, int64_t linger_ms) : process_(proces
 bool MpiRoot::may_call() const { return process_.thread_level >= ZERO_MPI_THREAD_MULTIPLE || std::this_thread::get_id() == owner_; }
 
 Status MpiRoot::check_thread() const {
-  ZERO_CHECK(may_call(), ZERO_E_STATE,
-             "MPI did not grant MPI_THREAD_MULTIPLE, so groups over MPI can be used only from the thread that created the first; initialise "
-             "MPI with MPI_Init_thread and MPI_THREAD_MULTIPLE, or let libzero initialise it");
+  ZERO_CHECK(
+      may_call(), ZERO_E_STATE,
+      "MPI did not grant MPI_THREAD_MULTIPLE, so groups over MPI can be used only from the thread that created the first; initialise "
+      "MPI with MPI_Init_thread and MPI_THREAD_MULTIPLE, or let libzero initialise it");
   return {};
 }
 

@@ -40,7 +40,7 @@ struct MpiRequest {
   uint64_t word = 0;
   bool active = false;
   bool receiving = false;
-  int64_t peer = -1;    ///< of a receive that has ended
+  int64_t peer = -1;  ///< of a receive that has ended
   int64_t nbytes = 0;
 };
 
@@ -169,7 +169,7 @@ class MpiRoot {
   bool peer_failed_ = false;  ///< a peer's bye told of a failure
 
   std::map<int64_t, MpiMember *> members_;
-  std::set<int64_t> former_;  ///< numbers of groups that have gone
+  std::set<int64_t> former_;                                              ///< numbers of groups that have gone
   std::map<int64_t, std::vector<std::pair<int64_t, MpiControl>>> early_;  ///< messages for groups this rank has not finished making
   std::deque<std::unique_ptr<Outgoing>> outbox_;
   MpiRequest inbox_request_;
@@ -180,8 +180,8 @@ class MpiRoot {
 /// Starts MPI when nobody has. ZERO_E_STATE when it was finalised or this thread must not call it.
 Status start_mpi(const zero_mpi_table *table, MpiProcess *out);
 
-/// A root; when its last holder lets go, it says goodbye to the other ranks, and the last root finalises MPI if libzero initialised it and no
-/// failure was seen.
+/// A root; when its last holder lets go, it says goodbye to the other ranks, and the last root finalises MPI if libzero initialised it and
+/// no failure was seen.
 Status make_mpi_root(const MpiProcess &process, int64_t linger_ms, std::shared_ptr<MpiRoot> *out);
 
 /// True when MPI did not grant MPI_THREAD_MULTIPLE: every call on MPI groups must then come from the thread that made the first one, and no

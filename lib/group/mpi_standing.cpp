@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kAnswerMs = 100;        ///< how long a rank that is alive may take to say where it stands
+constexpr int64_t kAnswerMs = 100;  ///< how long a rank that is alive may take to say where it stands
 constexpr int64_t kPauseNs = 200'000;
 constexpr size_t kMostRanksInText = 8;
 

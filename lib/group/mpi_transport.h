@@ -1,5 +1,5 @@
-/// @file The transport over MPI: rounds and messages by non-blocking point-to-point, polled. Everything MPI reads or writes is library memory,
-/// so a group that fails can leave at once. Knows MPI only through its root.
+/// @file The transport over MPI: rounds and messages by non-blocking point-to-point, polled. Everything MPI reads or writes is library
+/// memory, so a group that fails can leave at once. Knows MPI only through its root.
 #pragma once
 
 #include "group/mpi_links.h"
@@ -14,7 +14,7 @@
 namespace zero {
 
 struct MpiOptions {
-  std::string module_path;           ///< "" = where load_mpi_module looks
+  std::string module_path;  ///< "" = where load_mpi_module looks
   int64_t rendezvous_ms = 60000;
   int64_t staging_nbytes = 1 << 20;  ///< most bytes offered in a round; equal on all ranks
 };
@@ -94,7 +94,7 @@ class MpiTransport final : public Transport, private MpiMember {
   bool receives_posted_ = true;
   bool sends_posted_ = true;
   std::vector<Awaiting> awaiting_;
-  std::vector<int64_t> piece_offsets_;  ///< in the receiving block
+  std::vector<int64_t> piece_offsets_;     ///< in the receiving block
   std::vector<const std::byte *> staged_;  ///< where each peer's piece lies in the sending block
   MpiBlock *sending_ = nullptr;            ///< one of send_blocks_
 

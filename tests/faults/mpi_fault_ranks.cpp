@@ -1,5 +1,5 @@
-/// @file Ranks of which the last one is stopped, killed or slow inside a group over MPI. Run by mpi_faults.sh, which judges what each rank wrote
-/// to its own file: mpirun may take the output of a dying job with it.
+/// @file Ranks of which the last one is stopped, killed or slow inside a group over MPI. Run by mpi_faults.sh, which judges what each rank
+/// wrote to its own file: mpirun may take the output of a dying job with it.
 #include "tests/group/mpi_ranks.h"
 
 #include <signal.h>
@@ -57,7 +57,8 @@ int run_ranks(const std::string &mode, int64_t deadline_ms, const std::string &f
   }
   const int64_t begin_ns = zero::now_ns();
   const Status status = barrier(*transport, kHealthyBarriers + 1, deadline_ms);
-  file << "report " << (zero::now_ns() - begin_ns) / 1'000'000 << " " << zero::status_name(status.code()) << " " << status.text() << std::endl;
+  file << "report " << (zero::now_ns() - begin_ns) / 1'000'000 << " " << zero::status_name(status.code()) << " " << status.text()
+       << std::endl;
   if (status.ok()) return 0;
   transport->poison(status);
   linger();

@@ -74,7 +74,8 @@ inline Status run_round(Transport &transport, const Fingerprint *fingerprint, Ta
   ZERO_TRY(transport.start(fingerprint, tables.offers, tables.arrivals));
   const Status status = wait_for(deadline_ms, [&](bool *done) { return transport.poll(done); });
   if (status.code() != ZERO_E_TIMEOUT || !transport.health().ok() || fingerprint == nullptr) return status;
-  return Status::error(ZERO_E_TIMEOUT, "%s in %s: %s", status.text(), to_text(*fingerprint).c_str(), transport.standings(*fingerprint).c_str());
+  return Status::error(ZERO_E_TIMEOUT, "%s in %s: %s", status.text(), to_text(*fingerprint).c_str(),
+                       transport.standings(*fingerprint).c_str());
 }
 
 inline Status wait_quiet(Transport &transport, int64_t deadline_ms) {

@@ -52,7 +52,8 @@ void random_collective(Transport &transport, uint64_t seed, uint64_t sequence, u
       if (peer == transport.rank()) continue;
       const std::vector<std::byte> expected = piece(seed, sequence * 16 + round, peer, transport.rank());
       const zero::Arrival &arrival = tables.arrivals[static_cast<size_t>(peer)];
-      CHECK(expected.empty() || std::memcmp(expected.data(), arrival.data, expected.size()) == 0, "piece of rank %d", static_cast<int>(peer));
+      CHECK(expected.empty() || std::memcmp(expected.data(), arrival.data, expected.size()) == 0, "piece of rank %d",
+            static_cast<int>(peer));
     }
     transport.consume();
     CHECK_OK(wait_quiet(transport, 20000));
@@ -103,7 +104,8 @@ void messages_cross_in_both_directions(Transport &transport) {
       *done = sent && received;
       return Status();
     }));
-    CHECK(std::all_of(in.begin(), in.end(), [&](std::byte b) { return b == std::byte(previous + 1); }), "count %d", static_cast<int>(count));
+    CHECK(std::all_of(in.begin(), in.end(), [&](std::byte b) { return b == std::byte(previous + 1); }), "count %d",
+          static_cast<int>(count));
   }
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a program as 2 x 2 ranks on two "hosts": network namespaces with host names of their own, joined by a virtual cable, over Open MPI's TCP.
+# Runs a program as 2 x 2 ranks on two "hosts" over Open MPI's TCP: network namespaces with host names of their own, joined by a cable.
 #   netns_mpirun.sh [-x VARIABLE]... PROGRAM [ARGUMENTS...]
 # ZERO_NETNS_MPIRUN names another mpirun. Always cleans up. Exit status: the program's; 77 when the machine cannot do this, with the reason.
 set -u
