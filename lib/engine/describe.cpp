@@ -122,6 +122,8 @@ void Optimizer::describe_plan(std::string &text) const {
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
     overlap = "none: a world of one has nothing to reduce";
+  } else if (settings_.overlap && reduce_group_->transport().single_thread()) {
+    overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
   } else if (settings_.overlap) {
     overlap = gradients_.overlapping() ? "on: the progress thread reduces while the caller works"
                                        : "asked for; the progress thread starts with the first complete bucket";

@@ -24,7 +24,8 @@ void Reductions::stop() {
 
 void Reductions::submit_task(int64_t bucket, Task task) {
   entries_.push_back({bucket, queue_->submit(std::move(task))});
-  const bool watched = settings_.overlap && group_->size() > 1 && watch_queue(queue_);
+  const bool allowed = settings_.overlap && group_->size() > 1 && !group_->transport().single_thread();
+  const bool watched = allowed && watch_queue(queue_);
   overlapping_.store(watched, std::memory_order_relaxed);
   if (!watched) queue_->progress();
 }

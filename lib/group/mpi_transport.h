@@ -33,6 +33,7 @@ class MpiTransport final : public Transport, private MpiMember {
   int64_t size() const override { return links_.size(); }
   Place place() const override;
   const char *name() const override { return "mpi"; }
+  bool single_thread() const override { return mpi_needs_single_thread(); }
   int64_t staging_nbytes() const override;
   int64_t round_nbytes() const override { return round_nbytes_; }
 

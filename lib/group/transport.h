@@ -52,6 +52,8 @@ class Transport {
   virtual Place place() const = 0;
   /// "local", "mpi".
   virtual const char *name() const = 0;
+  /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
+  virtual bool single_thread() const { return false; }
   /// Bytes of staging memory this transport holds for this rank.
   virtual int64_t staging_nbytes() const = 0;
 
