@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -244,6 +245,7 @@ TEST(LocalTransport, LastRoundOfARankThatLeavesStillArrives) {
 }
 
 TEST(LocalTransport, StandingsTellWhereMissingRanksAre) {
+  std::barrier everybody_done(4);
   const std::string name = fresh_name();
   run_thread_ranks(4, [&](int64_t rank) {
     const auto transport = connect(name, rank, 4);
@@ -253,7 +255,6 @@ TEST(LocalTransport, StandingsTellWhereMissingRanksAre) {
     if (rank == 1 || rank == 2) {
       EXPECT_EQ(barrier(rank == 1 ? *transport : *pair, rank == 1 ? 1 : 7, 300).code(), ZERO_E_TIMEOUT);
     }
-    if (rank == 3) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (rank == 0) {
       const Status status = barrier(*transport, 1, 100);
       EXPECT_FALSE(contains(status, "rank 1")) << status.text();
@@ -261,17 +262,21 @@ TEST(LocalTransport, StandingsTellWhereMissingRanksAre) {
           << status.text();
       EXPECT_TRUE(contains(status, "rank 3 (process ") && contains(status, "has called nothing in this group")) << status.text();
     }
+    everybody_done.arrive_and_wait();
   });
 }
 
 TEST(LocalTransport, StandingsTellTheLastCallOfARankOutsideTheGroup) {
+  std::barrier everybody_done(2);
   const std::string name = fresh_name();
   run_thread_ranks(2, [&](int64_t rank) {
     const auto transport = connect(name, rank, 2);
-    ASSERT_TRUE(barrier(*transport, 16).ok());
-    if (rank == 1) return std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    const Status status = barrier(*transport, 17, 50);
-    EXPECT_TRUE(contains(status, "last did #16 barrier and is outside the group")) << status.text();
+    EXPECT_TRUE(barrier(*transport, 16).ok());
+    if (rank == 0) {
+      const Status status = barrier(*transport, 17, 50);
+      EXPECT_TRUE(contains(status, "last did #16 barrier and is outside the group")) << status.text();
+    }
+    everybody_done.arrive_and_wait();
   });
 }
 
