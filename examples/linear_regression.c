@@ -23,8 +23,8 @@ static int failed(int32_t status) {
 static int create(zero_group *group, zero_config *config, zero_optimizer **optimizer, int64_t *w) {
   const int64_t shape[1] = {kCount};
   return failed(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "sgd")) || failed(zero_config_set_f64(config, ZERO_KEY_LR, 0.1)) ||
-         failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, ZERO_DIVISOR_ONE)) || failed(zero_config_set_i64(config, ZERO_KEY_STAGE, 3)) ||
-         failed(zero_optimizer_create(group, config, optimizer)) ||
+         failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, ZERO_DIVISOR_ONE)) ||
+         failed(zero_config_set_i64(config, ZERO_KEY_STAGE, 3)) || failed(zero_optimizer_create(group, config, optimizer)) ||
          failed(zero_optimizer_add_param(*optimizer, NULL, "w", ZERO_DTYPE_F32, shape, 1, w)) || failed(zero_optimizer_seal(*optimizer));
 }
 

@@ -1,4 +1,4 @@
-/// @file train_fashion: trains a small convolutional classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
+/// @file train_fashion: trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
 /// The use of libzero is in fashion/trainer.c; here are the ranks, the loop over steps and what is printed.
 #include <errno.h>
 #include <inttypes.h>
@@ -16,19 +16,33 @@
 #include "fashion/report.h"
 #include "fashion/trainer.h"
 
-/// The group that the options ask for.
-static int open_group(const struct options *options, int64_t rank, zero_group **out) {
-  char name[64];
+/// The launcher's ranks; --ranks must agree with them when it is given.
+static int open_launcher_group(const struct options *options, const zero_config *config, zero_group **out) {
   int64_t size = 0;
-  if (options->mode != kModeEnv) {
-    const pid_t parent = options->mode == kModeThreads ? getpid() : getppid();
-    snprintf(name, sizeof name, "train_fashion.%ld", (long)parent);
-    return failed(zero_group_create_local(name, rank, options->ranks, NULL, out), "zero_group_create_local") ? -1 : 0;
-  }
-  if (failed(zero_group_create_env(NULL, out), "zero_group_create_env") || failed(zero_group_size(*out, &size), "zero_group_size")) return -1;
+  if (failed(zero_group_create_env(config, out), "zero_group_create_env") || failed(zero_group_size(*out, &size), "zero_group_size"))
+    return -1;
   if (options->ranks == 0 || options->ranks == size) return 0;
   fprintf(stderr, "train_fashion: --ranks %" PRId64 ": the launcher started %" PRId64 "\n", options->ranks, size);
   return -1;
+}
+
+/// Threads and processes meet by a name that no other run has.
+static int open_local_group(const struct options *options, const zero_config *config, int64_t rank, zero_group **out) {
+  char name[64];
+  const pid_t parent = options->mode == kModeThreads ? getpid() : getppid();
+  snprintf(name, sizeof name, "train_fashion.%ld", (long)parent);
+  return failed(zero_group_create_local(name, rank, options->ranks, config, out), "zero_group_create_local") ? -1 : 0;
+}
+
+/// The group that the options ask for. A model this small needs little staging memory.
+static int open_group(const struct options *options, int64_t rank, zero_group **out) {
+  zero_config *config = NULL;
+  if (failed(zero_config_create(&config), "zero_config_create")) return -1;
+  int status = failed(zero_config_set_i64(config, ZERO_KEY_STAGING_BYTES, 65536), "set staging bytes") ? -1 : 0;
+  if (!status && options->mode == kModeEnv) status = open_launcher_group(options, config, out);
+  if (!status && options->mode != kModeEnv) status = open_local_group(options, config, rank, out);
+  zero_config_release(config);
+  return status;
 }
 
 static int open_losses(const struct options *options, FILE **out) {

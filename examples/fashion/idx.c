@@ -42,8 +42,8 @@ static int read_header(gzFile file, const char *path, int ndim, uint32_t side, i
   char text[128];
   if (read_all(file, path, head, sizeof head)) return -1;
   if (head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] != ndim) {
-    snprintf(text, sizeof text, "magic number is %02x%02x%02x%02x, expected 000008%02x (IDX, unsigned bytes, %d dimensions)", head[0], head[1],
-             head[2], head[3], (unsigned)ndim, ndim);
+    snprintf(text, sizeof text, "magic number is %02x%02x%02x%02x, expected 000008%02x (IDX, unsigned bytes, %d dimensions)", head[0],
+             head[1], head[2], head[3], (unsigned)ndim, ndim);
     return complain(path, text);
   }
   for (int i = 0; i < ndim; i++) {
@@ -60,7 +60,8 @@ static int read_header(gzFile file, const char *path, int ndim, uint32_t side, i
 }
 
 /// One file: `ndim` dimensions with item_nbytes bytes per item; limit > 0 reads only the first items.
-static int read_file(const char *directory, const char *name, int ndim, int64_t item_nbytes, int64_t limit, uint8_t **out, int64_t *out_count) {
+static int read_file(const char *directory, const char *name, int ndim, int64_t item_nbytes, int64_t limit, uint8_t **out,
+                     int64_t *out_count) {
   char path[4096];
   if (snprintf(path, sizeof path, "%s/%s.gz", directory, name) >= (int)sizeof path) return complain(directory, "path is too long");
   if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/%s", directory, name);

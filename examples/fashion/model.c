@@ -9,29 +9,23 @@
 #include "product.h"
 #include "random.h"
 
-enum {
-  kKernel = 3,
-  kChannels1 = 8,
-  kChannels2 = 16,
-  kPooled2 = kImageSide / 4 * (kImageSide / 4) * kChannels2,
-  kHidden = 64
-};
+enum { kKernel = 3, kChannels1 = 8, kChannels2 = 16, kPooled2 = kImageSide / 4 * (kImageSide / 4) * kChannels2, kHidden = 64 };
 
 const struct tensor model_tensors[kTensorCount] = {
-    {"conv1.weight", {kKernel, kKernel, 1, kChannels1}, 4, kKernel * kKernel * kChannels1},
+    {"conv1.weight", {kKernel, kKernel, 1, kChannels1}, 4, kKernel *kKernel *kChannels1},
     {"conv1.bias", {kChannels1}, 1, kChannels1},
-    {"conv2.weight", {kKernel, kKernel, kChannels1, kChannels2}, 4, kKernel * kKernel * kChannels1 * kChannels2},
+    {"conv2.weight", {kKernel, kKernel, kChannels1, kChannels2}, 4, kKernel *kKernel *kChannels1 *kChannels2},
     {"conv2.bias", {kChannels2}, 1, kChannels2},
-    {"dense1.weight", {kPooled2, kHidden}, 2, kPooled2 * kHidden},
+    {"dense1.weight", {kPooled2, kHidden}, 2, kPooled2 *kHidden},
     {"dense1.bias", {kHidden}, 1, kHidden},
-    {"dense2.weight", {kHidden, kClassCount}, 2, kHidden * kClassCount},
+    {"dense2.weight", {kHidden, kClassCount}, 2, kHidden *kClassCount},
     {"dense2.bias", {kClassCount}, 1, kClassCount},
 };
 
 /// A convolution of kernel 3 that keeps the image's size, then the maximum over 2 x 2 pixels, then max(0, x).
 struct conv {
-  int side;    /* of the input, in pixels */
-  int inputs;  /* channels */
+  int side;   /* of the input, in pixels */
+  int inputs; /* channels */
   int outputs;
 };
 
@@ -187,8 +181,8 @@ static void unpool(struct conv c, const float *gradient, const float *out, int o
 }
 
 /// One sample: convolution, bias, pooling.
-static void conv_forward(struct model *m, struct conv c, const float *padded, const float *weight, const float *bias, float *out, int out_row,
-                         uint8_t *picks) {
+static void conv_forward(struct model *m, struct conv c, const float *padded, const float *weight, const float *bias, float *out,
+                         int out_row, uint8_t *picks) {
   const int pixels = c.side * c.side;
   for (int i = 0; i < pixels; i++) memcpy(m->full + i * c.outputs, bias, (size_t)c.outputs * sizeof(float));
   convolve(c.side, c.inputs, c.outputs, padded, weight, m->full, c.side * c.outputs);

@@ -91,8 +91,26 @@ static int read_divisor(const char *option, const char *text, int32_t *out) {
 }
 
 enum {
-  kRanks = 1000, kMode, kStage, kBucket, kData, kEpochs, kBatch, kSteps, kLr, kSeed, kDivisor, kLimit, kCaller, kInit, kLosses, kReport,
-  kHeader, kReportFile, kQuiet, kHelp
+  kRanks = 1000,
+  kMode,
+  kStage,
+  kBucket,
+  kData,
+  kEpochs,
+  kBatch,
+  kSteps,
+  kLr,
+  kSeed,
+  kDivisor,
+  kLimit,
+  kCaller,
+  kInit,
+  kLosses,
+  kReport,
+  kHeader,
+  kReportFile,
+  kQuiet,
+  kHelp
 };
 
 static const struct option kOptions[] = {

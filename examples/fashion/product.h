@@ -3,8 +3,8 @@
 #ifndef FASHION_PRODUCT_H
 #define FASHION_PRODUCT_H
 
-/// The left-hand factor: element (row m, segment s, term k) is data[m * row_stride + s * segment_stride + k * term_stride]. Rows may overlap:
-/// a convolution reads its input as such a matrix without copying it, one segment per kernel row.
+/// The left-hand factor: element (row m, segment s, term k) is data[m * row_stride + s * segment_stride + k * term_stride]. Rows may
+/// overlap: a convolution reads its input as such a matrix without copying it, one segment per kernel row.
 struct strided {
   const float *data;
   int row_stride;

@@ -23,10 +23,10 @@ struct totals {
 };
 
 void report_header(void) {
-  printf("%-5s | %-50s | %-39s | %-29s | %s\n", "", "bytes per rank in use (pools: peak)", "bytes per rank in all", "elements sent per rank and step",
-         "result");
-  printf("%5s | %8s %8s %8s %7s %7s %7s | %9s %9s %9s %9s | %9s %9s %9s | %5s | %s\n", "stage", "param", "grad", "state", "g.pool", "p.pool", "staging", "now",
-         "formula", "constant", "peak", "counted", "formula", "votes", "acc.", "hash");
+  printf("%-5s | %-50s | %-39s | %-29s | %s\n", "", "bytes per rank in use (pools: peak)", "bytes per rank in all",
+         "elements sent per rank and step", "result");
+  printf("%5s | %8s %8s %8s %7s %7s %7s | %9s %9s %9s %9s | %9s %9s %9s | %5s | %s\n", "stage", "param", "grad", "state", "g.pool",
+         "p.pool", "staging", "now", "formula", "constant", "peak", "counted", "formula", "votes", "acc.", "hash");
 }
 
 static int sent_elements(const zero_optimizer *optimizer, int32_t operation, int64_t *out) {
@@ -92,8 +92,8 @@ static int total_up(zero_group *group, const struct options *options, const stru
 
 static void print_row(const struct options *options, const struct totals *t, const struct outcome_of_run *run) {
   const int64_t(*m)[kReportFields] = t->memory.nbytes;
-  printf("%5" PRId64 " | %8" PRId64 " %8" PRId64 " %8" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " | %9" PRId64 " %9" PRId64 " %9" PRId64
-         " %9" PRId64 " | %9.0f %9.0f %9.0f | %5.2f | %016" PRIx64 "\n",
+  printf("%5" PRId64 " | %8" PRId64 " %8" PRId64 " %8" PRId64 " %7" PRId64 " %7" PRId64 " %7" PRId64 " | %9" PRId64 " %9" PRId64
+         " %9" PRId64 " %9" PRId64 " | %9.0f %9.0f %9.0f | %5.2f | %016" PRIx64 "\n",
          options->stage, m[ZERO_MEMORY_PARAM][kNow], m[ZERO_MEMORY_GRAD][kNow], m[ZERO_MEMORY_STATE][kNow], m[ZERO_MEMORY_GRAD_POOL][kPeak],
          m[ZERO_MEMORY_PARAM_POOL][kPeak], m[ZERO_MEMORY_STAGING][kNow], m[ZERO_MEMORY_TOTAL][kNow], m[ZERO_MEMORY_TOTAL][kFormula],
          m[ZERO_MEMORY_TOTAL][kConstant], m[ZERO_MEMORY_TOTAL][kPeak], t->sent_mean, t->sent_formula, t->votes_mean, run->accuracy,

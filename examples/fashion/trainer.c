@@ -23,7 +23,8 @@ static int fill_config(zero_config *config, const struct options *o) {
 static int create_optimizer(struct trainer *t) {
   zero_config *config = NULL;
   if (failed(zero_config_create(&config), "zero_config_create")) return -1;
-  int status = fill_config(config, t->run->options) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
+  int status =
+      fill_config(config, t->run->options) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
   zero_config_release(config);
   for (int i = 0; !status && i < kTensorCount; i++) {
     const struct tensor *tensor = &model_tensors[i];
@@ -116,7 +117,8 @@ static int release_layer(struct trainer *t, int layer) {
 static int acquire_gradient(struct trainer *t, int id, float **out) {
   void *address = t->gradients[id];
   int64_t accumulate = 0;
-  if (!address && failed(zero_optimizer_grad_acquire(t->optimizer, id, NULL, &address, &accumulate), "zero_optimizer_grad_acquire")) return -1;
+  if (!address && failed(zero_optimizer_grad_acquire(t->optimizer, id, NULL, &address, &accumulate), "zero_optimizer_grad_acquire"))
+    return -1;
   if (!accumulate) memset(address, 0, (size_t)model_tensors[id].count * sizeof(float));
   *out = address;
   return 0;
@@ -138,7 +140,8 @@ static int backward_layer(struct trainer *t, int layer, const float *weight) {
   if (acquire_gradient(t, 2 * layer, &gradients[0]) || acquire_gradient(t, 2 * layer + 1, &gradients[1])) return -1;
   model_backward(t->model, layer, weight, gradients[0], gradients[1]);
   for (int id = 2 * layer + 1; id >= 2 * layer; id--) {
-    if (failed(zero_optimizer_grad_ready(t->optimizer, id, t->gradients[id], 0, model_tensors[id].count, NULL), "zero_optimizer_grad_ready")) {
+    if (failed(zero_optimizer_grad_ready(t->optimizer, id, t->gradients[id], 0, model_tensors[id].count, NULL),
+               "zero_optimizer_grad_ready")) {
       return -1;
     }
   }
@@ -186,7 +189,8 @@ int trainer_step(struct trainer *t, int64_t step, double *out_loss, int64_t *out
   if (set_step_scalars(t, step, samples) || forward(t)) return -1;
   int64_t correct = 0;
   double loss = model_loss(t->model, &correct);
-  if (failed(zero_group_all_reduce(t->group, &loss, 1, &loss, 1, ZERO_DTYPE_F64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce")) return -1;
+  if (failed(zero_group_all_reduce(t->group, &loss, 1, &loss, 1, ZERO_DTYPE_F64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce"))
+    return -1;
   if (backward(t, samples)) return -1;
   zero_step_result result;
   if (failed(zero_step_result_init(&result, sizeof result), "zero_step_result_init") ||

@@ -5,7 +5,10 @@ set -u
 program=$1
 scratch=$2
 . "$(dirname "$0")/fashion_data.sh"
-rm -rf "$scratch" && mkdir -p "$scratch/empty" "$scratch/short" "$scratch/magic" "$scratch/labels" "$scratch/gzip" "$scratch/wide" "$scratch/many" || exit 1
+rm -rf "$scratch" || exit 1
+for folder in empty short magic labels gzip wide many; do
+  mkdir -p "$scratch/$folder" || exit 1
+done
 failures=0
 cases=0
 
@@ -82,7 +85,8 @@ reject "5 labels for 10000 images" --data "$scratch/many"
 
 good wide
 rm "$scratch/wide/train-images-idx3-ubyte.gz"
-{ printf '\000\000\010\003\000\000\000\100\000\000\000\034\000\000\000\035'; head -c 60000 /dev/zero; } >"$scratch/wide/train-images-idx3-ubyte"
+printf '\000\000\010\003\000\000\000\100\000\000\000\034\000\000\000\035' >"$scratch/wide/train-images-idx3-ubyte"
+head -c 60000 /dev/zero >>"$scratch/wide/train-images-idx3-ubyte"
 reject "images are 29 pixels wide or high, expected 28" --data "$scratch/wide"
 
 head -c 400 /dev/zero >"$scratch/init"

@@ -11,7 +11,8 @@ mkdir -p "$scratch" || exit 1
 
 # compare LR: whether the losses at this learning rate are within the tolerances.
 compare() {
-  "$program" --data "$data" --quiet --ranks 4 --stage 3 --batch 192 --seed 1 --epochs 8 --steps 200 --lr "$1" --losses "$scratch/losses" >"$scratch/out" || exit 1
+  "$program" --data "$data" --quiet --ranks 4 --stage 3 --batch 192 --seed 1 --epochs 8 --steps 200 --lr "$1" \
+    --losses "$scratch/losses" >"$scratch/out" || exit 1
   grep -v '^#' "$reference" | paste -d' ' - "$scratch/losses" | awk '
     NF != 4 { print "line " NR ": expected loss, tolerance, float64 loss, loss: " $0; exit bad = 1 }
     {

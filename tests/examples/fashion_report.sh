@@ -10,7 +10,8 @@ mkdir -p "$scratch" || exit 1
 columns=$("$program" --report-header | tail -1 | wc -w)
 failures=0
 for stage in 0 1 2 3; do
-  row=$("$program" --data "$data" --quiet --limit 1024 --epochs 1 --ranks 4 --stage $stage --report --report-file "$scratch/report.$stage" | head -1)
+  row=$("$program" --data "$data" --quiet --limit 1024 --epochs 1 --ranks 4 --stage $stage --report \
+    --report-file "$scratch/report.$stage" | head -1)
   if [ "$(echo "$row" | wc -w)" -ne "$columns" ]; then
     echo "FAILED: stage $stage: the row has not the $columns columns of the head: $row"
     failures=$((failures + 1))

@@ -8,7 +8,8 @@ export ZERO_MPI_MODULE="$3"
 . "$(dirname "$0")/fashion_data.sh"
 options="--data $data --quiet --limit 2050 --batch 256 --epochs 1"
 # Open MPI refuses root and more ranks than cores unless told; MPICH does not know these variables.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 failures=0
 # shellcheck disable=SC2086
 for stage in 0 1 2 3; do
