@@ -26,17 +26,22 @@ struct Results {
   double squares = 0;
 };
 
-Results compute(int64_t count, int64_t threads) {
+struct Inputs {
+  explicit Inputs(int64_t elements)
+      : count(elements), a(values_of(1, count)), b(values_of(2, count)), c(values_of(3, count)), moment(values_of(4, count)) {}
+  int64_t count;
+  std::vector<float> a, b, c, moment;
+};
+
+Results compute(const Inputs &inputs, int64_t threads) {
   Results results;
-  const std::vector<float> a = values_of(1, count);
-  const std::vector<float> b = values_of(2, count);
-  const std::vector<float> c = values_of(3, count);
+  const auto &[count, a, b, c, first_moment] = inputs;
   const void *sources[3] = {a.data(), b.data(), c.data()};
   results.sums.resize(a.size());
   EXPECT_TRUE(HostReducer(threads).reduce({results.sums.data(), sources, 3, count, DType::f32, ReduceOp::sum, 3}));
   const HostKernels host(threads);
   results.params = a;
-  std::vector<float> moment = values_of(4, count);
+  std::vector<float> moment = first_moment;
   std::vector<float> square(a.size(), 0.25F);
   // Two pieces, of which the first has a tail.
   const int64_t first = count / 2;
@@ -69,26 +74,27 @@ void expect_same(const Results &a, const Results &b) {
 
 TEST(HostKernels, ThreadsDoNotChangeBits) {
   for (const int64_t count : {0, 1, 255, 257, 70'001, 200'000}) {
-    const Results one = compute(count, 1);
-    for (const int64_t threads : {2, 3, 7, 100}) expect_same(one, compute(count, threads));
+    const Inputs inputs(count);
+    const Results one = compute(inputs, 1);
+    for (const int64_t threads : {2, 3, 7, 100}) expect_same(one, compute(inputs, threads));
   }
 }
 
 TEST(HostKernels, TheCallersFloatingPointEnvironmentDoesNotChangeBitsAndStays) {
-  const Results usual = compute(70'001, 3);
+  const Inputs inputs(70'001);
+  const Results usual = compute(inputs, 3);
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
 #if defined(__x86_64__)
   constexpr unsigned int kFlush = 0x8040;  // flush to zero, subnormals are zero
   _mm_setcsr(_mm_getcsr() | kFlush);
 #endif
-  const Results unusual = compute(70'001, 3);
+  const Results unusual = compute(inputs, 3);
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
 #if defined(__x86_64__)
   EXPECT_EQ(_mm_getcsr() & kFlush, kFlush);
   _mm_setcsr(_mm_getcsr() & ~kFlush);
 #endif
   std::fesetround(FE_TONEAREST);
-  // What was made from values_of differs with the environment; computed numbers are those of the same inputs.
   expect_same(usual, unusual);
 }
 
