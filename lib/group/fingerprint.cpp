@@ -59,7 +59,9 @@ std::string to_text(const Fingerprint &fingerprint) {
   text += ", count " + std::to_string(fingerprint.count);
   if (const char *op = reduce_name(static_cast<ReduceOp>(fingerprint.op))) text += std::string(", ") + op;
   if (fingerprint.root >= 0) {
-    const char *role = fingerprint.kind == OperationKind::send ? ", to rank " : fingerprint.kind == OperationKind::recv ? ", from rank " : ", root ";
+    const char *role = ", root ";
+    if (fingerprint.kind == OperationKind::send) role = ", to rank ";
+    if (fingerprint.kind == OperationKind::recv) role = ", from rank ";
     text += role + std::to_string(fingerprint.root);
   }
   return text + ")";
@@ -77,7 +79,8 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
              "the same",
              my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
              static_cast<unsigned long long>(theirs.detail));
-  return Status::error(ZERO_E_MISMATCH, "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
+  return Status::error(ZERO_E_MISMATCH,
+                       "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
                        my_number, my_text.c_str(), their_number, their_text.c_str());
 }
 

@@ -1,8 +1,8 @@
 /// @file How local transports come to be: segments are made, exchanged at a rendezvous and attached; so are shared mappings and the
 /// transports of derived groups.
 ///
-/// Every exchange ends when all ranks have attached. Until then everybody holds what it brought, so threads of one process find one another's
-/// mappings by id and need no descriptors.
+/// Every exchange ends when all ranks have attached. Until then everybody holds what it brought, so threads of one process find one
+/// another's mappings by id and need no descriptors.
 #include "group/local_transport.h"
 
 #include "core/clock.h"
@@ -146,7 +146,8 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   Watch watch;
   if (parent != nullptr) watch = [parent, &members] { return parent->watch_members(members); };
   std::vector<Joiner> joiners;
-  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), layout_hash(size_, round_nbytes_), deadline_ms, &joiners, watch);
+  const uint64_t agree = layout_hash(size_, round_nbytes_);
+  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch);
   ZERO_CO_TRY(meeting);
   ZERO_CO_RETURN_IF_ERROR(attach_segments(std::move(joiners)));
   own().header().joined.store(1, std::memory_order_release);

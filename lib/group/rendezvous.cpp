@@ -25,8 +25,8 @@ class Pause final : public Waitable {
 Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
   const std::string knows = hub_process == 0 ? std::string("no rank could be reached")
                                              : "the meeting led by process " + std::to_string(hub_process) + " was not complete";
-  return Status::error(ZERO_E_RENDEZVOUS, "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same "
-                       "name, or raise the rendezvous deadline",
+  return Status::error(ZERO_E_RENDEZVOUS,
+                       "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, or raise the rendezvous deadline",
                        number(terms.rank), number(terms.size), number(terms.deadline_ms), terms.name.c_str(), knows.c_str());
 }
 
@@ -44,14 +44,16 @@ class Guest final : public Waitable {
     for (;;) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
-      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", number(terms_.size));
+      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
+                 "too few file descriptors for %lld ranks to meet", number(terms_.size));
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
         *out_ready = complete();
       } else {
         *out_ready = entries_ == 0;
-        ZERO_CHECK(entries_ == 0, ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
+        ZERO_CHECK(entries_ == 0, ZERO_E_RENDEZVOUS,
+                   "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
                    number(identity_.process), terms_.name.c_str(), number(terms_.rank));
       }
       if (*out_ready) return {};

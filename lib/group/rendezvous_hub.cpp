@@ -103,13 +103,13 @@ Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello)
              hello.version, mine, number(mine_->process), kMeetingVersion);
   const long long rank = number(hello.rank);
   ZERO_CHECK(hello.size == terms_.size, ZERO_E_RENDEZVOUS,
-             "rank %lld (process %lld) expects %lld ranks, rank %lld (process %lld) expects %lld; give all ranks the same size", rank, process,
-             number(hello.size), mine, number(mine_->process), number(terms_.size));
+             "rank %lld (process %lld) expects %lld ranks, rank %lld (process %lld) expects %lld; give all ranks the same size", rank,
+             process, number(hello.size), mine, number(mine_->process), number(terms_.size));
   ZERO_CHECK(hello.rank >= 0 && hello.rank < terms_.size, ZERO_E_RENDEZVOUS, "process %lld came as rank %lld of %lld", process, rank,
              number(terms_.size));
   ZERO_CHECK(hello.agree == terms_.agree, ZERO_E_RENDEZVOUS,
-             "rank %lld (process %lld) and rank %lld (process %lld) differ in build or settings (%016llx against %016llx); use one build of "
-             "libzero and the same staging size on all ranks",
+             "rank %lld (process %lld) and rank %lld (process %lld) differ in build or settings (%016llx against %016llx); use one build "
+             "of libzero and the same staging size on all ranks",
              rank, process, mine, number(mine_->process), static_cast<unsigned long long>(hello.agree),
              static_cast<unsigned long long>(terms_.agree));
   ZERO_CHECK(hello.process == identity.process, ZERO_E_RENDEZVOUS,

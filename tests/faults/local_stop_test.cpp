@@ -1,4 +1,4 @@
-/// @file A process of a local group that is stopped: it is not taken for dead, the others' texts say that it is stopped, and once it goes on it
+/// @file A process of a local group that is stopped: it is not taken for dead, the others' texts say so, and once it goes on it
 /// learns what became of the group.
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"

@@ -1,4 +1,5 @@
-/// @file Rendezvous with ranks as threads: everybody meets, or everybody is told who is missing, doubled or different; strangers are ignored.
+/// @file Rendezvous with ranks as threads: everybody meets, or is told who is missing, doubled or different; strangers are ignored.
+/// Knows sockets and ranks, not groups.
 #include "group/rendezvous.h"
 
 #include "core/clock.h"
