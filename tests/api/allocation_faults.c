@@ -1,4 +1,4 @@
-/* See allocation_faults.h. */
+/// @file The replaced functions: see allocation_faults.h.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
