@@ -26,7 +26,8 @@ Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
   const std::string knows = hub_process == 0 ? std::string("no rank could be reached")
                                              : "the meeting led by process " + std::to_string(hub_process) + " was not complete";
   return Status::error(ZERO_E_RENDEZVOUS,
-                       "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, or raise the rendezvous deadline",
+                       "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
+                       "or raise the rendezvous deadline",
                        number(terms.rank), number(terms.size), number(terms.deadline_ms), terms.name.c_str(), knows.c_str());
 }
 
@@ -90,7 +91,8 @@ class Guest final : public Waitable {
       return Status::from_text(code < 0 ? code : ZERO_E_RENDEZVOUS, std::string(text, packet.blob.size()));
     }
     const bool fits = header.kind == PacketKind::entry && header.rank >= 0 && header.rank < terms_.size && header.rank != terms_.rank;
-    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol", number(identity_.process),
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS,
+               "process %lld leads the meeting \"%s\" but does not keep to the protocol", number(identity_.process),
                terms_.name.c_str());
     (*table_)[static_cast<size_t>(header.rank)] = {header.process, header.same_process != 0, std::move(packet.blob), std::move(packet.fd)};
     ++entries_;
