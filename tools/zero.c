@@ -67,8 +67,8 @@ static int gather_seats(zero_group *group, int64_t size, struct seat *seats) {
   if (gethostname(mine.host, sizeof mine.host - 1) != 0) mine.host[0] = '\0';
   if (zero_group_local_rank(group, &mine.local_rank) != ZERO_OK) return fail("zero_group_local_rank");
   const int64_t nbytes = (int64_t)sizeof mine;
-  if (zero_group_all_gather(group, &mine, nbytes, seats, nbytes * size, ZERO_DTYPE_U8, NULL) != ZERO_OK) return fail("zero_group_all_gather");
-  return 0;
+  if (zero_group_all_gather(group, &mine, nbytes, seats, nbytes * size, ZERO_DTYPE_U8, NULL) == ZERO_OK) return 0;
+  return fail("zero_group_all_gather");
 }
 
 static int print_ranks(zero_group *group, int64_t rank, int64_t size) {

@@ -1,5 +1,5 @@
-/* @file Makes allocations that libzero.so asks for fail: malloc and its family, mmap, memfd_create and pthread_create are defined by the test
- * program and passed on, but for the chosen ones. Knows who asks by the address it returns to. */
+/* @file Makes allocations that libzero.so asks for fail: malloc and its family, mmap, memfd_create and pthread_create are defined by the
+ * test program and passed on, but for the chosen ones. Knows who asks by the address it returns to. */
 #ifndef ALLOCATION_FAULTS_H
 #define ALLOCATION_FAULTS_H
 

@@ -18,7 +18,8 @@ BELOW = {
 SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
 TOP_FOLDERS = {".ci", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
 TOP_FILES = {".clang-format", ".clang-tidy", ".gitattributes", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"}
-VENDOR_HEADERS = re.compile(r"^(mpi|mpi-ext|nccl\w*|cuda\w*|cu(blas|dnn|rand|fft|solver|sparse)\w*|nvml|nvrtc|device_launch_parameters)\.h$|^(cuda|cub|thrust)/")
+VENDOR_HEADERS = re.compile(
+    r"^(mpi|mpi-ext|nccl\w*|cuda\w*|cu(blas|dnn|rand|fft|solver|sparse)\w*|nvml|nvrtc|device_launch_parameters)\.h$|^(cuda|cub|thrust)/")
 # The files that wrap them.
 VENDOR_WRAPPERS = ("lib/group/module/zero_mpi_module.c", "lib/group/module/zero_cuda_module.c", "kernels/cuda/")
 MAX_FILE_LINES = 450
