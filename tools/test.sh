@@ -20,7 +20,7 @@ export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1
 # Open MPI refuses root and more ranks than cores unless told that both are meant.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
-jobs=2
+jobs=$(nproc)
 logs=build/test-logs
 passed=0
 failed=0
@@ -53,7 +53,7 @@ build() {
     return 1
   fi
   while read -r reason; do left_out+=("$preset: ${reason#-- }"); done < <(grep 'left out' "$logs/$preset-configure")
-  if ! cmake --build --preset "$preset" --parallel "$jobs" >"$logs/$preset-build" 2>&1; then
+  if ! cmake --build --preset "$preset" --parallel "$jobs" 2>&1 | tee "$logs/$preset-build"; then
     grep -A 12 -E 'FAILED|error' "$logs/$preset-build" | head -n 60
     failure "$preset: build"
     return 1
