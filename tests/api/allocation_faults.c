@@ -63,7 +63,7 @@ int64_t allocation_faults_end(void) {
   return atomic_load(&requests);
 }
 
-static int fails(const void *caller) {
+int allocation_fault_due(const void *caller) {
   if (!atomic_load(&armed) || (uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end) return 0;
   const int64_t index = atomic_fetch_add(&requests, 1);
   return fail_index >= 0 && (index == fail_index || (fail_always && index > fail_index));
@@ -88,7 +88,7 @@ static void *next_function(void **slot, const char *name) {
 void *malloc(size_t nbytes) {
   NEXT(malloc);
   if (real == NULL) return early_allocate(nbytes);
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = ENOMEM;
     return NULL;
   }
@@ -104,7 +104,7 @@ void free(void *data) {
 void *calloc(size_t count, size_t nbytes) {
   NEXT(calloc);
   if (real == NULL) return early_allocate(count * nbytes);
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = ENOMEM;
     return NULL;
   }
@@ -118,7 +118,7 @@ void *realloc(void *data, size_t nbytes) {
     if (moved != NULL && data != NULL) memcpy(moved, data, nbytes);
     return moved;
   }
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = ENOMEM;
     return NULL;
   }
@@ -127,12 +127,12 @@ void *realloc(void *data, size_t nbytes) {
 
 int posix_memalign(void **out, size_t alignment, size_t nbytes) {
   NEXT(posix_memalign);
-  return fails(__builtin_return_address(0)) ? ENOMEM : real(out, alignment, nbytes);
+  return allocation_fault_due(__builtin_return_address(0)) ? ENOMEM : real(out, alignment, nbytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t nbytes) {
   NEXT(aligned_alloc);
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = ENOMEM;
     return NULL;
   }
@@ -141,7 +141,7 @@ void *aligned_alloc(size_t alignment, size_t nbytes) {
 
 void *mmap(void *address, size_t nbytes, int protection, int flags, int file, off_t offset) {
   NEXT(mmap);
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = ENOMEM;
     return MAP_FAILED;
   }
@@ -150,7 +150,7 @@ void *mmap(void *address, size_t nbytes, int protection, int flags, int file, of
 
 int memfd_create(const char *name, unsigned int flags) {
   NEXT(memfd_create);
-  if (fails(__builtin_return_address(0))) {
+  if (allocation_fault_due(__builtin_return_address(0))) {
     errno = EMFILE;
     return -1;
   }
@@ -159,5 +159,5 @@ int memfd_create(const char *name, unsigned int flags) {
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
   NEXT(pthread_create);
-  return fails(__builtin_return_address(0)) ? EAGAIN : real(thread, attributes, start, argument);
+  return allocation_fault_due(__builtin_return_address(0)) ? EAGAIN : real(thread, attributes, start, argument);
 }
