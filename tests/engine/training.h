@@ -71,6 +71,9 @@ std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t s
 /// Runs the whole training.
 Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner);
 
+/// What a training must end with: the same without ranks, shards and buckets, by the plain reference kernels over whole tensors; no norms.
+Outcome reference_training(const Model &model);
+
 /// 1 to 40 tensors of log-uniform sizes, some without elements, at most `most` elements in all.
 Model random_model(uint64_t seed, int64_t ranks, int64_t most);
 Manner random_manner(uint64_t seed, int64_t ranks);

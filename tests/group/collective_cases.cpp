@@ -20,8 +20,6 @@ constexpr OperationKind kMoving[] = {OperationKind::broadcast, OperationKind::al
 constexpr size_t kGuardBytes = 64;
 constexpr unsigned char kGuard = 0xa5;
 
-using Bytes = std::vector<unsigned char>;
-
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16; }
 
 uint64_t mix(uint64_t value) {
@@ -73,13 +71,6 @@ void store_element(Bytes &bytes, const CollectiveCase &c, int64_t at, int64_t ra
   if (!is_float(c.dtype)) return store_integer(bytes, c.dtype, at, bits);
   const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
   store_float(bytes, c.dtype, at, c.op == ReduceOp::prod ? 0.5 + unit : 4 * unit - 2);
-}
-
-/// Elements [begin, end) of a rank's data.
-Bytes data_of(const CollectiveCase &c, int64_t rank, int64_t begin, int64_t end) {
-  Bytes bytes(static_cast<size_t>((end - begin) * dtype_nbytes(c.dtype)));
-  for (int64_t index = begin; index < end; ++index) store_element(bytes, c, index - begin, rank, index);
-  return bytes;
 }
 
 double load_float(const Bytes &bytes, DType dtype) {
@@ -186,12 +177,6 @@ Bytes concatenate_shares(const CollectiveCase &c, int64_t size) {
     whole.insert(whole.end(), part.begin(), part.end());
   }
   return whole;
-}
-
-Bytes reduced(const CollectiveCase &c, int64_t size, Range range, Report *report) {
-  Bytes bytes(static_cast<size_t>(range.count() * dtype_nbytes(c.dtype)));
-  for (int64_t index = range.begin; index < range.end; ++index) store_reduced(bytes, c, size, index - range.begin, index, report);
-  return bytes;
 }
 
 void run_reducing(Group &group, const CollectiveCase &c, Report *report) {
@@ -304,6 +289,18 @@ class KernelReducer final : public Reducer {
 void Report::expect(bool holds, const std::string &what) {
   if (holds) return;
   if (++failures <= 5) text += what + "\n";
+}
+
+Bytes data_of(const CollectiveCase &c, int64_t rank, int64_t begin, int64_t end) {
+  Bytes bytes(static_cast<size_t>((end - begin) * dtype_nbytes(c.dtype)));
+  for (int64_t index = begin; index < end; ++index) store_element(bytes, c, index - begin, rank, index);
+  return bytes;
+}
+
+Bytes reduced(const CollectiveCase &c, int64_t size, Range range, Report *report) {
+  Bytes bytes(static_cast<size_t>(range.count() * dtype_nbytes(c.dtype)));
+  for (int64_t index = range.begin; index < range.end; ++index) store_reduced(bytes, c, size, index - range.begin, index, report);
+  return bytes;
 }
 
 std::vector<CollectiveCase> collective_cases(int64_t size) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/partition.h"
 #include "group/group.h"
 
 #include <cstdint>
@@ -28,6 +29,13 @@ struct CollectiveCase {
   int64_t count;  ///< elements of the whole
   int64_t root;
 };
+
+using Bytes = std::vector<unsigned char>;
+
+/// Elements [begin, end) of what a rank gives in a case.
+Bytes data_of(const CollectiveCase &collective, int64_t rank, int64_t begin, int64_t end);
+/// Elements of the reduction over all ranks, by an own implementation of the tree; also compares it with float64.
+Bytes reduced(const CollectiveCase &collective, int64_t size, Range range, Report *report);
 
 /// All cases for a group of this size.
 std::vector<CollectiveCase> collective_cases(int64_t size);

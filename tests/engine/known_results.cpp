@@ -1,0 +1,96 @@
+/// @file Buffers against plain arrays, trainings against plain kernels.
+#include "tests/engine/known_results.h"
+
+#include "engine/buffer.h"
+#include "tests/engine/training.h"
+
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::prod};
+
+bool equal(const void *data, const Bytes &expected) {
+  return expected.empty() || std::memcmp(data, expected.data(), expected.size()) == 0;
+}
+
+/// The range that a rank writes: ranges of neighbours overlap.
+Range written_by(int64_t rank, int64_t size, int64_t count) {
+  return {count * rank / (size + 2), count * (rank + 3) / (size + 2)};
+}
+
+/// Writes, then reads the same range back and the range of the next rank.
+void run_ranges(Buffer &buffer, const CollectiveCase &written, Report *report) {
+  const Group &group = *buffer.group();
+  const int64_t element = dtype_nbytes(buffer.dtype());
+  const std::string name = "buffer " + to_text(written);
+  Bytes whole(static_cast<size_t>(written.count * element));
+  for (int64_t rank = 0; rank < group.size(); ++rank) {
+    const Range range = written_by(rank, group.size(), written.count);
+    const Bytes part = data_of(written, rank, range.begin, range.end);
+    if (!part.empty()) std::memcpy(whole.data() + range.begin * element, part.data(), part.size());
+  }
+  const Range mine = written_by(group.rank(), group.size(), written.count);
+  const Bytes given = data_of(written, group.rank(), mine.begin, mine.end);
+  const Status wrote = buffer.queue()->run(buffer.write(mine.begin, given.data(), mine.count()));
+  report->expect(wrote.ok(), name + ": write: " + wrote.text());
+  for (const int64_t rank : {group.rank(), (group.rank() + 1) % group.size()}) {
+    const Range range = written_by(rank, group.size(), written.count);
+    Bytes read(static_cast<size_t>(range.count() * element));
+    const Status status = buffer.queue()->run(buffer.read(range.begin, read.data(), range.count()));
+    report->expect(status.ok(), name + ": read: " + status.text());
+    report->expect(read.empty() || std::memcmp(read.data(), whole.data() + range.begin * element, read.size()) == 0, name + ": wrong bits read");
+  }
+}
+
+void run_buffer_case(const std::shared_ptr<Group> &group, const CollectiveCase &c, Report *report) {
+  ++report->cases;
+  const std::string name = "buffer " + to_text(c);
+  std::shared_ptr<Buffer> buffer;
+  const Status made = group->queue()->run(Buffer::create(group, Config(), c.dtype, c.count, &buffer));
+  report->expect(made.ok(), name + ": create: " + made.text());
+  if (buffer == nullptr) return;
+  const Bytes contribution = data_of(c, group->rank(), 0, c.count);
+  const Status summed = buffer->queue()->run(buffer->reduce_scatter(contribution.data(), c.count, c.op));
+  report->expect(summed.ok(), name + ": reduce_scatter: " + summed.text());
+  const Buffer::Shard shard = buffer->shard();
+  report->expect(equal(shard.data, reduced(c, group->size(), {shard.offset, shard.offset + shard.count}, report)), name + ": wrong bits in shard");
+  void *whole = nullptr;
+  const Status acquired = buffer->queue()->run(buffer->whole_acquire(&whole));
+  report->expect(acquired.ok(), name + ": whole_acquire: " + acquired.text());
+  report->expect(equal(whole, reduced(c, group->size(), {0, c.count}, report)), name + ": wrong bits in whole");
+  report->expect(buffer->whole_release().ok(), name + ": whole_release");
+  run_ranges(*buffer, c, report);
+}
+
+}  // namespace
+
+void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report) {
+  for (const DType dtype : kDTypes) {
+    for (const int64_t count : {int64_t{0}, int64_t{1}, group->size() - 1, int64_t{257}, int64_t{5003}}) {
+      for (const ReduceOp op : kOps) run_buffer_case(group, {OperationKind::reduce_scatter, dtype, op, count, 0}, report);
+    }
+  }
+}
+
+void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Report *report) {
+  constexpr int64_t kManners = 6;
+  constexpr int64_t kMost = int64_t{1} << 13;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(500 + i);
+    const Model model = random_model(seed, group->size(), kMost);
+    Outcome expected = reference_training(model);
+    for (int64_t k = 0; k < kManners; ++k) {
+      Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(k), group->size());
+      manner.stage = k < 4 ? k : manner.stage;
+      const Outcome outcome = train(group, model, manner);
+      if (k == 0) expected.norms = outcome.norms;
+      ++report->cases;
+      report->expect(differing(expected, outcome) == 0 && outcome.unfilled == 0, model.text() + "\n" + manner.text());
+    }
+  }
+}
+
+}  // namespace zero::test

@@ -1,0 +1,18 @@
+/// @file Trainings and buffer operations whose results are known without ranks, for groups over any transport.
+/// Knows a Group, not its transport.
+#pragma once
+
+#include "group/group.h"
+#include "tests/group/collective_cases.h"
+
+#include <memory>
+
+namespace zero::test {
+
+/// Every buffer operation with every dtype, reduce operation and size; report->cases counts buffers.
+void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report);
+
+/// `models` random models, each trained in several manners and all stages; report->cases counts trainings.
+void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Report *report);
+
+}  // namespace zero::test

@@ -1,0 +1,39 @@
+/// @file Buffers and trainings over local groups whose ranks are processes.
+#include "tests/engine/known_results.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/group/process_ranks.h"
+
+#include <gtest/gtest.h>
+
+namespace zero::test {
+namespace {
+
+class KnownResultsOverProcesses : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, KnownResultsOverProcesses, testing::Values(1, 2, 3, 5, 8));
+
+template <class Body>
+void run_ranks(int64_t size, Body body) {
+  const std::string name = meeting_name();
+  const ProcessResults results = run_process_ranks(
+      size,
+      [&](int64_t rank, int out_fd) {
+        Report report;
+        const std::shared_ptr<Group> group = connect_rank(name, rank, size, 1);
+        if (group != nullptr) body(group, &report);
+        write_text(out_fd, std::to_string(report.cases) + " cases " + report.text);
+        return report.failures == 0 && report.cases > 0 ? 0 : 1;
+      },
+      600'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+  std::printf("%lld processes: %s\n", static_cast<long long>(size), results.texts[0].c_str());
+}
+
+TEST_P(KnownResultsOverProcesses, BuffersAreWhatPlainArraysAre) { run_ranks(GetParam(), run_buffer_cases); }
+
+TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
+  const int64_t models = full_tests() ? 40 : 4;
+  run_ranks(GetParam(), [models](const std::shared_ptr<Group> &group, Report *report) { run_known_trainings(group, models, report); });
+}
+
+}  // namespace
+}  // namespace zero::test
