@@ -78,8 +78,9 @@ Status Gradients::ready(int64_t id, const char *name, const void *grad, int64_t 
   Tensor &tensor = tensors_[static_cast<size_t>(id)];
   const PlannedParam &param = plan_.param(id);
   const Range range{offset, offset + count};
-  ZERO_CHECK(!tensor.ready.overlaps(range), ZERO_E_STATE, "the gradient of %s has elements in %lld .. %lld that are ready already in this step",
-             name, static_cast<long long>(range.begin), static_cast<long long>(range.end - 1));
+  ZERO_CHECK(!tensor.ready.overlaps(range), ZERO_E_STATE,
+             "the gradient of %s has elements in %lld .. %lld that are ready already in this step", name,
+             static_cast<long long>(range.begin), static_cast<long long>(range.end - 1));
   ZERO_CHECK(grad != nullptr || tensor.acquired, ZERO_E_STATE,
              "grad is NULL, but the gradient of %s is not acquired; call zero_optimizer_grad_acquire first or give an address", name);
   Bucket &bucket = buckets_[static_cast<size_t>(param.bucket)];

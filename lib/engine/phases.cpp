@@ -39,8 +39,8 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
   ZERO_TRY(params_.check_id(id));
   const int64_t whole = params_[id].count;
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= whole && count <= whole - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but %s has %lld elements", static_cast<long long>(offset), static_cast<long long>(count),
-             params_[id].name.c_str(), static_cast<long long>(whole));
+             "offset %lld and count %lld are given, but %s has %lld elements", static_cast<long long>(offset),
+             static_cast<long long>(count), params_[id].name.c_str(), static_cast<long long>(whole));
   return {};
 }
 

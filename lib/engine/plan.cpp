@@ -78,7 +78,8 @@ void Plan::set_order(std::span<const int64_t> order) {
   }
   order_.resize(buckets_.size());
   std::iota(order_.begin(), order_.end(), 0);
-  std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)]; });
+  const auto earlier = [&](int64_t a, int64_t b) { return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)]; };
+  std::sort(order_.begin(), order_.end(), earlier);
 }
 
 MemoryFormula memory_formula(int64_t stage, int64_t element_count, int64_t own_element_count, int64_t state_count) {

@@ -135,7 +135,8 @@ Task Optimizer::gather_params() {
   if (alone()) co_return Status();
   const Slot &param = slots_.param();
   for (const PlannedBucket &bucket : plan_.buckets()) {
-    ZERO_CO_TRY(all_gather(*gather_group_, slots_.at(param, bucket, bucket.own.begin), slots_.at(param, bucket, 0), bucket.cuts, param.dtype));
+    std::byte *own = slots_.at(param, bucket, bucket.own.begin);
+    ZERO_CO_TRY(all_gather(*gather_group_, own, slots_.at(param, bucket, 0), bucket.cuts, param.dtype));
   }
   co_return Status();
 }

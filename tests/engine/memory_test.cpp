@@ -1,5 +1,5 @@
-/// @file What an optimizer costs: bytes against the formulas and the hook, elements sent against the formulas, growth of the gradient pool, and
-/// allocations in the step path.
+/// @file What an optimizer costs: bytes against the formulas and the hook, elements sent against the formulas, growth of the gradient pool,
+/// and allocations in the step path.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 

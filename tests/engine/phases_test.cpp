@@ -165,7 +165,8 @@ TEST(Seal, NamesTheFirstDifferenceOnEveryRank) {
     EXPECT_EQ(add(*optimizer, "fc1.weight", {10, group->rank() == 1 ? 3 : 4}), ZERO_OK);
     const Status status = group->queue()->run(optimizer->seal());
     EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
-    EXPECT_NE(std::strstr(status.text(), "rank 1 has parameter 1 fc1.weight f32[10, 3], rank 0 has parameter 1 fc1.weight f32[10, 4]"), nullptr)
+    EXPECT_NE(std::strstr(status.text(), "rank 1 has parameter 1 fc1.weight f32[10, 3], rank 0 has parameter 1 fc1.weight f32[10, 4]"),
+              nullptr)
         << status.text();
   });
   run_world(2, [](const std::shared_ptr<Group> &group) {

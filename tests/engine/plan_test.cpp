@@ -68,7 +68,9 @@ TEST(Plan, EveryElementHasOneOwnerAndOnePlace) {
     std::vector<int64_t> weights;
     for (int64_t rank = 0; rank < ranks; ++rank) weights.push_back(rank == 0 ? 1 : static_cast<int64_t>(random() % 4));
     std::vector<int64_t> counts;
-    for (size_t i = random() % 30; i > 0; --i) counts.push_back(static_cast<int64_t>(std::exp2(static_cast<double>(random() % 130) / 10)) - 1);
+    for (size_t i = random() % 30; i > 0; --i) {
+      counts.push_back(static_cast<int64_t>(std::exp2(static_cast<double>(random() % 130) / 10)) - 1);
+    }
     const auto bucket = static_cast<int64_t>(256 << (random() % 6));
     int64_t owned = 0;
     for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -139,7 +141,8 @@ TEST(ShardWeights, AreOneNonNegativeIntegerPerRank) {
   EXPECT_EQ(weights, (std::vector<int64_t>{1, 1, 1}));
   EXPECT_TRUE(parse_shard_weights("2,0,1", 3, &weights).ok());
   EXPECT_EQ(weights, (std::vector<int64_t>{2, 0, 1}));
-  for (const char *wrong : {"1,1", "1,1,1,1", "1,,1", "1,1,", ",1,1", "1,-1,1", "0,0,0", "1 ,1,1", "x", "1,1,9999999999999999999", "2147483648,1,1"}) {
+  for (const char *wrong : {"1,1", "1,1,1,1", "1,,1", "1,1,", ",1,1", "1,-1,1", "0,0,0", "1 ,1,1", "x",
+                            "1,1,9999999999999999999", "2147483648,1,1"}) {
     EXPECT_EQ(parse_shard_weights(wrong, 3, &weights).code(), ZERO_E_INVALID_ARGUMENT) << wrong;
   }
 }

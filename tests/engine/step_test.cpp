@@ -94,12 +94,15 @@ TEST_P(Stages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
       int64_t skipped = 0;
       for (int64_t culprit = 0; culprit < ranks; ++culprit) {
         for (int64_t element = 0; element < 345; element += full_tests() ? 1 : 23) {
-          const float values[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+          constexpr float kInfinity = std::numeric_limits<float>::infinity();
+          constexpr float kValues[] = {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity};
           int64_t begin = 0;
           for (int64_t id = 0; id < 3; ++id) {
             const int64_t count = model.counts[static_cast<size_t>(id)];
             std::vector<float> grad(static_cast<size_t>(count), 1.0F);
-            if (group->rank() == culprit && element >= begin && element < begin + count) grad[static_cast<size_t>(element - begin)] = values[element % 3];
+            if (group->rank() == culprit && element >= begin && element < begin + count) {
+              grad[static_cast<size_t>(element - begin)] = kValues[element % 3];
+            }
             begin += count;
             ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, count).ok());
           }
@@ -214,7 +217,8 @@ TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
     const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
     EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
     for (int64_t id = 0; id < 3; ++id) {
-      const std::vector<float> grad(static_cast<size_t>(model.counts[static_cast<size_t>(id)]), static_cast<float>(id + 1 + 2 * group->rank()));
+      const auto count = static_cast<size_t>(model.counts[static_cast<size_t>(id)]);
+      const std::vector<float> grad(count, static_cast<float>(id + 1 + 2 * group->rank()));
       ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, static_cast<int64_t>(grad.size())).ok());
     }
     zero_step_result result{};
@@ -235,7 +239,8 @@ TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
     const std::vector<float> after = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
     size_t at = 0;
     for (int64_t id = 0; id < 3; ++id) {
-      for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k, ++at) EXPECT_EQ(after[at], before[at] - static_cast<float>(id + 2));
+      const auto subtracted = static_cast<float>(id + 2);
+      for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k, ++at) EXPECT_EQ(after[at], before[at] - subtracted);
     }
     int64_t steps = 0;
     ASSERT_TRUE(optimizer->get_i64(ZERO_KEY_STEP_COUNT, &steps).ok());
