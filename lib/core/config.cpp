@@ -131,9 +131,10 @@ double Config::f64(int32_t key) const {
 }
 
 const std::string &Config::str(int32_t key) const {
-  static const std::string unset;
+  // Never destroyed: the library leaves nothing to run at exit.
+  static const auto *unset = new std::string;
   const auto found = str_.find(key);
-  return found != str_.end() ? found->second : unset;
+  return found != str_.end() ? found->second : *unset;
 }
 
 bool Config::is_set(int32_t key) const { return i64_.count(key) + f64_.count(key) + str_.count(key) != 0; }

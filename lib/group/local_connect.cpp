@@ -212,6 +212,8 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   ZERO_CO_TRY(all_joined);
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);
+    // Withdrawing must not fail: room for it is made now.
+    withdrawn_.reserve(withdrawn_.size() + offered_.size() + 1);
     offered_.push_back({mine->data(), mine->nbytes(), mine->id()});
   }
   co_return Status();
