@@ -63,7 +63,7 @@ build
 for stage in 3 0 1 2; do train "$stage"; done
 echo
 "$trainer" --report-header
-for stage in 0 1 2 3; do cat "$scratch/row$stage"; done
+for stage in 0 1 2 3; do grep '|' "$scratch/row$stage"; done
 echo
 check
 say "took $((SECONDS - started)) s"
