@@ -32,7 +32,7 @@ class ExactSum {
   void propagate();
 
   std::array<int64_t, kLimbs> limbs_{};
-  int64_t pending_ = 0;         ///< terms added since the last propagation
+  int64_t pending_ = 0;  ///< terms added since the last propagation
   int64_t nan_count_ = 0;
   int64_t infinity_count_ = 0;
 };

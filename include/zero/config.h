@@ -20,11 +20,11 @@ enum zero_key {
   ZERO_KEY_DEADLINE_MS = 100,   /* i64, 1 .. 2^40, 600000: how long a blocking call waits for the other ranks */
   ZERO_KEY_RENDEZVOUS_MS = 101, /* i64, 1 .. 2^40, 60000: how long group creation waits for the other ranks */
   ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels; 0 = max(1, cores / local ranks) */
-  ZERO_KEY_STAGING_BYTES = 103, /* i64, 4096 .. 2^30, 1048576: shared memory per rank for data that peers cannot read in place; equal on all ranks */
+  ZERO_KEY_STAGING_BYTES = 103, /* i64, 4096 .. 2^30, 1048576: memory per rank for data peers cannot read in place; equal on all ranks */
   ZERO_KEY_MPI_MODULE = 104,    /* str: path of libzero_mpi.so; default: the variable ZERO_MPI_MODULE, then the folder of libzero.so */
 
   /* buffer and partition: 200 .. 299 */
-  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: one non-negative integer per rank, separated by commas ("2,1,1"); shard sizes follow it; default: equal */
+  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal */
 
   /* optimizer: 300 .. 399 */
   ZERO_KEY_STAGE = 300,        /* i64, 0 .. 3, 1: what is sharded: 0 nothing, 1 optimizer states, 2 + gradients, 3 + parameters */
@@ -120,7 +120,8 @@ typedef void (*zero_shared_fn)(int64_t delta_nbytes, void *user);
  * Poll twins: zero_stats_optimizer_memory, zero_stats_buffer_memory. Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: one
  * thread per config at a time. Since ZERO_0.1.
  */
-ZERO_API int32_t zero_config_set_allocator(zero_config *config, zero_alloc_fn alloc, zero_free_fn free_fn, zero_shared_fn shared, void *user);
+ZERO_API int32_t zero_config_set_allocator(zero_config *config, zero_alloc_fn alloc, zero_free_fn free_fn, zero_shared_fn shared,
+                                           void *user);
 
 /* Gives the handle back; NULL is allowed. Threads: any. Since ZERO_0.1. */
 ZERO_API void zero_config_release(zero_config *config);

@@ -92,8 +92,8 @@ Status check_f64(int32_t key, double value) {
   ZERO_TRY(check_type(key, KeyType::f64, &info));
   ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be in %.17g .. %.17g",
              info->name, value, info->min_f64, info->max_f64);
-  ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be 0 or 1",
-             info->name, value);
+  ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be 0 or 1", info->name,
+             value);
   return {};
 }
 

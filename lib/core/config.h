@@ -1,4 +1,5 @@
-/// @file Config values: the table of keys (type, bounds, default) and a set of values. Policy of each key lies with the object that reads it.
+/// @file Config values: the table of keys (type, bounds, default) and a set of values. Policy of each key lies with the object that reads
+/// it.
 #pragma once
 
 #include "core/status.h"

@@ -41,7 +41,7 @@ void *cached_allocate(std::size_t nbytes) {
       return block;
     }
   }
-  return ::operator new(size_class * kClassBytes);
+  return ::operator new(size_class *kClassBytes);
 }
 
 void cached_free(void *data, std::size_t nbytes) noexcept {

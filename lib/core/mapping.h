@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// Memory that lives until the last holder lets go of it. A shared mapping is backed by a memory file that no path names, so nothing is left
-/// behind by a process that is killed.
+/// Memory that lives until the last holder lets go of it. A shared mapping is backed by a memory file that no path names, so nothing is
+/// left behind by a process that is killed.
 class Mapping {
  public:
   Mapping(const Mapping &) = delete;

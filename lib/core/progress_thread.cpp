@@ -3,10 +3,10 @@
 
 #include "core/doorbell.h"
 
+#include <pthread.h>
 #include <algorithm>
 #include <condition_variable>
 #include <csignal>
-#include <pthread.h>
 #include <thread>
 #include <vector>
 
@@ -24,6 +24,9 @@ class ProgressThread {
   }
 
  private:
+  /// Room from the start, so that the steps of a training allocate nothing however their queues meet.
+  static constexpr size_t kExpectedQueues = 64;
+
   bool start() {
     // The host program's signals are not for this thread.
     sigset_t all;
@@ -31,6 +34,7 @@ class ProgressThread {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
+      arriving_.reserve(kExpectedQueues);
       std::thread([this] { run(); }).detach();
       started_ = true;
     } catch (...) {
@@ -42,6 +46,7 @@ class ProgressThread {
 
   void run() {
     std::vector<std::shared_ptr<OperationQueue>> watched;
+    watched.reserve(kExpectedQueues);
     Backoff backoff;
     for (;;) {
       if (take_arrivals(watched)) backoff = Backoff();

@@ -35,13 +35,13 @@ const char *status_name(int32_t code) noexcept;
 }  // namespace zero
 
 /// Passes an error up.
-#define ZERO_TRY(expression)                              \
-  do {                                                    \
+#define ZERO_TRY(expression)                                                                          \
+  do {                                                                                                \
     if (::zero::Status zero_try_status = (expression); !zero_try_status.ok()) return zero_try_status; \
   } while (0)
 
 /// Decides an error: code and printf-style text when the condition does not hold.
-#define ZERO_CHECK(condition, code, ...)                                    \
-  do {                                                                      \
-    if (!(condition)) return ::zero::Status::error((code), __VA_ARGS__);    \
+#define ZERO_CHECK(condition, code, ...)                                 \
+  do {                                                                   \
+    if (!(condition)) return ::zero::Status::error((code), __VA_ARGS__); \
   } while (0)

@@ -11,8 +11,8 @@
 #include <coroutine>
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <mutex>
+#include <utility>
 
 namespace zero {
 
@@ -150,19 +150,19 @@ class OperationQueue {
 };
 
 /// Awaits a task or waitable inside a task and passes an error up.
-#define ZERO_CO_TRY(...)                                                        \
-  do {                                                                          \
+#define ZERO_CO_TRY(...)                                                                                           \
+  do {                                                                                                             \
     if (::zero::Status zero_try_status = co_await (__VA_ARGS__); !zero_try_status.ok()) co_return zero_try_status; \
   } while (0)
 
 /// ZERO_TRY and ZERO_CHECK inside a task.
-#define ZERO_CO_RETURN_IF_ERROR(expression)                                     \
-  do {                                                                          \
+#define ZERO_CO_RETURN_IF_ERROR(expression)                                                              \
+  do {                                                                                                   \
     if (::zero::Status zero_try_status = (expression); !zero_try_status.ok()) co_return zero_try_status; \
   } while (0)
-#define ZERO_CO_CHECK(condition, code, ...)                                     \
-  do {                                                                          \
-    if (!(condition)) co_return ::zero::Status::error((code), __VA_ARGS__);     \
+#define ZERO_CO_CHECK(condition, code, ...)                                 \
+  do {                                                                      \
+    if (!(condition)) co_return ::zero::Status::error((code), __VA_ARGS__); \
   } while (0)
 
 }  // namespace zero

@@ -70,8 +70,7 @@ Buffer::Shard Buffer::shard() const { return {own().empty() ? nullptr : shard_.d
 Task Buffer::whole_acquire(void **out_data) {
   ZERO_CO_CHECK(!whole_acquired_, ZERO_E_STATE, "the whole buffer is acquired already; call zero_buffer_whole_release first");
   Arena whole;
-  Status allocated =
-      Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
+  Status allocated = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
   ZERO_CO_TRY(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
   ZERO_CO_TRY(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_));
   whole_ = std::move(whole);

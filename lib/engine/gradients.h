@@ -4,8 +4,8 @@
 
 #include "core/clock.h"
 #include "engine/bucket_pool.h"
-#include "engine/reductions.h"
 #include "engine/ready_ranges.h"
+#include "engine/reductions.h"
 
 #include <atomic>
 #include <cstdint>

@@ -27,8 +27,8 @@ struct PlannedParam {
 };
 
 struct PlannedBucket {
-  Range flat;                 ///< begins on a line; holds whole tensors
-  int64_t first_param = 0;    ///< ids [first_param, end_param) lie here, but for those without elements
+  Range flat;               ///< begins on a line; holds whole tensors
+  int64_t first_param = 0;  ///< ids [first_param, end_param) lie here, but for those without elements
   int64_t end_param = 0;
   int64_t element_count = 0;  ///< elements of tensors, gaps left out
   Cuts cuts;                  ///< counted within the bucket

@@ -12,7 +12,7 @@ struct CutWhole {
   const Cuts *cuts;  ///< of the whole, the same on all ranks
   std::byte *own;    ///< this rank's cut
   DType dtype;
-  uint64_t detail;   ///< hash of which whole it is, compared on all ranks
+  uint64_t detail;  ///< hash of which whole it is, compared on all ranks
 };
 
 /// Collectives in which each rank names its own range of the whole, which may be empty.

@@ -61,8 +61,8 @@ std::vector<int32_t> state_slots(const Settings &settings, double momentum) {
     for (int64_t i = 0; i < settings.custom_slots; ++i) numbers.push_back(static_cast<int32_t>(ZERO_SLOT_CUSTOM + i));
     return numbers;
   }
-  const bool has_momentum = std::find(settings.algorithm->keys.begin(), settings.algorithm->keys.end(), ZERO_KEY_MOMENTUM) !=
-                            settings.algorithm->keys.end();
+  const bool has_momentum =
+      std::find(settings.algorithm->keys.begin(), settings.algorithm->keys.end(), ZERO_KEY_MOMENTUM) != settings.algorithm->keys.end();
   if (has_momentum && momentum == 0) return numbers;
   numbers.assign(settings.algorithm->state_slot, settings.algorithm->state_slot + settings.algorithm->state_count);
   return numbers;

@@ -16,7 +16,7 @@
 namespace zero {
 
 struct Slot {
-  int32_t number;    ///< a zero_slot
+  int32_t number;  ///< a zero_slot
   DType dtype;
   int32_t category;  ///< a zero_memory
   bool whole;        ///< all of the flat space; otherwise this rank's cuts one after another

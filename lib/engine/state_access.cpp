@@ -78,8 +78,8 @@ Status Optimizer::view_count(int64_t *out) const {
 Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   ZERO_TRY(check_call("zero_optimizer_view", Phase::running, Phase::reduced));
   const auto count = static_cast<int64_t>(views_.size());
-  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views",
-             static_cast<long long>(index), static_cast<long long>(count));
+  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views", static_cast<long long>(index),
+             static_cast<long long>(count));
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, &from));
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,

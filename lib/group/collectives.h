@@ -27,12 +27,12 @@ Cuts even_cuts(int64_t count, int64_t size);
 
 /// What reduce_scatter does beyond its operation.
 struct ReduceScatter {
-  const void *whole;       ///< this rank's contribution, addressed by the elements of cuts
-  void *out;               ///< this rank's cut; may be its own part of whole
+  const void *whole;  ///< this rank's contribution, addressed by the elements of cuts
+  void *out;          ///< this rank's cut; may be its own part of whole
   const Cuts *cuts;
   DType dtype;
   ReduceOp op;
-  double divisor = 1;      ///< with sum; must be the same on all ranks
+  double divisor = 1;          ///< with sum; must be the same on all ranks
   bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
 };
 Task reduce_scatter(Group &group, ReduceScatter call);

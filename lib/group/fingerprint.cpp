@@ -79,8 +79,7 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
              "rank the same",
              my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
              static_cast<unsigned long long>(theirs.detail));
-  return Status::error(ZERO_E_MISMATCH,
-                       "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
+  return Status::error(ZERO_E_MISMATCH, "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
                        my_number, my_text.c_str(), their_number, their_text.c_str());
 }
 

@@ -34,12 +34,12 @@ const char *operation_name(OperationKind kind);
 struct Fingerprint {
   uint64_t sequence = 0;  ///< collectives of this group so far, or messages to or from this peer
   OperationKind kind = OperationKind::barrier;
-  int32_t dtype = 0;      ///< 0 = bytes
+  int32_t dtype = 0;  ///< 0 = bytes
   int64_t count = 0;
-  int32_t op = 0;         ///< a ReduceOp or 0
+  int32_t op = 0;  ///< a ReduceOp or 0
   int32_t reserved = 0;
-  int64_t root = -1;      ///< or -1
-  uint64_t detail = 0;    ///< hash of whatever else must agree (ranges, divisor, configuration)
+  int64_t root = -1;    ///< or -1
+  uint64_t detail = 0;  ///< hash of whatever else must agree (ranges, divisor, configuration)
   uint64_t padding[2] = {0, 0};
 };
 static_assert(sizeof(Fingerprint) == 64);

@@ -13,8 +13,10 @@ size_t counter_index(OperationKind kind) {
 
 /// What the peers of a rank with this error are told.
 Status as_told_to_peers(const Status &cause, int64_t rank) {
-  if (poisons_group(cause.code())) return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
-  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()), cause.text());
+  if (poisons_group(cause.code()))
+    return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
+  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()),
+                       cause.text());
 }
 
 }  // namespace
@@ -92,8 +94,8 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
 }
 
 Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", static_cast<long long>(rank_), static_cast<long long>(waited_ms),
-                       to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", static_cast<long long>(rank_),
+                       static_cast<long long>(waited_ms), to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
 }
 
 Round::~Round() {
@@ -132,7 +134,11 @@ class Message final : public Waitable {
  public:
   using PollPeer = Status (Transport::*)(int64_t, bool *);
   Message(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer)
-      : group_(group), fingerprint_(fingerprint), peer_(peer), poll_peer_(poll_peer), deadline_ms_(group.deadline_ms()),
+      : group_(group),
+        fingerprint_(fingerprint),
+        peer_(peer),
+        poll_peer_(poll_peer),
+        deadline_ms_(group.deadline_ms()),
         deadline_(Deadline::after_ms(deadline_ms_)) {}
 
   Status poll(bool *out_ready) override {

@@ -76,7 +76,11 @@ class AllJoined final : public Waitable {
   /// `watcher` is the transport whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
   /// has only itself, and nothing to poison.
   AllJoined(LocalTransport &transport, uint64_t wanted, int64_t deadline_ms, LocalTransport *watcher, const std::vector<int64_t> &ranks)
-      : transport_(transport), wanted_(wanted), deadline_ms_(deadline_ms), deadline_(Deadline::after_ms(deadline_ms)), watcher_(watcher),
+      : transport_(transport),
+        wanted_(wanted),
+        deadline_ms_(deadline_ms),
+        deadline_(Deadline::after_ms(deadline_ms)),
+        watcher_(watcher),
         ranks_(ranks) {}
 
   Status poll(bool *out_ready) override {
@@ -176,8 +180,8 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
 
 std::string LocalTransport::derived_name(const char *what) const {
   char name[64];
-  std::snprintf(name, sizeof name, "%016llx.%llu.%s", static_cast<unsigned long long>(identity_),
-                static_cast<unsigned long long>(derived_), what);
+  std::snprintf(name, sizeof name, "%016llx.%llu.%s", static_cast<unsigned long long>(identity_), static_cast<unsigned long long>(derived_),
+                what);
   return name;
 }
 

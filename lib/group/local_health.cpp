@@ -9,9 +9,7 @@ namespace {
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
-std::string operation_text(const Standing::View &view) {
-  return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind);
-}
+std::string operation_text(const Standing::View &view) { return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind); }
 
 }  // namespace
 
@@ -57,8 +55,8 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
   ZERO_TRY(health());
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
   const char *how = left ? "released its group" : "ended";
-  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s",
-                            number(peer), number(processes_.process(peer)), how, number(rank_), what.c_str()));
+  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", number(peer),
+                            number(processes_.process(peer)), how, number(rank_), what.c_str()));
 }
 
 SegmentHeader &LocalTransport::root_header(int64_t peer) const {

@@ -84,12 +84,12 @@ struct Mailbox {
 enum class Lane : int64_t { rounds = 0, messages = 1 };
 
 struct SegmentHeader {
-  Doorbell bell;                                        ///< rung for the owner
-  alignas(kCacheLine) std::atomic<uint64_t> joined;     ///< derived objects this rank has attached, itself included
-  std::atomic<uint32_t> left;                           ///< the owner uses the group no longer
-  Standing standing;                                    ///< in this group
-  std::atomic<uint64_t> elsewhere_group;                ///< in any group that descends from this one: its identity,
-  Standing elsewhere;                                   ///< and what the owner did there last
+  Doorbell bell;                                     ///< rung for the owner
+  alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
+  std::atomic<uint32_t> left;                        ///< the owner uses the group no longer
+  Standing standing;                                 ///< in this group
+  std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
+  Standing elsewhere;                                ///< and what the owner did there last
   alignas(kCacheLine) PoisonRecord poison;
 };
 
@@ -108,9 +108,7 @@ class Segment {
     constexpr auto kLineBytes = static_cast<int64_t>(kCacheLine);
     return (nbytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
-  static int64_t nbytes(int64_t size, int64_t round_nbytes) {
-    return staging_offset(size) + staging_nbytes(size, round_nbytes);
-  }
+  static int64_t nbytes(int64_t size, int64_t round_nbytes) { return staging_offset(size) + staging_nbytes(size, round_nbytes); }
   static int64_t staging_nbytes(int64_t size, int64_t round_nbytes) {
     return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * kMessageChunkBytes : 0;
   }

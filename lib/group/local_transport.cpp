@@ -90,8 +90,8 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
     piece.offset = own().half_offset(half) + used;
     used += Segment::round_up_line(piece.nbytes);
     if (used > Segment::half_nbytes(size_, round_nbytes_)) {
-      return fail(Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", number(rank_),
-                                number(round_nbytes_)));
+      return fail(
+          Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", number(rank_), number(round_nbytes_)));
     }
     std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
   }

@@ -45,16 +45,15 @@ class Guest final : public Waitable {
     for (;;) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
-      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
-                 "too few file descriptors for %lld ranks to meet", number(terms_.size));
+      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet",
+                 number(terms_.size));
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
         *out_ready = complete();
       } else {
         *out_ready = entries_ == 0;
-        ZERO_CHECK(entries_ == 0, ZERO_E_RENDEZVOUS,
-                   "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
+        ZERO_CHECK(entries_ == 0, ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
                    number(identity_.process), terms_.name.c_str(), number(terms_.rank));
       }
       if (*out_ready) return {};
@@ -91,9 +90,8 @@ class Guest final : public Waitable {
       return Status::from_text(code < 0 ? code : ZERO_E_RENDEZVOUS, std::string(text, packet.blob.size()));
     }
     const bool fits = header.kind == PacketKind::entry && header.rank >= 0 && header.rank < terms_.size && header.rank != terms_.rank;
-    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS,
-               "process %lld leads the meeting \"%s\" but does not keep to the protocol", number(identity_.process),
-               terms_.name.c_str());
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol",
+               number(identity_.process), terms_.name.c_str());
     (*table_)[static_cast<size_t>(header.rank)] = {header.process, header.same_process != 0, std::move(packet.blob), std::move(packet.fd)};
     ++entries_;
     return {};

@@ -16,10 +16,10 @@ namespace zero {
 
 /// What one rank brings to a meeting.
 struct Joiner {
-  int64_t process = 0;         ///< set by the meeting
-  bool same_process = false;   ///< set by the meeting: a thread of this process; then fd stays empty and the blob must suffice
-  std::vector<std::byte> blob; ///< at most kMaxBlobBytes
-  OwnedFd fd;                  ///< may be empty
+  int64_t process = 0;          ///< set by the meeting
+  bool same_process = false;    ///< set by the meeting: a thread of this process; then fd stays empty and the blob must suffice
+  std::vector<std::byte> blob;  ///< at most kMaxBlobBytes
+  OwnedFd fd;                   ///< may be empty
 };
 
 /// Polled while a rank waits; an error ends the meeting for this rank. May be empty.

@@ -33,7 +33,8 @@ Status Hub::poll(bool *out_ready) {
   if (status.ok() && !listener_.valid()) status = send_tables(&sent);
   if (status.ok() && sent) return finish(out_ready);
   if (status.ok() && terms_.deadline.passed()) {
-    status = Status::error(ZERO_E_RENDEZVOUS, "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
+    status = Status::error(ZERO_E_RENDEZVOUS,
+                           "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
                            "name, or raise the rendezvous deadline",
                            number(joined_), number(terms_.size), terms_.name.c_str(), number(terms_.deadline_ms), missing_ranks().c_str());
   }
@@ -127,7 +128,8 @@ Status Hub::admit(OwnedFd socket, PeerIdentity identity, Packet packet) {
     const bool again = guest.joined() && hung_up(guest.socket.get());
     if (rank == terms_.rank || (guest.joined() && !again)) {
       const int64_t first = rank == terms_.rank ? mine_->process : guest.identity.process;
-      status = Status::error(ZERO_E_RENDEZVOUS, "rank %lld came twice, from process %lld and process %lld; give each rank once, and each "
+      status = Status::error(ZERO_E_RENDEZVOUS,
+                             "rank %lld came twice, from process %lld and process %lld; give each rank once, and each "
                              "group that is made at the same time a name of its own",
                              number(rank), number(first), number(identity.process));
     } else {

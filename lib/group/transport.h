@@ -62,8 +62,8 @@ class Transport {
 
   /// @name Rounds. One at a time: start, poll until arrived, use the arrivals, consume.
   /// @{
-  /// offers and arrivals have size() entries (own rank ignored) and stay valid until consume(). Equal data pointers in offers are one piece.
-  /// `fingerprint` is not nullptr in the first round of a collective and then stays valid too.
+  /// offers and arrivals have size() entries (own rank ignored) and stay valid until consume(). Equal data pointers in offers are one
+  /// piece. `fingerprint` is not nullptr in the first round of a collective and then stays valid too.
   virtual Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) = 0;
   /// Ready when every arrival has its data. Errors: mismatch, lost or left peers, poison by a peer, transport errors.
   virtual Status poll(bool *out_arrived) = 0;

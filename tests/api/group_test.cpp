@@ -1,8 +1,8 @@
 /// @file zero/group.h and zero/request.h: the documented rules that only calls can show. Numbers are tested where collectives are.
 #include "api_world.h"
 
-#include <thread>
 #include <unistd.h>
+#include <thread>
 #include <vector>
 
 namespace zero::test {

@@ -3,6 +3,8 @@
 #include "allocation_faults.h"
 #include "api_world.h"
 
+#include <malloc.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -10,9 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <malloc.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace zero::test {

@@ -1,11 +1,11 @@
 /// @file zero/status.h and zero/zero.h: codes, names, texts per thread, versions.
 #include "api_world.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <atomic>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace zero::test {

@@ -1,5 +1,5 @@
-/// @file What a step costs above its optimizer kernel: a world of one, AdamW in fp32, kernel and step interleaved on the same memory and the
-/// same threads. usage: step_benchmark [options of Google Benchmark] [parameters]
+/// @file What a step costs above its optimizer kernel: a world of one, AdamW in fp32, kernel and step interleaved on the same memory and
+/// the same threads. usage: step_benchmark [options of Google Benchmark] [parameters]
 #include "core/thread_pool.h"
 #include "kernels/kernels.h"
 
@@ -126,14 +126,19 @@ class Model {
 /// Runs `prepare` untimed and `work` timed, once per iteration.
 template <class Prepare, class Work>
 void add_benchmark(const char *name, Prepare prepare, Work work) {
-  benchmark::RegisterBenchmark(name, [=](benchmark::State &state) {
-    for ([[maybe_unused]] auto unused : state) {
-      prepare();
-      const Clock::time_point begin = Clock::now();
-      work();
-      state.SetIterationTime(std::chrono::duration<double>(Clock::now() - begin).count());
-    }
-  })->Iterations(1)->Repetitions(kRepeats)->UseManualTime()->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(name,
+                               [=](benchmark::State &state) {
+                                 for ([[maybe_unused]] auto unused : state) {
+                                   prepare();
+                                   const Clock::time_point begin = Clock::now();
+                                   work();
+                                   state.SetIterationTime(std::chrono::duration<double>(Clock::now() - begin).count());
+                                 }
+                               })
+      ->Iterations(1)
+      ->Repetitions(kRepeats)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 /// Collects single repeats and prints medians and their ratios to the first row.
@@ -185,11 +190,23 @@ int main(int argc, char **argv) {
     return 2;
   }
   Model model(parameters);
-  std::printf("world of one, %lld parameters, AdamW fp32, stage 1, overlap off, %lld cores, kernels %s\n", static_cast<long long>(parameters),
-              static_cast<long long>(zero::usable_cores()), zero::kernels::active().target);
-  add_benchmark("kernel", [] {}, [&model] { model.run_kernel(); });
-  add_benchmark("step", [&model] { model.acquire_gradients(); model.ready_gradients(); }, [&model] { model.step(); });
-  add_benchmark("grad_ready + step", [&model] { model.acquire_gradients(); }, [&model] { model.ready_gradients(); model.step(); });
+  std::printf("world of one, %lld parameters, AdamW fp32, stage 1, overlap off, %lld cores, kernels %s\n",
+              static_cast<long long>(parameters), static_cast<long long>(zero::usable_cores()), zero::kernels::active().target);
+  add_benchmark(
+      "kernel", [] {}, [&model] { model.run_kernel(); });
+  add_benchmark(
+      "step",
+      [&model] {
+        model.acquire_gradients();
+        model.ready_gradients();
+      },
+      [&model] { model.step(); });
+  add_benchmark(
+      "grad_ready + step", [&model] { model.acquire_gradients(); },
+      [&model] {
+        model.ready_gradients();
+        model.step();
+      });
   RatioTable table;
   benchmark::RunSpecifiedBenchmarks(&table);
   return 0;

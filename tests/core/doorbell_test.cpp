@@ -73,11 +73,14 @@ TEST(Doorbell, NoRingIsLostBetweenProcesses) {
   std::shared_ptr<Mapping> mapping;
   ASSERT_TRUE(Mapping::create_shared(sizeof(Shared), &mapping).ok());
   auto *shared = new (mapping->data()) Shared;
-  const auto results = test::run_process_ranks(2, [&](int64_t rank, int) {
-    const int me = static_cast<int>(rank);
-    take_turns(shared->bells[me], shared->bells[1 - me], shared->turn, me, 20'000);
-    return 0;
-  }, 60'000);
+  const auto results = test::run_process_ranks(
+      2,
+      [&](int64_t rank, int) {
+        const int me = static_cast<int>(rank);
+        take_turns(shared->bells[me], shared->bells[1 - me], shared->turn, me, 20'000);
+        return 0;
+      },
+      60'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 

@@ -11,29 +11,41 @@ namespace {
 
 // Each test uses a child as the "first process", so that the guard is not made in the test program itself.
 TEST(ForkGuard, ChildrenAndGrandchildrenAreForked) {
-  const auto results = test::run_process_ranks(1, [](int64_t, int) {
-    if (forked() || forked()) return 1;
-    const auto children = test::run_process_ranks(1, [](int64_t, int) {
-      const auto grandchildren = test::run_process_ranks(1, [](int64_t, int) { return forked() ? 7 : 0; }, 10'000);
-      return forked() && grandchildren.all_exited_with(7) ? 7 : 0;
-    }, 20'000);
-    return children.all_exited_with(7) && !forked() ? 0 : 2;
-  }, 30'000);
+  const auto results = test::run_process_ranks(
+      1,
+      [](int64_t, int) {
+        if (forked() || forked()) return 1;
+        const auto children = test::run_process_ranks(
+            1,
+            [](int64_t, int) {
+              const auto grandchildren = test::run_process_ranks(
+                  1, [](int64_t, int) { return forked() ? 7 : 0; }, 10'000);
+              return forked() && grandchildren.all_exited_with(7) ? 7 : 0;
+            },
+            20'000);
+        return children.all_exited_with(7) && !forked() ? 0 : 2;
+      },
+      30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
 TEST(ForkGuard, AProcessThatForksBeforeItsFirstUseIsNotForked) {
-  const auto results = test::run_process_ranks(2, [](int64_t, int) { return forked() ? 1 : 0; }, 30'000);
+  const auto results = test::run_process_ranks(
+      2, [](int64_t, int) { return forked() ? 1 : 0; }, 30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
 TEST(ForkGuard, SaysNothingWhereTheSystemHasNoSuchPages) {
-  const auto results = test::run_process_ranks(1, [](int64_t, int) {
-    const test::FailingCall failing(test::SystemCall::madvise, 1);
-    if (forked()) return 1;
-    const auto children = test::run_process_ranks(1, [](int64_t, int) { return forked() ? 1 : 0; }, 10'000);
-    return children.all_exited_with(0) ? 0 : 2;
-  }, 30'000);
+  const auto results = test::run_process_ranks(
+      1,
+      [](int64_t, int) {
+        const test::FailingCall failing(test::SystemCall::madvise, 1);
+        if (forked()) return 1;
+        const auto children = test::run_process_ranks(
+            1, [](int64_t, int) { return forked() ? 1 : 0; }, 10'000);
+        return children.all_exited_with(0) ? 0 : 2;
+      },
+      30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 

@@ -30,7 +30,8 @@ class LogFile {
 };
 
 void in_child(const std::function<bool()> &body) {
-  const auto results = test::run_process_ranks(1, [&](int64_t, int) { return body() ? 0 : 1; }, 30'000);
+  const auto results = test::run_process_ranks(
+      1, [&](int64_t, int) { return body() ? 0 : 1; }, 30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
@@ -93,11 +94,14 @@ TEST(Log, ALongLineIsCutAndEndsWithANewline) {
 
 TEST(Log, LinesOfSeveralProcessesDoNotMix) {
   const LogFile file;
-  const auto results = test::run_process_ranks(4, [&](int64_t rank, int) {
-    ::setenv("ZERO_LOG", file.path(), 1);
-    for (int i = 0; i < 200; ++i) log_line("%s", std::string(300, static_cast<char>('a' + rank)).c_str());
-    return 0;
-  }, 30'000);
+  const auto results = test::run_process_ranks(
+      4,
+      [&](int64_t rank, int) {
+        ::setenv("ZERO_LOG", file.path(), 1);
+        for (int i = 0; i < 200; ++i) log_line("%s", std::string(300, static_cast<char>('a' + rank)).c_str());
+        return 0;
+      },
+      30'000);
   ASSERT_TRUE(results.all_exited_with(0)) << results.describe();
   const auto lines = file.lines();
   EXPECT_EQ(lines.size(), 800U);

@@ -67,12 +67,15 @@ TEST(Mapping, AnIdCanBeMappedAgainAfterItsLastHolderLeft) {
 TEST(Mapping, ProcessesSeeEachOthersWrites) {
   std::shared_ptr<Mapping> mapping;
   ASSERT_TRUE(Mapping::create_shared(4, &mapping).ok());
-  const auto results = test::run_process_ranks(4, [&](int64_t rank, int) {
-    std::shared_ptr<Mapping> mine;
-    if (!Mapping::attach(mapping->id() + 1, ::dup(mapping->fd()), mapping->nbytes(), &mine).ok()) return 1;
-    mine->data()[rank] = static_cast<std::byte>(rank + 1);
-    return 0;
-  }, 30'000);
+  const auto results = test::run_process_ranks(
+      4,
+      [&](int64_t rank, int) {
+        std::shared_ptr<Mapping> mine;
+        if (!Mapping::attach(mapping->id() + 1, ::dup(mapping->fd()), mapping->nbytes(), &mine).ok()) return 1;
+        mine->data()[rank] = static_cast<std::byte>(rank + 1);
+        return 0;
+      },
+      30'000);
   ASSERT_TRUE(results.all_exited_with(0)) << results.describe();
   for (int i = 0; i < 4; ++i) EXPECT_EQ(mapping->data()[i], static_cast<std::byte>(i + 1));
 }

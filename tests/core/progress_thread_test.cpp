@@ -47,14 +47,17 @@ bool reaches(const std::atomic<int> &value, int wanted) {
 
 // Runs in a child, where the thread was never started, and first, while this program still has one thread.
 TEST(ProgressThread, SaysWhenItCannotBeStartedAndTriesAgain) {
-  const auto results = test::run_process_ranks(1, [](int64_t, int) {
-    const auto queue = std::make_shared<OperationQueue>();
-    {
-      const test::FailingThreadStart failing;
-      if (watch_queue(queue)) return 1;
-    }
-    return watch_queue(queue) ? 0 : 2;
-  }, 30'000);
+  const auto results = test::run_process_ranks(
+      1,
+      [](int64_t, int) {
+        const auto queue = std::make_shared<OperationQueue>();
+        {
+          const test::FailingThreadStart failing;
+          if (watch_queue(queue)) return 1;
+        }
+        return watch_queue(queue) ? 0 : 2;
+      },
+      30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 

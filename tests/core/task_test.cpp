@@ -80,9 +80,7 @@ TEST(Task, ReturnsItsStatus) {
 
 TEST(Task, DoesNotStartBeforeItIsRun) {
   std::vector<int> notes;
-  {
-    const Task task = note(notes, 1);
-  }
+  { const Task task = note(notes, 1); }
   EXPECT_TRUE(notes.empty());
 }
 

@@ -12,14 +12,10 @@ namespace {
 constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8};
 constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::prod};
 
-bool equal(const void *data, const Bytes &expected) {
-  return expected.empty() || std::memcmp(data, expected.data(), expected.size()) == 0;
-}
+bool equal(const void *data, const Bytes &expected) { return expected.empty() || std::memcmp(data, expected.data(), expected.size()) == 0; }
 
 /// The range that a rank writes: ranges of neighbours overlap.
-Range written_by(int64_t rank, int64_t size, int64_t count) {
-  return {count * rank / (size + 2), count * (rank + 3) / (size + 2)};
-}
+Range written_by(int64_t rank, int64_t size, int64_t count) { return {count * rank / (size + 2), count * (rank + 3) / (size + 2)}; }
 
 /// Writes, then reads the same range back and the range of the next rank.
 void run_ranges(Buffer &buffer, const CollectiveCase &written, Report *report) {
@@ -41,7 +37,8 @@ void run_ranges(Buffer &buffer, const CollectiveCase &written, Report *report) {
     Bytes read(static_cast<size_t>(range.count() * element));
     const Status status = buffer.queue()->run(buffer.read(range.begin, read.data(), range.count()));
     report->expect(status.ok(), name + ": read: " + status.text());
-    report->expect(read.empty() || std::memcmp(read.data(), whole.data() + range.begin * element, read.size()) == 0, name + ": wrong bits read");
+    report->expect(read.empty() || std::memcmp(read.data(), whole.data() + range.begin * element, read.size()) == 0,
+                   name + ": wrong bits read");
   }
 }
 
@@ -56,7 +53,8 @@ void run_buffer_case(const std::shared_ptr<Group> &group, const CollectiveCase &
   const Status summed = buffer->queue()->run(buffer->reduce_scatter(contribution.data(), c.count, c.op));
   report->expect(summed.ok(), name + ": reduce_scatter: " + summed.text());
   const Buffer::Shard shard = buffer->shard();
-  report->expect(equal(shard.data, reduced(c, group->size(), {shard.offset, shard.offset + shard.count}, report)), name + ": wrong bits in shard");
+  report->expect(equal(shard.data, reduced(c, group->size(), {shard.offset, shard.offset + shard.count}, report)),
+                 name + ": wrong bits in shard");
   void *whole = nullptr;
   const Status acquired = buffer->queue()->run(buffer->whole_acquire(&whole));
   report->expect(acquired.ok(), name + ": whole_acquire: " + acquired.text());

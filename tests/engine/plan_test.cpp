@@ -141,8 +141,8 @@ TEST(ShardWeights, AreOneNonNegativeIntegerPerRank) {
   EXPECT_EQ(weights, (std::vector<int64_t>{1, 1, 1}));
   EXPECT_TRUE(parse_shard_weights("2,0,1", 3, &weights).ok());
   EXPECT_EQ(weights, (std::vector<int64_t>{2, 0, 1}));
-  for (const char *wrong : {"1,1", "1,1,1,1", "1,,1", "1,1,", ",1,1", "1,-1,1", "0,0,0", "1 ,1,1", "x",
-                            "1,1,9999999999999999999", "2147483648,1,1"}) {
+  for (const char *wrong :
+       {"1,1", "1,1,1,1", "1,,1", "1,1,", ",1,1", "1,-1,1", "0,0,0", "1 ,1,1", "x", "1,1,9999999999999999999", "2147483648,1,1"}) {
     EXPECT_EQ(parse_shard_weights(wrong, 3, &weights).code(), ZERO_E_INVALID_ARGUMENT) << wrong;
   }
 }

@@ -22,7 +22,9 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-void expect_ok(const Status &status, const char *call) { ASSERT_TRUE(status.ok()) << call << ": " << status_name(status.code()) << ": " << status.text(); }
+void expect_ok(const Status &status, const char *call) {
+  ASSERT_TRUE(status.ok()) << call << ": " << status_name(status.code()) << ": " << status.text();
+}
 
 }  // namespace
 
@@ -266,7 +268,8 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
   manner.order_seed = random() % 3 == 0 ? random() | 1 : 0;
   manner.source = static_cast<int32_t>(random() % 3);
   if (random() % 3 == 0) {
-    for (int64_t rank = 0; rank < ranks; ++rank) manner.shard_weights += (rank > 0 ? "," : "") + std::to_string(rank == 0 ? 1 : random() % 4);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      manner.shard_weights += (rank > 0 ? "," : "") + std::to_string(rank == 0 ? 1 : random() % 4);
   }
   return manner;
 }

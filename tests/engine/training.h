@@ -35,8 +35,8 @@ struct Manner {
   bool by_ranges = false;      ///< gradients become ready in pieces
   int64_t threads = 1;
   std::string shard_weights;
-  uint64_t ready_seed = 0;     ///< 0: last tensor first; otherwise a random order, another one on each rank
-  uint64_t order_seed = 0;     ///< 0: default; otherwise a random set_order
+  uint64_t ready_seed = 0;  ///< 0: last tensor first; otherwise a random order, another one on each rank
+  uint64_t order_seed = 0;  ///< 0: default; otherwise a random set_order
   int32_t source = ZERO_SOURCE_LOCAL;
 
   std::string text() const;

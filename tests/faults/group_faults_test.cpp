@@ -1,5 +1,5 @@
-/// @file Ranks that never arrive, leave, block, stop or die, seen through a group: every living rank gets an error that names rank and operation
-/// within its deadline and half a second.
+/// @file Ranks that never arrive, leave, block, stop or die, seen through a group: every living rank gets an error that names rank and
+/// operation within its deadline and half a second.
 #include "core/clock.h"
 #include "group/collectives.h"
 #include "group/connect.h"

@@ -148,7 +148,8 @@ void store_reduced(Bytes &bytes, const CollectiveCase &c, int64_t size, int64_t 
     magnitude = c.op == ReduceOp::prod ? magnitude * std::fabs(floats[rank]) : magnitude + std::fabs(floats[rank]);
   }
   if (c.op == ReduceOp::avg) exact /= static_cast<double>(size);
-  // Each of at most size - 1 additions and one division errs by half a unit in the last place of a partial result, which no partial exceeds.
+  // Each of at most size - 1 additions and one division errs by half a unit in the last place of a partial result, which no partial
+  // exceeds.
   const double unit = c.dtype == DType::f64 ? 0x1p-53 : 0x1p-24;
   report->expect(std::fabs(value - exact) <= static_cast<double>(size) * 2 * unit * magnitude, "tree far from float64 in " + to_text(c));
   store_float(bytes, c.dtype, at, value);

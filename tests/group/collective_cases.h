@@ -1,5 +1,5 @@
-/// @file Every collective with every dtype, reduce operation, size and root, checked bit for bit against an own implementation of the summation
-/// tree and against float64. Knows a Group, not its transport: the same cases run over threads, processes and MPI.
+/// @file Every collective with every dtype, reduce operation, size and root, checked bit for bit against an own implementation of the
+/// summation tree and against float64. Knows a Group, not its transport: the same cases run over threads, processes and MPI.
 #pragma once
 
 #include "core/dtype.h"

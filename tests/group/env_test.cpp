@@ -167,9 +167,8 @@ TEST(Env, RefusesContradictionsAndNamesTheValues) {
 TEST(Env, NamesDifferByRunPortAddressAndRestartOnly) {
   const Variables base = torchrun("0", "2");
   std::set<std::string> names;
-  for (const Variables &variables :
-       {base, base + Variables{{"TORCHELASTIC_RUN_ID", "job2"}}, base + Variables{{"MASTER_PORT", "29501"}},
-        base + Variables{{"MASTER_ADDR", "node2"}}, base + Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}}}) {
+  for (const Variables &variables : {base, base + Variables{{"TORCHELASTIC_RUN_ID", "job2"}}, base + Variables{{"MASTER_PORT", "29501"}},
+                                     base + Variables{{"MASTER_ADDR", "node2"}}, base + Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}}}) {
     Launch launch;
     ASSERT_TRUE(read_launch(from(variables), &launch).ok());
     EXPECT_LE(launch.name.size(), 64u);

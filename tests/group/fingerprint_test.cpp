@@ -58,12 +58,9 @@ TEST(Fingerprint, EqualCallsAgree) {
 
 TEST(Fingerprint, EveryDifferingFieldIsAMismatchThatNamesBothCalls) {
   const std::vector<std::function<void(Fingerprint &)>> changes = {
-      [](Fingerprint &f) { f.sequence = 18; },
-      [](Fingerprint &f) { f.kind = OperationKind::reduce_scatter; },
-      [](Fingerprint &f) { f.dtype = ZERO_DTYPE_F64; },
-      [](Fingerprint &f) { f.count = 1025; },
-      [](Fingerprint &f) { f.op = ZERO_REDUCE_MAX; },
-      [](Fingerprint &f) { f.root = 3; },
+      [](Fingerprint &f) { f.sequence = 18; },          [](Fingerprint &f) { f.kind = OperationKind::reduce_scatter; },
+      [](Fingerprint &f) { f.dtype = ZERO_DTYPE_F64; }, [](Fingerprint &f) { f.count = 1025; },
+      [](Fingerprint &f) { f.op = ZERO_REDUCE_MAX; },   [](Fingerprint &f) { f.root = 3; },
   };
   for (const auto &change : changes) {
     Fingerprint theirs = all_reduce();

@@ -125,9 +125,8 @@ TEST(LocalMessage, MismatchIsAnErrorOnBothSidesBeforeAnyByteIsWritten) {
     run_thread_ranks(2, [&](int64_t rank) {
       const auto transport = connect(name, rank, 2);
       std::vector<uint8_t> bytes(300'000, static_cast<uint8_t>(rank));
-      const Status status =
-          rank == 0 ? test::send(*transport, 1, message(OperationKind::send, 1, nbytes, 1), bytes.data(), nbytes)
-                    : test::recv(*transport, 0, message(OperationKind::recv, 1, nbytes + 1, 0), bytes.data(), nbytes + 1);
+      const Status status = rank == 0 ? test::send(*transport, 1, message(OperationKind::send, 1, nbytes, 1), bytes.data(), nbytes)
+                                      : test::recv(*transport, 0, message(OperationKind::recv, 1, nbytes + 1, 0), bytes.data(), nbytes + 1);
       EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
       EXPECT_TRUE(contains(status, "count " + std::to_string(nbytes)) && contains(status, "count " + std::to_string(nbytes + 1)))
           << status.text();

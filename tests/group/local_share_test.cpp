@@ -82,9 +82,8 @@ TEST(LocalShare, PiecesThatReachBeyondTheArenaAreStaged) {
     std::vector<PeerMemory> peers;
     ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
     const std::vector<std::byte> outside(4096, static_cast<std::byte>(rank + 51));
-    const Status status = offer_all(*transport, 1, outside.data(), 4096, [&](int64_t peer, const std::byte *data) {
-      EXPECT_EQ(data[4095], static_cast<std::byte>(peer + 51));
-    });
+    const Status status = offer_all(*transport, 1, outside.data(), 4096,
+                                    [&](int64_t peer, const std::byte *data) { EXPECT_EQ(data[4095], static_cast<std::byte>(peer + 51)); });
     EXPECT_TRUE(status.ok()) << status.text();
     EXPECT_TRUE(quiet(*transport).ok());
   });
@@ -115,9 +114,8 @@ TEST(LocalShare, UnsharedMemoryIsLetGoByPeersAtTheNextRound) {
       ASSERT_TRUE(run_task(transport->share(first, &peers, 20'000)).ok());
       ASSERT_TRUE(run_task(transport->share(second, &peers, 20'000)).ok());
       peers.clear();
-      const Status status = offer_all(*transport, ++sequence, first->data(), kArenaBytes, [](int64_t peer, const std::byte *data) {
-        EXPECT_EQ(data[7], static_cast<std::byte>(peer + 1));
-      });
+      const Status status = offer_all(*transport, ++sequence, first->data(), kArenaBytes,
+                                      [](int64_t peer, const std::byte *data) { EXPECT_EQ(data[7], static_cast<std::byte>(peer + 1)); });
       ASSERT_TRUE(status.ok()) << status.text();
       ASSERT_TRUE(quiet(*transport).ok());
       transport->unshare(*first);

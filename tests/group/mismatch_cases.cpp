@@ -17,15 +17,17 @@ bool reduces(OperationKind kind) {
 }
 
 bool has_root(OperationKind kind) {
-  return kind == OperationKind::broadcast || kind == OperationKind::reduce || kind == OperationKind::gather || kind == OperationKind::scatter;
+  return kind == OperationKind::broadcast || kind == OperationKind::reduce || kind == OperationKind::gather ||
+         kind == OperationKind::scatter;
 }
 
 /// Every collective with two counts, and where it has them two dtypes, reduce operations and roots.
 std::vector<CollectiveCase> variants(int64_t size) {
   std::vector<CollectiveCase> all;
   all.push_back({OperationKind::barrier, DType::f32, ReduceOp::sum, 0, 0});
-  for (const OperationKind kind : {OperationKind::broadcast, OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::all_gather,
-                                   OperationKind::reduce, OperationKind::gather, OperationKind::scatter, OperationKind::all_to_all}) {
+  for (const OperationKind kind :
+       {OperationKind::broadcast, OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::all_gather,
+        OperationKind::reduce, OperationKind::gather, OperationKind::scatter, OperationKind::all_to_all}) {
     for (const int64_t count : {2 * size, 3 * size}) {
       for (const DType dtype : {DType::f32, DType::i32}) {
         for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {

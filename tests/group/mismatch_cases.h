@@ -1,5 +1,5 @@
-/// @file All pairs of differing collectives: one rank makes another call than the rest. Every rank must get an error that names both calls, and
-/// no byte of user memory may change. Knows a Group, not its transport.
+/// @file All pairs of differing collectives: one rank makes another call than the rest. Every rank must get an error that names both calls,
+/// and no byte of user memory may change. Knows a Group, not its transport.
 #pragma once
 
 #include "tests/group/collective_cases.h"

@@ -37,7 +37,8 @@ int main() {
   Report pairs;
   if (group->size() > 1) run_mismatch_cases(*group, std::getenv("ZERO_TEST_FULL") != nullptr ? 1 : 7, &pairs);
   const int64_t failures = cases.failures + pairs.failures;
-  if (failures != 0) std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());
+  if (failures != 0)
+    std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());
   if (group->rank() == 0) {
     std::printf("%lld MPI ranks: %lld cases, %lld pairs of differing collectives, %lld failures\n", static_cast<long long>(group->size()),
                 static_cast<long long>(cases.cases), static_cast<long long>(pairs.cases), static_cast<long long>(failures));

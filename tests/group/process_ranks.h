@@ -24,10 +24,10 @@ namespace zero::test {
 
 /// What became of each rank's process.
 struct ProcessResults {
-  std::vector<int> exit_codes;      ///< as exited, 128 + signal when killed by one
-  std::vector<std::string> texts;   ///< what the rank wrote to its out_fd
-  std::vector<int64_t> cpu_ns;      ///< processor time the rank used
-  bool timed_out = false;           ///< the time limit passed and ranks that were left were killed
+  std::vector<int> exit_codes;     ///< as exited, 128 + signal when killed by one
+  std::vector<std::string> texts;  ///< what the rank wrote to its out_fd
+  std::vector<int64_t> cpu_ns;     ///< processor time the rank used
+  bool timed_out = false;          ///< the time limit passed and ranks that were left were killed
 
   bool all_exited_with(int code) const {
     for (const int exit_code : exit_codes) {
@@ -133,8 +133,8 @@ inline ProcessResults run_process_ranks(int64_t size, const std::function<int(in
     while (::wait4(pids[i], &state, 0, &usage) < 0 && errno == EINTR) {
     }
     results.exit_codes[i] = WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
-    results.cpu_ns[i] = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
-                        (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1'000;
+    results.cpu_ns[i] =
+        (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1'000;
   }
   return results;
 }

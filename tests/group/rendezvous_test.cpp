@@ -100,8 +100,7 @@ TEST_P(RendezvousOfSize, EveryRankLearnsWhatTheOthersBring) {
   std::vector<std::string> seen(static_cast<size_t>(size));
   run_thread_ranks(size, [&](int64_t rank) {
     std::vector<Joiner> out;
-    const Status status =
-        run_task(rendezvous(name, rank, size, joiner_with("blob of " + std::to_string(rank)), 7, 20'000, &out));
+    const Status status = run_task(rendezvous(name, rank, size, joiner_with("blob of " + std::to_string(rank)), 7, 20'000, &out));
     ASSERT_TRUE(status.ok()) << status.text();
     ASSERT_EQ(out.size(), static_cast<size_t>(size));
     for (int64_t peer = 0; peer < size; ++peer) {

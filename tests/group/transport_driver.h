@@ -41,7 +41,8 @@ inline Status await(Transport &transport, const std::function<Status(bool *)> &p
 inline Status round(Transport &transport, const Fingerprint *fingerprint, const std::vector<Offer> &offers, std::vector<Arrival> arrivals,
                     const std::function<void(const std::vector<Arrival> &)> &look = {}, int64_t deadline_ms = kPatienceMs) {
   ZERO_TRY(transport.start(fingerprint, offers, arrivals));
-  ZERO_TRY(await(transport, [&](bool *ready) { return transport.poll(ready); }, deadline_ms));
+  ZERO_TRY(await(
+      transport, [&](bool *ready) { return transport.poll(ready); }, deadline_ms));
   if (look) look(arrivals);
   transport.consume();
   return {};
@@ -68,19 +69,22 @@ inline Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_
 }
 
 inline Status quiet(Transport &transport, int64_t deadline_ms = kPatienceMs) {
-  return await(transport, [&](bool *ready) { return transport.poll_quiet(ready); }, deadline_ms);
+  return await(
+      transport, [&](bool *ready) { return transport.poll_quiet(ready); }, deadline_ms);
 }
 
 inline Status send(Transport &transport, int64_t peer, const Fingerprint &fingerprint, const void *data, int64_t nbytes,
                    int64_t deadline_ms = kPatienceMs) {
   ZERO_TRY(transport.send_start(peer, fingerprint, {data, nbytes}));
-  return await(transport, [&](bool *ready) { return transport.send_poll(peer, ready); }, deadline_ms);
+  return await(
+      transport, [&](bool *ready) { return transport.send_poll(peer, ready); }, deadline_ms);
 }
 
 inline Status recv(Transport &transport, int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes,
                    int64_t deadline_ms = kPatienceMs) {
   ZERO_TRY(transport.recv_start(peer, fingerprint, data, nbytes));
-  return await(transport, [&](bool *ready) { return transport.recv_poll(peer, ready); }, deadline_ms);
+  return await(
+      transport, [&](bool *ready) { return transport.recv_poll(peer, ready); }, deadline_ms);
 }
 
 }  // namespace zero::test

@@ -190,8 +190,7 @@ TEST(Reduce, SumsFollowTheTreeAndStayCloseToFloat64) {
 }
 
 template <typename T>
-std::vector<T> reduce_values(DType dtype, ReduceOp op, const std::vector<std::vector<T>> &sources, double divisor,
-                             bool *finite = nullptr) {
+std::vector<T> reduce_values(DType dtype, ReduceOp op, const std::vector<std::vector<T>> &sources, double divisor, bool *finite = nullptr) {
   std::vector<const void *> addresses;
   for (const auto &source : sources) addresses.push_back(source.data());
   std::vector<T> out(sources[0].size());

@@ -23,7 +23,8 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
     for (int64_t peer = 0; peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer == group.rank() || part.empty()) continue;
-      std::memcpy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, static_cast<size_t>(part.count() * element));
+      std::memcpy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data,
+                  static_cast<size_t>(part.count() * element));
     }
     begin += step;
   } while (begin < longest(cuts));

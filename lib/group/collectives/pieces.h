@@ -42,7 +42,8 @@ inline int64_t whole_count(const Cuts &cuts) {
 
 /// The tables of one round.
 struct Pieces {
-  explicit Pieces(int64_t size) : offers(static_cast<size_t>(size)), arrivals(static_cast<size_t>(size)), sources(static_cast<size_t>(size)) {}
+  explicit Pieces(int64_t size)
+      : offers(static_cast<size_t>(size)), arrivals(static_cast<size_t>(size)), sources(static_cast<size_t>(size)) {}
   std::vector<Offer, CachedAllocator<Offer>> offers;
   std::vector<Arrival, CachedAllocator<Arrival>> arrivals;
   std::vector<const void *, CachedAllocator<const void *>> sources;

@@ -1,5 +1,5 @@
-/// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner sums all parts in one pass of the fixed tree.
-/// Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step.
+/// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner sums all parts in one pass of the fixed
+/// tree. Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step.
 #include "group/collectives.h"
 
 #include "group/collectives/pieces.h"

@@ -28,7 +28,8 @@ Task broadcast_rounds(Group &group, void *data, int64_t count, int64_t element, 
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     if (!is_root && !part.empty()) {
-      std::memcpy(at(data, part.begin, element), pieces.arrivals[static_cast<size_t>(root)].data, static_cast<size_t>(part.count() * element));
+      std::memcpy(at(data, part.begin, element), pieces.arrivals[static_cast<size_t>(root)].data,
+                  static_cast<size_t>(part.count() * element));
     }
     begin += step;
   } while (begin < count);
@@ -57,7 +58,8 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
     for (int64_t peer = 0; is_root && peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer == root || part.empty()) continue;
-      std::memcpy(at(recv, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, static_cast<size_t>(part.count() * element));
+      std::memcpy(at(recv, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data,
+                  static_cast<size_t>(part.count() * element));
     }
     begin += step;
   } while (begin < longest(cuts));

@@ -154,8 +154,8 @@ ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms)
  * In place: all_reduce and reduce: recv may equal send; reduce_scatter: recv may be this rank's own part of send; all_gather and gather:
  * send may be this rank's own part of recv; scatter: recv may be root's own part of send. Any other overlap is an error.
  * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT (then the group is as before, but the other ranks are still waiting for this
- * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned. On an error of the last kind
- * recv may be partly written, except for ZERO_E_MISMATCH. Threads: see the head of this file. Since ZERO_0.1.
+ * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned. On an error of the last
+ * kind recv may be partly written, except for ZERO_E_MISMATCH. Threads: see the head of this file. Since ZERO_0.1.
  */
 
 /* recv = op over ranks of send; send_count == recv_count. */

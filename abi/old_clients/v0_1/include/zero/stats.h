@@ -31,7 +31,7 @@ typedef struct zero_memory_stats {
   int64_t now_nbytes;
   int64_t peak_nbytes;
   int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps for ever, 4 bytes per element and slot; 0 for pools */
-  int64_t constant_nbytes; /* optimizer after seal: what comes on top by bucket size, padding and largest tensor; at most this in steady use */
+  int64_t constant_nbytes; /* optimizer after seal: what comes on top by buckets, padding and largest tensor; at most this in steady use */
 } zero_memory_stats;
 
 /* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
