@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <csignal>
+#include <cstddef>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -15,26 +17,39 @@ namespace {
 
 class ProgressThread {
  public:
-  bool watch(const std::shared_ptr<OperationQueue> &queue) {
+  bool watch(const std::shared_ptr<OperationQueue> &queue) noexcept {
     const std::lock_guard lock(mutex_);
-    if (!started_ && !start()) return false;
+    if (!reserve() || (!started_ && !start())) return false;
     if (std::find(arriving_.begin(), arriving_.end(), queue) == arriving_.end()) arriving_.push_back(queue);
     arrived_.notify_one();
     return true;
   }
 
  private:
+  using Queues = std::vector<std::shared_ptr<OperationQueue>>;
+
   /// Room from the start, so that the steps of a training allocate nothing however their queues meet.
   static constexpr size_t kExpectedQueues = 64;
 
-  bool start() {
+  /// All memory is taken on the threads that give queues: on the progress thread nobody could be told that there is none.
+  bool reserve() noexcept {
+    const size_t most = std::max(kExpectedQueues, watched_.size() + arriving_.size() + 1);
+    try {
+      arriving_.reserve(most);
+      next_watched_.reserve(most);
+      return true;
+    } catch (const std::bad_alloc &) {
+      return false;
+    }
+  }
+
+  bool start() noexcept {
     // The host program's signals are not for this thread.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      arriving_.reserve(kExpectedQueues);
       std::thread([this] { run(); }).detach();
       started_ = true;
     } catch (...) {
@@ -45,39 +60,55 @@ class ProgressThread {
   }
 
   void run() {
-    std::vector<std::shared_ptr<OperationQueue>> watched;
-    watched.reserve(kExpectedQueues);
     Backoff backoff;
     for (;;) {
-      if (take_arrivals(watched)) backoff = Backoff();
-      Doorbell *bell = watched.front()->doorbell();
+      if (take_arrivals()) backoff = Backoff();
+      Doorbell *bell = watched_.front()->doorbell();
       const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
-      const size_t before = watched.size();
-      std::erase_if(watched, [](const auto &queue) { return queue->progress(); });
-      if (watched.size() != before) {
+      if (drop_finished()) {
         backoff = Backoff();
         continue;
       }
       // With several queues a ring for one must not wait for another's bell: sleep for a moment instead.
-      backoff.pause(watched.size() == 1 ? bell : nullptr, seen);
+      backoff.pause(watched_.size() == 1 ? bell : nullptr, seen);
     }
   }
 
   /// Moves newly given queues over; waits for one when there is nothing to do.
-  bool take_arrivals(std::vector<std::shared_ptr<OperationQueue>> &watched) {
+  bool take_arrivals() {
     std::unique_lock lock(mutex_);
-    if (watched.empty()) arrived_.wait(lock, [this] { return !arriving_.empty(); });
-    const bool any = !arriving_.empty();
+    if (watched_.empty()) arrived_.wait(lock, [this] { return !arriving_.empty(); });
+    if (arriving_.empty()) return false;
+    next_watched_.swap(watched_);
+    for (auto &queue : next_watched_) watched_.push_back(std::move(queue));
+    next_watched_.clear();
     for (auto &queue : arriving_) {
-      if (std::find(watched.begin(), watched.end(), queue) == watched.end()) watched.push_back(std::move(queue));
+      if (std::find(watched_.begin(), watched_.end(), queue) == watched_.end()) watched_.push_back(std::move(queue));
     }
     arriving_.clear();
+    return true;
+  }
+
+  /// Advances every queue and lets go of those that are empty.
+  bool drop_finished() {
+    bool any = false;
+    for (size_t index = 0; index < watched_.size();) {
+      if (!watched_[index]->progress()) {
+        ++index;
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
+      any = true;
+    }
     return any;
   }
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<std::shared_ptr<OperationQueue>> arriving_;
+  Queues arriving_;
+  Queues watched_;       ///< changed by the progress thread only, under the mutex
+  Queues next_watched_;  ///< empty, with room for what watched_ may become
   bool started_ = false;
 };
 

@@ -6,15 +6,15 @@
 
 namespace zero {
 
-void Task::promise_type::unhandled_exception() noexcept {
+Status exception_status() noexcept {
   try {
     throw;
   } catch (const std::bad_alloc &) {
-    result = Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory inside an operation");
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory inside an operation");
   } catch (const std::exception &exception) {
-    result = Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation: %s", exception.what());
+    return Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation: %s", exception.what());
   } catch (...) {
-    result = Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation");
+    return Status::error(ZERO_E_INTERNAL, "unexpected exception inside an operation");
   }
 }
 
@@ -26,15 +26,7 @@ Operation::Operation(Task task) noexcept : task_(std::move(task)) {
 bool Operation::advance() {
   if (done()) return true;
   while (driver_.current) {
-    if (driver_.waiting != nullptr) {
-      bool ready = false;
-      driver_.wait_status = driver_.waiting->poll(&ready);
-      if (driver_.wait_status.ok() && !ready) {
-        doorbell_.store(driver_.waiting->doorbell(), std::memory_order_release);
-        return false;
-      }
-      driver_.waiting = nullptr;
-    }
+    if (driver_.waiting != nullptr && !poll_waiting()) return false;
     driver_.current.resume();
   }
   status_ = std::move(task_.handle_.promise().result);
@@ -42,6 +34,22 @@ bool Operation::advance() {
   std::exchange(task_.handle_, {}).destroy();
   doorbell_.store(nullptr, std::memory_order_release);
   done_.store(true, std::memory_order_release);
+  return true;
+}
+
+/// False when the wait goes on. An exception ends the wait as an error does: nobody above could handle it.
+bool Operation::poll_waiting() noexcept {
+  bool ready = false;
+  try {
+    driver_.wait_status = driver_.waiting->poll(&ready);
+  } catch (...) {
+    driver_.wait_status = exception_status();
+  }
+  if (driver_.wait_status.ok() && !ready) {
+    doorbell_.store(driver_.waiting->doorbell(), std::memory_order_release);
+    return false;
+  }
+  driver_.waiting = nullptr;
   return true;
 }
 

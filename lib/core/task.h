@@ -16,6 +16,9 @@
 
 namespace zero {
 
+/// The Status for the exception that is being handled.
+Status exception_status() noexcept;
+
 /// Something a task waits for.
 class Waitable {
  public:
@@ -59,7 +62,7 @@ class [[nodiscard]] Task {
     };
     FinalAwaiter final_suspend() const noexcept { return {}; }
     void return_value(Status status) noexcept { result = std::move(status); }
-    void unhandled_exception() noexcept;
+    void unhandled_exception() noexcept { result = exception_status(); }
 
     struct WaitAwaiter {
       Driver *driver;
@@ -111,6 +114,8 @@ class Operation {
 
  private:
   friend class OperationQueue;
+
+  bool poll_waiting() noexcept;
 
   Task task_;
   Task::Driver driver_;
