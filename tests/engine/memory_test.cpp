@@ -26,6 +26,11 @@ void *counted_allocate(std::size_t nbytes) {
 
 void *operator new(std::size_t nbytes) { return counted_allocate(nbytes); }
 void *operator new[](std::size_t nbytes) { return counted_allocate(nbytes); }
+void *operator new(std::size_t nbytes, const std::nothrow_t &) noexcept {
+  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(nbytes);
+}
+void *operator new[](std::size_t nbytes, const std::nothrow_t &nothrow) noexcept { return operator new(nbytes, nothrow); }
 void operator delete(void *data) noexcept { std::free(data); }
 void operator delete[](void *data) noexcept { std::free(data); }
 void operator delete(void *data, std::size_t) noexcept { std::free(data); }
