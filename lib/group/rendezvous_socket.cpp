@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -65,14 +66,17 @@ Received receive_packet(int socket, Packet *out) {
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
   iovec part{buffer.data(), buffer.size()};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
   ssize_t nbytes;
+  bool ended = false;
   do {
+    message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
     nbytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (nbytes < 0 && errno == EINTR);
+    // When packets and the peer's end come between its two looks, Linux reports the end first: only the second report is final.
+  } while ((nbytes < 0 && errno == EINTR) || (nbytes == 0 && !std::exchange(ended, true)));
   if (nbytes < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
   out->fd = take_descriptor(&message);
   if (nbytes == 0) return Received::closed;

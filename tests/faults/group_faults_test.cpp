@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <latch>
 #include <thread>
 
 namespace zero::test {
@@ -148,6 +149,7 @@ TEST(GroupFaultsThreads, AbortFromAnotherThreadWakesEveryWaitingRank) {
 TEST(GroupFaultsThreads, CallsOnDifferentGroupsAreATimeoutThatTellsWhereEachRankStands) {
   const std::string at = meeting("different");
   std::vector<Status> outcomes(2);
+  std::latch both_waited(2);
   run_thread_ranks(2, [&](int64_t rank) {
     std::shared_ptr<Group> world;
     ASSERT_TRUE(connect(at, rank, 2, &world).ok());
@@ -160,6 +162,7 @@ TEST(GroupFaultsThreads, CallsOnDifferentGroupsAreATimeoutThatTellsWhereEachRank
     } else {
       outcomes[1] = second->queue()->run(barrier(*second));
     }
+    both_waited.arrive_and_wait();
   });
   EXPECT_EQ(outcomes[0].code(), ZERO_E_TIMEOUT);
   EXPECT_NE(std::string(outcomes[0].text()).find("barrier"), std::string::npos) << outcomes[0].text();
