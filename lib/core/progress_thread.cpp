@@ -2,6 +2,7 @@
 #include "core/progress_thread.h"
 
 #include "core/doorbell.h"
+#include "core/fork_guard.h"
 
 #include <pthread.h>
 #include <algorithm>
@@ -23,6 +24,14 @@ class ProgressThread {
     if (std::find(arriving_.begin(), arriving_.end(), queue) == arriving_.end()) arriving_.push_back(queue);
     arrived_.notify_one();
     return true;
+  }
+
+  void unwatch(const std::shared_ptr<OperationQueue> &queue) {
+    std::unique_lock lock(mutex_);
+    // A child of fork has the lists but not the thread.
+    if (!started_ || forked()) return;
+    std::erase(arriving_, queue);
+    left_.wait(lock, [&] { return std::find(watched_.begin(), watched_.end(), queue) == watched_.end(); });
   }
 
  private:
@@ -99,6 +108,7 @@ class ProgressThread {
       }
       const std::lock_guard lock(mutex_);
       watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
+      left_.notify_all();
       any = true;
     }
     return any;
@@ -106,18 +116,23 @@ class ProgressThread {
 
   std::mutex mutex_;
   std::condition_variable arrived_;
+  std::condition_variable left_;
   Queues arriving_;
   Queues watched_;       ///< changed by the progress thread only, under the mutex
   Queues next_watched_;  ///< empty, with room for what watched_ may become
   bool started_ = false;
 };
 
-}  // namespace
-
-bool watch_queue(const std::shared_ptr<OperationQueue> &queue) {
+ProgressThread &progress_thread() {
   // Never destroyed: the detached thread uses it until the process ends.
   static auto *thread = new ProgressThread;
-  return thread->watch(queue);
+  return *thread;
 }
+
+}  // namespace
+
+bool watch_queue(const std::shared_ptr<OperationQueue> &queue) { return progress_thread().watch(queue); }
+
+void unwatch_queue(const std::shared_ptr<OperationQueue> &queue) { progress_thread().unwatch(queue); }
 
 }  // namespace zero

@@ -12,4 +12,8 @@ namespace zero {
 /// thread could not be started; progress then happens only inside library calls.
 bool watch_queue(const std::shared_ptr<OperationQueue> &queue);
 
+/// Waits until the thread has let go of a queue whose operations have all ended. Call it before freeing what they referred to: the thread
+/// may still be asleep on a doorbell that belonged to one of them.
+void unwatch_queue(const std::shared_ptr<OperationQueue> &queue);
+
 }  // namespace zero

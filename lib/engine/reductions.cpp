@@ -16,10 +16,14 @@ void Reductions::open(std::shared_ptr<Group> group) {
 }
 
 void Reductions::stop() {
-  if (!under_way()) return;
-  group_->fail(Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced",
-                             static_cast<long long>(group_->rank())));
-  for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
+  if (under_way()) {
+    group_->fail(Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced",
+                               static_cast<long long>(group_->rank())));
+    for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
+  }
+  // The thread may be asleep on the group's doorbell, which goes with the group.
+  if (was_watched_) unwatch_queue(queue_);
+  was_watched_ = false;
 }
 
 void Reductions::submit_task(int64_t bucket, Task task) {
@@ -27,6 +31,7 @@ void Reductions::submit_task(int64_t bucket, Task task) {
   const bool allowed = settings_.overlap && group_->size() > 1 && !group_->transport().single_thread();
   const bool watched = allowed && watch_queue(queue_);
   overlapping_.store(watched, std::memory_order_relaxed);
+  was_watched_ = was_watched_ || watched;
   if (!watched) queue_->progress();
 }
 

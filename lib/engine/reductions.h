@@ -76,6 +76,7 @@ class Reductions {
   std::vector<Entry> entries_;  ///< of this step, in the order they were submitted; has room for all of them
   size_t next_ended_ = 0;
   std::atomic<bool> overlapping_{false};
+  bool was_watched_ = false;
 
   // Written by operations, which run one after another.
   double divisor_ = 1;
