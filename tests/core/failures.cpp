@@ -35,6 +35,13 @@ void *operator new(std::size_t nbytes) {
   if (void *data = std::malloc(nbytes != 0 ? nbytes : 1)) return data;
   throw std::bad_alloc();
 }
+void *operator new(std::size_t nbytes, const std::nothrow_t &) noexcept {
+  try {
+    return operator new(nbytes);
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
 void operator delete(void *data) noexcept { std::free(data); }
 void operator delete(void *data, std::size_t) noexcept { std::free(data); }
 
