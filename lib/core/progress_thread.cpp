@@ -46,6 +46,7 @@ class ProgressThread {
     try {
       arriving_.reserve(most);
       next_watched_.reserve(most);
+      if (!started_) watched_.reserve(most);
       return true;
     } catch (const std::bad_alloc &) {
       return false;
