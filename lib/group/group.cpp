@@ -53,13 +53,24 @@ Status Group::usable() {
 
 void Group::fail(const Status &cause) {
   const Status told = as_told_to_peers(cause, rank_);
+  std::vector<std::weak_ptr<Group>> children;
   {
     const std::lock_guard lock(failure_mutex_);
     if (!failure_.ok()) return;
     failure_ = poisons_group(cause.code()) ? cause : told;
+    if (cause.code() == ZERO_E_ABORTED) children.swap(children_);
   }
   log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
   transport_->poison(told);
+  for (const std::weak_ptr<Group> &child : children) {
+    if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
+  }
+}
+
+void Group::adopt(const std::shared_ptr<Group> &child) {
+  const std::lock_guard lock(failure_mutex_);
+  std::erase_if(children_, [](const std::weak_ptr<Group> &other) { return other.expired(); });
+  children_.push_back(child);
 }
 
 Traffic Group::traffic(OperationKind kind) const {

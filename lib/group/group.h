@@ -48,8 +48,10 @@ class Group {
 
   /// ZERO_OK, or the error that poisoned the group.
   Status usable();
-  /// Poisons the group here and on every peer, unless it is poisoned already.
+  /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes on to the groups split from it.
   void fail(const Status &cause);
+  /// Remembers a group that was split from this one.
+  void adopt(const std::shared_ptr<Group> &child);
 
   Traffic traffic(OperationKind kind) const;
 
@@ -94,6 +96,7 @@ class Group {
 
   std::mutex failure_mutex_;
   Status failure_;
+  std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
 
   std::array<Counters, kOperationKinds> counters_;
 };

@@ -56,9 +56,9 @@ Outcome timed(Group &group) {
 
 void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
-/// Runs one good all_reduce on all ranks, then odd(group) on rank 2 and all_reduce on the others; returns the others' outcomes.
-template <class OddRank>
-std::vector<Outcome> with_odd_rank(const char *name, OddRank odd) {
+/// Runs one good all_reduce on all ranks, then odd(group) on rank 2 and rest(group) on the others; returns the others' outcomes.
+template <class OddRank, class Rest = Outcome (*)(Group &)>
+std::vector<Outcome> with_odd_rank(const char *name, OddRank odd, Rest rest = timed) {
   const std::string at = meeting(name);
   std::vector<Outcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
@@ -69,7 +69,7 @@ std::vector<Outcome> with_odd_rank(const char *name, OddRank odd) {
     if (rank == kOdd) {
       odd(std::move(group));
     } else {
-      outcomes[static_cast<size_t>(rank)] = timed(*group);
+      outcomes[static_cast<size_t>(rank)] = rest(*group);
     }
   });
   outcomes.pop_back();
@@ -143,6 +143,23 @@ TEST(GroupFaultsThreads, AbortFromAnotherThreadWakesEveryWaitingRank) {
     });
     other.join();
   });
+  expect_error(outcomes, ZERO_E_ABORTED, "rank 2", 50 + kGraceMs);
+}
+
+TEST(GroupFaultsThreads, AbortReachesRanksThatWaitInAGroupSplitFromIt) {
+  const auto outcomes = with_odd_rank(
+      "abort_children",
+      [](std::shared_ptr<Group> group) {
+        std::shared_ptr<Group> child;
+        ASSERT_TRUE(group->queue()->run(split(*group, 0, 0, &child)).ok());
+        sleep_ms(50);
+        group->fail(Status::error(ZERO_E_ABORTED, "all_reduce was given up by rank 2 on purpose"));
+      },
+      [](Group &group) {
+        std::shared_ptr<Group> child;
+        EXPECT_TRUE(group.queue()->run(split(group, 0, 0, &child)).ok());
+        return timed(*child);
+      });
   expect_error(outcomes, ZERO_E_ABORTED, "rank 2", 50 + kGraceMs);
 }
 

@@ -39,7 +39,10 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out) {
   if (mine.color >= 0) members = members_of(choices, mine.color);
   std::shared_ptr<Transport> transport;
   ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.deadline_ms(), &transport));
-  *out = transport != nullptr ? std::make_shared<Group>(std::move(transport), group.reducer(), group.deadline_ms()) : nullptr;
+  out->reset();
+  if (transport == nullptr) co_return Status();
+  *out = std::make_shared<Group>(std::move(transport), group.reducer(), group.deadline_ms());
+  group.adopt(*out);
   co_return Status();
 }
 

@@ -132,7 +132,8 @@ ZERO_API int32_t zero_group_share(const zero_group *group, int64_t count, int64_
 ZERO_API int32_t zero_group_status(zero_group *group);
 
 /*
- * Poisons the group on every rank with ZERO_E_ABORTED; calls that are waiting return at once. Does not wait for other ranks.
+ * Poisons the group, the groups split from it and the optimizers made from it on every rank with ZERO_E_ABORTED; calls that are waiting
+ * return at once. Does not wait for other ranks.
  *   reason  [in] text for the other ranks' error, or NULL
  * Errors: ZERO_E_BAD_HANDLE. Threads: any, also while other threads wait in the group. Since ZERO_0.1.
  */
