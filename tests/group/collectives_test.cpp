@@ -11,13 +11,6 @@
 namespace zero::test {
 namespace {
 
-/// Sanitizers run a seventh of the cases: they look at paths, which repeat over dtypes and sizes.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kEvery = 7;
-#else
-constexpr size_t kEvery = 1;
-#endif
-
 bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
 
 GroupOptions small_staging() {
@@ -50,7 +43,7 @@ class CollectivesOverThreads : public testing::TestWithParam<int64_t> {};
 TEST_P(CollectivesOverThreads, EveryCaseMatchesTheTreeAndFloat64) {
   const int64_t cases = run_ranks(GetParam(), "cases", [](Group &group, Report *report) {
     const std::vector<CollectiveCase> all = collective_cases(group.size());
-    for (size_t i = 0; i < all.size(); i += kEvery) run_collective_case(group, all[i], report);
+    for (size_t i = 0; i < all.size(); i += kCaseStride) run_collective_case(group, all[i], report);
   });
   std::printf("%lld ranks: %lld cases\n", static_cast<long long>(GetParam()), static_cast<long long>(cases));
 }
@@ -60,7 +53,7 @@ TEST_P(CollectivesOverThreads, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverThreads, testing::Range<int64_t>(1, 9));
 
 TEST(CollectivesOverThreadsMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothCalls) {
-  const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kEvery);
+  const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kCaseStride);
   const int64_t pairs = run_ranks(3, "mismatch", [every](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("threads: %lld pairs of differing collectives\n", static_cast<long long>(pairs));
 }
