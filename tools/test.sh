@@ -122,8 +122,9 @@ test_coverage() {
   fi
   build coverage || return 0
   find build/coverage -name '*.gcda' -delete
-  run_tests coverage quick -j "$jobs" -LE faults
-  run_tests coverage faults -j 1 -L faults
+  # Faults need the speed of a plain build, and examples and MPI ranks add time rather than paths: they ran in the release build.
+  run_tests coverage quick -j "$jobs" -LE 'faults|examples|mpi'
+  left_out+=("coverage: tests of faults, examples and MPI do not count towards it")
   title "coverage of lib/"
   # Left out are branches that only the compiler sees: exceptions' ways out, and the guards of local statics.
   if gcovr -j "$jobs" --root . --filter lib/ --object-directory build/coverage --exclude-throw-branches --exclude-unreachable-branches \
