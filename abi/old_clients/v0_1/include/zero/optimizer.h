@@ -96,7 +96,8 @@ ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64
 
 /*
  * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
- * first difference) and allocates everything. Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the other ranks). Since ZERO_0.1.
+ * first difference) and allocates everything. Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the other
+ * ranks; the group stays usable). Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
