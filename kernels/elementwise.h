@@ -7,6 +7,11 @@ namespace zero::kernels::reference {
 
 bool all_finite(const float *values, int64_t count);
 void scale(float *out, const float *values, int64_t count, float scale);
+void widen(float *out, const void *values, DType dtype, int64_t count);
+void narrow(void *out, DType dtype, const float *values, int64_t count);
+void add(float *out, const float *a, const float *b, int64_t count);
+void clamp(float *out, const float *values, int64_t count, float limit);
+void average(float *average, const float *values, int64_t count, float weight);
 void add_squares(const float *values, int64_t count, ExactSum &sum);
 
 }  // namespace zero::kernels::reference

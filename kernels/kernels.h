@@ -27,6 +27,7 @@ struct HyperParameters {
   double epsilon;
   double weight_decay;
   int64_t step;
+  double average_decay = 0;  ///< of the moving average of the parameter, where one is kept
 };
 
 inline constexpr int kMaxStates = 4;
@@ -51,6 +52,16 @@ struct Table {
   bool (*all_finite)(const float *values, int64_t count);
   /// out = values * scale in fp32; out may equal values.
   void (*scale)(float *out, const float *values, int64_t count, float scale);
+  /// out = values in fp32; f16 and bf16.
+  void (*widen)(float *out, const void *values, DType dtype, int64_t count);
+  /// out = values rounded to nearest even; f16 and bf16.
+  void (*narrow)(void *out, DType dtype, const float *values, int64_t count);
+  /// out = a + b; out may equal either.
+  void (*add)(float *out, const float *a, const float *b, int64_t count);
+  /// out = values limited to [-limit, limit], NaN stays NaN; out may equal values.
+  void (*clamp)(float *out, const float *values, int64_t count, float limit);
+  /// average = fma(weight, values - average, average).
+  void (*average)(float *average, const float *values, int64_t count, float weight);
   /// Adds the squares of each line of kLine elements in a fixed order in fp64, and the lines to `sum`. `values` begins on a line.
   void (*add_squares)(const float *values, int64_t count, ExactSum &sum);
   UpdateKernel sgd;
@@ -72,6 +83,8 @@ struct Algorithm {
   int32_t state_slot[kMaxStates];  ///< zero_slot numbers, in the order of Slots::state
   std::span<const int32_t> keys;   ///< hyper-parameter keys (zero_key) it reads
   double default_weight_decay;
+  bool layerwise = false;  ///< the update of an element depends on norms of its whole tensor
+  bool matrix = false;     ///< updates two-dimensional tensors, which one rank must hold whole
 };
 
 /// nullptr when no algorithm has that name.

@@ -13,6 +13,11 @@ namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 bool reduce(const Reduction &reduction);
 bool all_finite(const float *values, int64_t count);
 void scale(float *out, const float *values, int64_t count, float scale);
+void widen(float *out, const void *values, DType dtype, int64_t count);
+void narrow(void *out, DType dtype, const float *values, int64_t count);
+void add(float *out, const float *a, const float *b, int64_t count);
+void clamp(float *out, const float *values, int64_t count, float limit);
+void average(float *average, const float *values, int64_t count, float weight);
 void add_squares(const float *values, int64_t count, ExactSum &sum);
 void sgd(const Slots &slots, const HyperParameters &hyper);
 void adam(const Slots &slots, const HyperParameters &hyper);

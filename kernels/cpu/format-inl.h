@@ -63,6 +63,12 @@ struct Bf16 {
   }
 };
 
+/// Loaded as another format, stored as fp32.
+template <class Source>
+struct Widened : Source {
+  static HWY_INLINE typename Source::V store(typename Source::V value, void *out, int64_t index) { return F32::store(value, out, index); }
+};
+
 struct Sum {
   static constexpr bool kDivides = true;
   template <class D, class V>

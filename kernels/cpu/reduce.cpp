@@ -157,21 +157,19 @@ bool reduce_with_rest(const Reduction &reduction) {
 }  // namespace
 
 bool reduce(const Reduction &reduction) {
+  const bool widens = reduction.out_dtype == DType::f32;
   switch (reduction.dtype) {
     case DType::f32:
       return reduce_with_rest<F32>(reduction);
     case DType::f64:
       return reduce_with_rest<F64>(reduction);
     case DType::f16:
-      return reduce_with_rest<F16>(reduction);
+      return (widens ? reduce_with_rest<Widened<F16>> : reduce_with_rest<F16>)(reduction);
     case DType::bf16:
-      return reduce_with_rest<Bf16>(reduction);
-    case DType::i32:
-    case DType::i64:
-    case DType::u8:
-      break;
+      return (widens ? reduce_with_rest<Widened<Bf16>> : reduce_with_rest<Bf16>)(reduction);
+    default:
+      return reference::reduce_range(reduction, 0, reduction.count);
   }
-  return reference::reduce_range(reduction, 0, reduction.count);
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

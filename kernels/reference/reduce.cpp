@@ -55,18 +55,18 @@ typename Format::Value tree(const Reduction &reduction, int64_t index, int64_t l
   return combine(reduction.op, tree<Format>(reduction, index, lo, mid), tree<Format>(reduction, index, mid, hi));
 }
 
-template <typename Format>
+template <typename Format, typename Stored = Format>
 bool reduce_floats(const Reduction &reduction, int64_t begin, int64_t end) {
   using Value = typename Format::Value;
   const bool divides = (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::avg) && reduction.divisor != 1;
   const auto divisor = static_cast<Value>(reduction.divisor);
-  auto *out = static_cast<typename Format::Element *>(reduction.out);
+  auto *out = static_cast<typename Stored::Element *>(reduction.out);
   bool finite = true;
   for (int64_t i = begin; i < end; ++i) {
     Value value = tree<Format>(reduction, i, 0, reduction.source_count);
     if (divides) value /= divisor;
-    out[i] = Format::store(canonical(value));
-    finite = finite && std::isfinite(Format::load(out[i]));
+    out[i] = Stored::store(canonical(value));
+    finite = finite && std::isfinite(Stored::load(out[i]));
   }
   return finite;
 }
@@ -131,21 +131,26 @@ bool reduce_integers_by(const Reduction &reduction, int64_t begin, int64_t end) 
 }  // namespace
 
 bool reduce_range(const Reduction &reduction, int64_t begin, int64_t end) {
+  const bool widens = reduction.out_dtype == DType::f32;
   switch (reduction.dtype) {
     case DType::f32:
       return reduce_floats<F32>(reduction, begin, end);
     case DType::f64:
       return reduce_floats<F64>(reduction, begin, end);
     case DType::f16:
-      return reduce_floats<F16>(reduction, begin, end);
+      return (widens ? reduce_floats<F16, F32> : reduce_floats<F16, F16>)(reduction, begin, end);
     case DType::bf16:
-      return reduce_floats<Bf16>(reduction, begin, end);
+      return (widens ? reduce_floats<Bf16, F32> : reduce_floats<Bf16, Bf16>)(reduction, begin, end);
     case DType::i32:
       return reduce_integers_by<int32_t>(reduction, begin, end);
     case DType::i64:
       return reduce_integers_by<int64_t>(reduction, begin, end);
     case DType::u8:
       return reduce_integers_by<uint8_t>(reduction, begin, end);
+    case DType::u16:
+    case DType::f8e4m3:
+    case DType::f8ue5m3:
+      break;  // only in slots
   }
   return true;
 }

@@ -18,6 +18,8 @@ struct Reduction {
   ReduceOp op;
   /// sum: the fp32 (fp64 for f64) quotient sum / divisor is stored when divisor != 1. avg: as sum, and integers divide in 64 bits.
   double divisor;
+  /// What is stored: DType{} = the sources' dtype; f32 for f16 and bf16 sources = the fp32 results as they are (`out` then overlaps no source).
+  DType out_dtype = DType{};
 };
 
 /// Computes reductions. Callable from several threads at once.

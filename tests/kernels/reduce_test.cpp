@@ -131,6 +131,44 @@ TEST(Reduce, EveryTargetHasTheBitsOfTheReference) {
   std::printf("%lld reductions compared\n", static_cast<long long>(compared));
 }
 
+/// Elements of a 16-bit float as fp32, NaN in its one form.
+std::vector<float> as_f32(const std::vector<uint16_t> &elements, DType dtype) {
+  std::vector<float> values;
+  for (const uint16_t bits : elements) {
+    values.push_back(reference::canonical(dtype == DType::f16 ? reference::from_f16(bits) : reference::from_bf16(bits)));
+  }
+  return values;
+}
+
+TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
+  test::Random random(23);
+  for (int64_t i = 0; i < test::cases(4000); ++i) {
+    const int64_t count = i <= 70 ? i : random.below(1500);
+    const int64_t source_count = 1 + random.below(i % 5 == 0 ? 70 : 9);
+    const DType dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
+    const ReduceOp op = kOps[random.below(5)];
+    const bool tame = random.below(2) == 0;
+    std::vector<std::vector<uint16_t>> narrow(static_cast<size_t>(source_count));
+    std::vector<std::vector<float>> wide;
+    std::vector<const void *> narrow_addresses;
+    std::vector<const void *> wide_addresses;
+    for (auto &source : narrow) {
+      for (int64_t j = 0; j < count; ++j) source.push_back(static_cast<uint16_t>(random_element(random, dtype, tame)));
+      wide.push_back(as_f32(source, dtype));
+      narrow_addresses.push_back(source.data());
+    }
+    for (const auto &source : wide) wide_addresses.push_back(source.data());
+    const auto elements = static_cast<size_t>(count) + 1;  // the one behind the last must stay as it is
+    std::vector<uint32_t> expected(elements, 7);
+    const bool finite = reference_reduce({expected.data(), wide_addresses.data(), source_count, count, DType::f32, op, 3.0});
+    for (const Table *table : supported()) {
+      std::vector<uint32_t> out(elements, 7);
+      ASSERT_EQ(table->reduce({out.data(), narrow_addresses.data(), source_count, count, dtype, op, 3.0, DType::f32}), finite);
+      ASSERT_EQ(out, expected) << table->target << " " << dtype_name(dtype) << " " << reduce_name(op) << " case " << i;
+    }
+  }
+}
+
 TEST(Reduce, OutputMayBeAnySource) {
   test::Random random(21);
   for (int64_t i = 71; i < 71 + test::cases(2000); ++i) {

@@ -22,6 +22,11 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_NE(table->reduce, nullptr);
     EXPECT_NE(table->all_finite, nullptr);
     EXPECT_NE(table->scale, nullptr);
+    EXPECT_NE(table->widen, nullptr);
+    EXPECT_NE(table->narrow, nullptr);
+    EXPECT_NE(table->add, nullptr);
+    EXPECT_NE(table->clamp, nullptr);
+    EXPECT_NE(table->average, nullptr);
     EXPECT_NE(table->add_squares, nullptr);
     for (const Algorithm &algorithm : algorithms()) EXPECT_NE(table->*algorithm.update, nullptr);
     std::printf("target: %s\n", table->target);

@@ -1,0 +1,46 @@
+/// @file A window of some elements of a piece in fp32: slots that are stored as f32 are used in place, the others in buffers that stay in
+/// the first-level cache. update.h states the roundings. Knows no algorithm.
+#pragma once
+
+#include "kernels/update.h"
+
+namespace zero::kernels {
+
+class Block {
+ public:
+  static constexpr int64_t kMost = 1024;  ///< elements; whole lines
+
+  Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {}
+
+  /// Moves the window to the elements from `begin` on and returns how many it holds.
+  int64_t move(int64_t begin);
+
+  /// @name The elements of the window in fp32. States that are not kept are nullptr.
+  /// @{
+  float *param();
+  const float *grad();  ///< what the algorithm sees
+  float *state(int index);
+  /// @}
+
+  /// @name Rounds what param() and state() returned into the slots.
+  /// @{
+  void store_param(const float *values);
+  void store_state(int index, const float *values);
+  /// @}
+
+ private:
+  float *load(const Elements &elements, float *buffer) const;
+  void store(const Elements &elements, const float *values) const;
+  void add_to_average(const float *values);
+
+  const Table &table_;
+  const Piece &piece_;
+  const UpdateScalars &scalars_;
+  int64_t begin_ = 0;
+  int64_t count_ = 0;
+  alignas(64) float param_[kMost];
+  alignas(64) float grad_[kMost];
+  alignas(64) float state_[kMaxStates][kMost];
+};
+
+}  // namespace zero::kernels

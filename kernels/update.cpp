@@ -1,0 +1,41 @@
+/// @file Updates block by block. Knows storage, not arithmetic.
+#include "kernels/update.h"
+
+#include "kernels/block.h"
+
+namespace zero::kernels {
+namespace {
+
+bool is_f32(const Elements &elements) { return elements.data == nullptr || elements.dtype == DType::f32; }
+
+/// The algorithm can work on the slots themselves.
+bool is_plain(const Piece &piece, const UpdateScalars &scalars) {
+  bool plain = is_f32(piece.param) && is_f32(piece.grad) && piece.master.data == nullptr && piece.average.data == nullptr;
+  for (const Elements &state : piece.state) plain = plain && is_f32(state);
+  return plain && scalars.grad_factor == 1 && scalars.clip_value == 0;
+}
+
+float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
+
+}  // namespace
+
+void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  const UpdateKernel kernel = table.*algorithm.update;
+  if (is_plain(piece, scalars)) {
+    Slots slots = {.param = f32(piece.param), .grad = f32(piece.grad), .state = {}, .count = piece.count};
+    for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
+    return kernel(slots, scalars.hyper);
+  }
+  Block block(table, piece, scalars);
+  for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
+    Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
+    slots.param = block.param();
+    slots.grad = block.grad();
+    for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
+    kernel(slots, scalars.hyper);
+    block.store_param(slots.param);
+    for (int i = 0; i < algorithm.state_count; ++i) block.store_state(i, slots.state[i]);
+  }
+}
+
+}  // namespace zero::kernels

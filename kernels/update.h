@@ -1,0 +1,50 @@
+/// @file One optimizer update of slots that are stored in any way. Algorithms know fp32 only; other storage passes through fp32 blocks that
+/// stay in the first-level cache, so that the bytes that move are those of the slots. Knows no ranks and no buckets.
+///
+///   p = master when there is one, else parameter; in fp32, as are gradient and states
+///   g = fp32(gradient) * grad_factor, then limited to [-clip_value, clip_value] when clip_value > 0
+///   (p, states) = algorithm(p, g, states)
+///   master f32:   master = p, parameter = p rounded to nearest even
+///   no master:    parameter = p rounded to nearest even, or stochastically
+///   states:       rounded to nearest even, or stochastically
+///   average = fma(fp32(1 - average_decay), q - average, average), q = the fp32 master, or the parameter as it is stored
+///
+/// NaN is stored as the one NaN of its format.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace zero::kernels {
+
+/// Elements of one slot, stored in any way. data nullptr: the slot is not kept.
+struct Elements {
+  void *data = nullptr;
+  DType dtype = DType::f32;
+  float *scales = nullptr;  ///< f8 dtypes: one per kLine elements
+};
+
+/// A contiguous piece of one tensor or of several that lie end to end. Begins on a line.
+struct Piece {
+  Elements param;              ///< f32, f16, bf16
+  Elements master;             ///< f32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated
+  Elements grad;               ///< f32, f16, bf16
+  Elements state[kMaxStates];  ///< f32, bf16, f8
+  Elements average;            ///< f32 or none: exponential moving average of the parameter
+  int64_t count = 0;
+  uint64_t first = 0;  ///< place of element 0 in the flat space, a multiple of kLine: with seed and step the key of stochastic rounding
+};
+
+/// What one update is told beside its slots.
+struct UpdateScalars {
+  HyperParameters hyper;
+  float grad_factor = 1;  ///< unscales and clips by norm
+  float clip_value = 0;   ///< 0 = off
+  double average_decay = 0;
+  bool stochastic = false;  ///< parameters without master and states of fewer than 32 bits are rounded stochastically
+  uint64_t seed = 0;
+};
+
+/// One update of `piece` by `algorithm`.
+void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
+
+}  // namespace zero::kernels

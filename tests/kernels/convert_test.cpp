@@ -1,0 +1,72 @@
+/// @file Conversions: every target against the reference, the reference against the compiler's half and rounding done in float64.
+#include "kernels/convert.h"
+
+#include "random.h"
+#include "storage.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace zero::kernels {
+namespace {
+
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+TEST(Convert, EveryTargetHasTheBitsOfARoundingInFloat64) {
+  test::Random random(30);
+  int64_t compared = 0;
+  for (int64_t i = 0; i < test::cases(6000); ++i) {
+    const int64_t count = i <= 140 ? i : random.below(3000);
+    const DType dtype = kFloats[i % 3];
+    const bool tame = random.below(2) == 0;
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float &value : values) {
+      value = tame ? std::ldexp(random.value(4), static_cast<int>(random.below(40)) - 24)
+                   : std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
+    }
+    test::Stored expected(dtype, count);
+    for (int64_t j = 0; j < count; ++j) expected.set_nearest(j, values[static_cast<size_t>(j)]);
+    for (const Table *table : supported()) {
+      test::Stored actual(dtype, count);
+      narrow(*table, actual.data(), dtype, values.data(), count);
+      ASSERT_EQ(actual, expected) << table->target << " " << dtype_name(dtype) << " case " << i;
+      std::vector<float> wide(static_cast<size_t>(count) + 1, 7.0F);
+      widen(*table, wide.data(), actual.data(), dtype, count);
+      for (int64_t j = 0; j < count; ++j) {
+        const auto at = static_cast<size_t>(j);
+        ASSERT_EQ(std::bit_cast<uint32_t>(wide[at]), std::bit_cast<uint32_t>(expected.get(j))) << table->target << " element " << j;
+      }
+      ASSERT_EQ(wide.back(), 7.0F);
+      compared += count;
+    }
+  }
+  std::printf("%lld elements compared\n", static_cast<long long>(compared));
+}
+
+TEST(Convert, EveryHalfPatternIsReadAndWrittenBack) {
+  std::vector<uint16_t> all(0x10000);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+  const auto count = static_cast<int64_t>(all.size());
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const uint16_t nan = dtype == DType::f16 ? 0x7e00 : 0x7fc0;
+    for (const Table *table : supported()) {
+      std::vector<float> wide(all.size());
+      std::vector<uint16_t> back(all.size());
+      widen(*table, wide.data(), all.data(), dtype, count);
+      narrow(*table, back.data(), dtype, wide.data(), count);
+      for (size_t i = 0; i < all.size(); ++i) {
+        const float value = test::half_value(dtype, all[i]);
+        ASSERT_EQ(std::isnan(wide[i]), std::isnan(value));
+        ASSERT_EQ(back[i], std::isnan(value) ? nan : all[i]) << table->target << " " << dtype_name(dtype);
+        ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]), std::isnan(value) ? 0x7fc00000U : std::bit_cast<uint32_t>(value));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels

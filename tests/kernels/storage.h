@@ -1,0 +1,102 @@
+/// @file Elements of any slot dtype as the kernel tests keep them, with roundings written from the formats' definitions in float64: nothing
+/// here is shared with the kernels.
+#pragma once
+
+#include "core/dtype.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace zero::kernels::test {
+
+inline float half_value(DType dtype, uint16_t bits) {
+  if (dtype == DType::bf16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  return static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+/// A binary format without its sign.
+struct Format {
+  int fraction_nbits;
+  int least_exponent;  ///< of normal values
+  double largest;
+};
+
+inline Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return {10, -14, 65504};
+    case DType::bf16:
+      return {7, -126, 0x1.fep127};
+    default:
+      return {23, -126, 0x1.fffffep127};
+  }
+}
+
+/// The distance of neighbours around a finite value.
+inline double quantum(double value, const Format &format) {
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  if (value == 0 || exponent - 1 < format.least_exponent) exponent = format.least_exponent + 1;
+  return std::ldexp(1.0, exponent - 1 - format.fraction_nbits);
+}
+
+/// The nearest value of a format with infinities, ties to even.
+inline double round_nearest(double value, const Format &format) {
+  if (!std::isfinite(value)) return value;
+  const double unit = quantum(value, format);
+  const double rounded = std::nearbyint(value / unit) * unit;
+  return std::fabs(rounded) > format.largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
+}
+
+/// Elements of one slot, with one more behind the last that must stay as it is.
+class Stored {
+ public:
+  Stored(DType dtype, int64_t count) : dtype_(dtype), bytes_(static_cast<size_t>((count + 1) * dtype_nbytes(dtype)), 0x5a) {}
+
+  DType dtype() const { return dtype_; }
+  void *data() { return bytes_.data(); }
+
+  /// NaN in its one form.
+  float get(int64_t index) const {
+    float value = 0;
+    if (dtype_ == DType::f32) {
+      std::memcpy(&value, at(index), sizeof value);
+    } else {
+      uint16_t bits = 0;
+      std::memcpy(&bits, at(index), sizeof bits);
+      value = half_value(dtype_, bits);
+    }
+    return std::isnan(value) ? std::bit_cast<float>(0x7fc00000U) : value;
+  }
+
+  /// A value that the dtype has.
+  void set(int64_t index, double value) {
+    const auto single = std::isnan(value) ? std::bit_cast<float>(0x7fc00000U) : static_cast<float>(value);
+    if (dtype_ == DType::f32) {
+      put(index, single);
+    } else if (dtype_ == DType::bf16) {
+      put(index, static_cast<uint16_t>(std::bit_cast<uint32_t>(single) >> 16));
+    } else {
+      put(index, std::isnan(value) ? uint16_t{0x7e00} : std::bit_cast<uint16_t>(static_cast<_Float16>(single)));
+    }
+  }
+  void set_nearest(int64_t index, double value) { set(index, round_nearest(value, format_of(dtype_))); }
+
+  friend bool operator==(const Stored &, const Stored &) = default;
+
+ private:
+  const uint8_t *at(int64_t index) const { return bytes_.data() + index * dtype_nbytes(dtype_); }
+  template <class Bits>
+  void put(int64_t index, Bits bits) {
+    std::memcpy(bytes_.data() + index * dtype_nbytes(dtype_), &bits, sizeof bits);
+  }
+
+  DType dtype_;
+  std::vector<uint8_t> bytes_;
+};
+
+}  // namespace zero::kernels::test

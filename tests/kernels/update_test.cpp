@@ -1,0 +1,240 @@
+/// @file Updates of slots in every storage: against widening, updating in fp32 and rounding element by element, and against float64.
+#include "kernels/update.h"
+
+#include "random.h"
+#include "storage.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace zero::kernels {
+namespace {
+
+/// How the slots of one piece are stored.
+struct Storage {
+  DType param;
+  DType grad;
+  bool has_master;
+  DType master;
+  DType first;
+  DType second;
+  bool averages;
+};
+
+std::string text(const Storage &storage) {
+  return std::string("param ") + dtype_name(storage.param) + " grad " + dtype_name(storage.grad) + " master " +
+         (storage.has_master ? dtype_name(storage.master) : "none") + " states " + dtype_name(storage.first) + " " +
+         dtype_name(storage.second) + (storage.averages ? " average" : "");
+}
+
+std::vector<Storage> all_storages() {
+  std::vector<Storage> storages;
+  for (const DType param : {DType::f32, DType::f16, DType::bf16}) {
+    for (const DType grad : {DType::f32, DType::f16, DType::bf16}) {
+      for (const bool has_master : {false, true}) {
+        for (const DType first : {DType::f32, DType::bf16}) {
+          for (const DType second : {DType::f32, DType::bf16}) {
+            for (const bool averages : {false, true}) storages.push_back({param, grad, has_master, DType::f32, first, second, averages});
+          }
+        }
+      }
+    }
+  }
+  return storages;
+}
+
+/// The slots of one piece.
+struct Model {
+  test::Stored param, grad, master, first, second, average;
+  Storage storage;
+  int64_t count;
+
+  Model(const Storage &how, int64_t elements)
+      : param(how.param, elements),
+        grad(how.grad, elements),
+        master(how.master, elements),
+        first(how.first, elements),
+        second(how.second, elements),
+        average(DType::f32, elements),
+        storage(how),
+        count(elements) {}
+
+  Piece piece() {
+    Piece result;
+    result.param = {param.data(), storage.param};
+    if (storage.has_master) result.master = {master.data(), storage.master};
+    result.grad = {grad.data(), storage.grad};
+    result.state[0] = {first.data(), storage.first};
+    result.state[1] = {second.data(), storage.second};
+    if (storage.averages) result.average = {average.data(), DType::f32};
+    result.count = count;
+    return result;
+  }
+
+  friend bool operator==(const Model &a, const Model &b) {
+    return a.param == b.param && a.grad == b.grad && a.master == b.master && a.first == b.first && a.second == b.second &&
+           a.average == b.average;
+  }
+};
+
+Model random_model(test::Random &random, const Storage &storage, int64_t count, bool special) {
+  Model model(storage, count);
+  const auto value = [&] {
+    return special ? double{std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)))} : double{random.value(12)};
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const double param = value();
+    model.param.set_nearest(i, param);
+    model.master.set(i, param);
+    model.grad.set_nearest(i, value());
+    model.first.set_nearest(i, value());
+    model.second.set_nearest(i, std::fabs(value()));
+    model.average.set(i, value());
+  }
+  return model;
+}
+
+float limited(float value, float limit) { return limit > 0 && std::fabs(value) > limit ? std::copysign(limit, value) : value; }
+
+/// What update() promises, element by element: fp32 values of the slots, the plain fp32 kernel, then each rounding.
+void update_by_element(const Algorithm &algorithm, Model &model, const UpdateScalars &scalars) {
+  const Table &table = *supported().front();
+  for (int64_t i = 0; i < model.count; ++i) {
+    float param = model.storage.has_master ? model.master.get(i) : model.param.get(i);
+    const float grad = limited(model.grad.get(i) * scalars.grad_factor, scalars.clip_value);
+    float first = model.first.get(i);
+    float second = model.second.get(i);
+    (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, scalars.hyper);
+    if (model.storage.has_master) model.master.set(i, param);
+    model.param.set_nearest(i, param);
+    model.first.set_nearest(i, first);
+    if (algorithm.state_count > 1) model.second.set_nearest(i, second);
+    if (!model.storage.averages) continue;
+    const float kept = model.storage.has_master ? param : model.param.get(i);
+    const float before = model.average.get(i);
+    model.average.set(i, std::fma(static_cast<float>(1 - scalars.average_decay), kept - before, before));
+  }
+}
+
+UpdateScalars random_scalars(test::Random &random) {
+  UpdateScalars scalars;
+  scalars.hyper = {
+      .lr = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = 1 + random.below(4)};
+  if (random.below(2) == 0) scalars.grad_factor = 0.37F;
+  if (random.below(2) == 0) scalars.clip_value = 0.01F;
+  scalars.average_decay = 0.99;
+  return scalars;
+}
+
+TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
+  test::Random random(40);
+  int64_t updates = 0;
+  const std::vector<Storage> storages = all_storages();
+  for (int64_t i = 0; i < test::cases(100) * static_cast<int64_t>(storages.size()); ++i) {
+    const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
+    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
+    const UpdateScalars scalars = random_scalars(random);
+    const Model before = random_model(random, storage, count, i % 3 == 0);
+    const Algorithm &algorithm = algorithms()[static_cast<size_t>(random.below(static_cast<int64_t>(algorithms().size())))];
+    Model expected = before;
+    update_by_element(algorithm, expected, scalars);
+    for (const Table *table : supported()) {
+      Model actual = before;
+      update(*table, algorithm, actual.piece(), scalars);
+      ASSERT_EQ(actual, expected) << table->target << " " << algorithm.name << " " << text(storage) << " count " << count << " case " << i;
+      ++updates;
+    }
+  }
+  std::printf("%lld updates compared over %zu storages\n", static_cast<long long>(updates), storages.size());
+}
+
+/// One AdamW step in float64, without any rounding.
+struct Exact {
+  double param, first, second;
+};
+
+Exact exact_adamw(const Model &model, int64_t i, const UpdateScalars &scalars) {
+  const HyperParameters &hyper = scalars.hyper;
+  const auto step = static_cast<double>(hyper.step);
+  double gradient = double{model.grad.get(i)} * scalars.grad_factor;
+  if (scalars.clip_value > 0) gradient = std::clamp(gradient, -double{scalars.clip_value}, double{scalars.clip_value});
+  Exact exact = {};
+  exact.first = hyper.beta1 * model.first.get(i) + (1 - hyper.beta1) * gradient;
+  exact.second = hyper.beta2 * model.second.get(i) + (1 - hyper.beta2) * gradient * gradient;
+  const double before = model.storage.has_master ? model.master.get(i) : model.param.get(i);
+  const double direction =
+      exact.first / (1 - std::pow(hyper.beta1, step)) / (std::sqrt(exact.second / (1 - std::pow(hyper.beta2, step))) + hyper.epsilon);
+  exact.param = before * (1 - hyper.lr * hyper.weight_decay) - hyper.lr * direction;
+  return exact;
+}
+
+/// u = 2^-24. fp32 arithmetic of one step, magnitudes at most 1: g takes 1 rounding; m = fma(w, g - m, m) 3 more of values below 2 and a
+/// constant: 6 u. v: 3 roundings of positive terms, 2 constants and twice that of g: 7 u relative. The direction m / (sqrt(v) + eps):
+/// m's error over sqrt(v), and relative (3.5 + 5) u; then lr times that, and p takes 3 roundings of at most |p| + lr |direction|. To this
+/// the storage adds half a quantum of each dtype.
+TEST(Update, EveryStorageIsAsCloseToFloat64AsItsDtypesAllow) {
+  test::Random random(41);
+  const Algorithm &adamw = *find_algorithm("adamw");
+  double worst = 0;
+  for (const Storage &storage : all_storages()) {
+    for (int64_t step = 1; step <= 3; ++step) {
+      UpdateScalars scalars = random_scalars(random);
+      scalars.hyper.step = step;
+      const Model before = random_model(random, storage, 500, false);
+      Model after = before;
+      update(active(), adamw, after.piece(), scalars);
+      for (int64_t i = 0; i < after.count; ++i) {
+        const Exact exact = exact_adamw(before, i, scalars);
+        const double root = std::sqrt(exact.second / (1 - std::pow(scalars.hyper.beta2, static_cast<double>(step))));
+        const double scale = scalars.hyper.lr / (1 - std::pow(scalars.hyper.beta1, static_cast<double>(step)));
+        const double move = scale * std::fabs(exact.first) / root;
+        const double arithmetic = 0x1p-24 * (3 * (std::fabs(exact.param) + 2 * move) + scale * 6 / root + 9 * move);
+        const auto check = [&](const test::Stored &slot, double wanted, double error) {
+          const double bound = quantum(wanted, test::format_of(slot.dtype())) / 2 + error * 1.01;
+          const double difference = std::fabs(slot.get(i) - wanted);
+          worst = std::max(worst, difference / bound);
+          ASSERT_LE(difference, bound) << text(storage) << " element " << i;
+        };
+        if (storage.has_master) check(after.master, exact.param, arithmetic);
+        check(after.param, exact.param, arithmetic);
+        check(after.first, exact.first, 6 * 0x1p-24);
+        check(after.second, exact.second, 7 * 0x1p-24 * exact.second);
+      }
+    }
+  }
+  std::printf("largest difference: %.2f of its bound\n", worst);
+}
+
+TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
+  test::Random random(42);
+  const Algorithm &adamw = *find_algorithm("adamw");
+  for (const Storage &storage : all_storages()) {
+    const int64_t count = 3000 + random.below(500);
+    const UpdateScalars scalars = random_scalars(random);
+    const Model before = random_model(random, storage, count, false);
+    Model whole = before;
+    update(active(), adamw, whole.piece(), scalars);
+    Model cut = before;
+    for (int64_t at = 0; at < count;) {
+      const int64_t end = std::min(count, at + kLine * (1 + random.below(5)));
+      Piece part = cut.piece();
+      for (Elements *slot : {&part.param, &part.master, &part.grad, &part.state[0], &part.state[1], &part.average}) {
+        if (slot->data != nullptr) slot->data = static_cast<char *>(slot->data) + at * dtype_nbytes(slot->dtype);
+      }
+      part.count = end - at;
+      part.first = static_cast<uint64_t>(at);
+      update(active(), adamw, part, scalars);
+      at = end;
+    }
+    ASSERT_EQ(cut, whole) << text(storage);
+  }
+}
+
+}  // namespace
+}  // namespace zero::kernels
