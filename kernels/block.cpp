@@ -13,6 +13,12 @@ void *element(const Elements &elements, int64_t index) {
   return static_cast<std::byte *>(elements.data) + index * dtype_nbytes(elements.dtype);
 }
 
+uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<uint16_t *>(elements.data) + index; }
+
+/// Slot numbers of random.h.
+constexpr uint32_t kParamSlot = 0;
+constexpr uint32_t kFirstStateSlot = 1;
+
 }  // namespace
 
 int64_t Block::move(int64_t begin) {
@@ -29,7 +35,13 @@ float *Block::load(const Elements &elements, float *buffer) const {
   return buffer;
 }
 
-float *Block::param() { return load(piece_.master.data != nullptr ? piece_.master : piece_.param, param_); }
+float *Block::param() {
+  const Elements &master = piece_.master;
+  if (master.data == nullptr) return load(piece_.param, param_);
+  if (master.dtype != DType::u16) return load(master, param_);
+  table_.join(param_, halves(piece_.param, begin_), halves(master, begin_), count_);
+  return param_;
+}
 
 const float *Block::grad() {
   const float *values = load(piece_.grad, grad_);
@@ -51,13 +63,26 @@ void Block::store(const Elements &elements, const float *values) const {
   if (to != values) narrow(table_, to, elements.dtype, values, count_);
 }
 
+void Block::store_stochastic(const Elements &elements, const float *values, uint32_t slot) {
+  if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values);
+  const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.hyper.step), slot};
+  table_.random_words(random_, count_, key, piece_.first + static_cast<uint64_t>(begin_));
+  table_.narrow_stochastic(element(elements, begin_), elements.dtype, values, count_, random_);
+}
+
 void Block::store_param(const float *values) {
-  store(piece_.param, values);
+  if (piece_.master.data == nullptr) {
+    store_stochastic(piece_.param, values, kParamSlot);
+  } else if (piece_.master.dtype == DType::u16) {
+    table_.split(halves(piece_.param, begin_), halves(piece_.master, begin_), values, count_);
+  } else {
+    store(piece_.param, values);
+  }
   add_to_average(values);
 }
 
 void Block::store_state(int index, const float *values) {
-  if (values != nullptr) store(piece_.state[index], values);
+  if (values != nullptr) store_stochastic(piece_.state[index], values, kFirstStateSlot + static_cast<uint32_t>(index));
 }
 
 void Block::add_to_average(const float *values) {

@@ -31,6 +31,7 @@ class Block {
  private:
   float *load(const Elements &elements, float *buffer) const;
   void store(const Elements &elements, const float *values) const;
+  void store_stochastic(const Elements &elements, const float *values, uint32_t slot);
   void add_to_average(const float *values);
 
   const Table &table_;
@@ -41,6 +42,7 @@ class Block {
   alignas(64) float param_[kMost];
   alignas(64) float grad_[kMost];
   alignas(64) float state_[kMaxStates][kMost];
+  alignas(64) uint32_t random_[kMost];
 };
 
 }  // namespace zero::kernels

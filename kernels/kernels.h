@@ -43,6 +43,13 @@ struct Slots {
 using ReduceKernel = bool (*)(const Reduction &reduction);
 using UpdateKernel = void (*)(const Slots &slots, const HyperParameters &hyper);
 
+/// Which random numbers.
+struct RandomKey {
+  uint64_t seed;
+  uint64_t step;
+  uint32_t slot;
+};
+
 /// The kernels of one target.
 struct Table {
   const char *target;
@@ -56,6 +63,13 @@ struct Table {
   void (*widen)(float *out, const void *values, DType dtype, int64_t count);
   /// out = values rounded to nearest even; f16 and bf16.
   void (*narrow)(void *out, DType dtype, const float *values, int64_t count);
+  /// The random numbers of elements [first, first + count), `first` a multiple of 4: kernels/random.h says which.
+  void (*random_words)(uint32_t *out, int64_t count, const RandomKey &key, uint64_t first);
+  /// As narrow, but up or down with probabilities that keep the mean, decided by one random number per element.
+  void (*narrow_stochastic)(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random);
+  /// fp32 from its upper half, which was rounded to nearest with ties away from zero, and its lower half; and the reverse.
+  void (*join)(float *out, const uint16_t *upper, const uint16_t *lower, int64_t count);
+  void (*split)(uint16_t *upper, uint16_t *lower, const float *values, int64_t count);
   /// out = a + b; out may equal either.
   void (*add)(float *out, const float *a, const float *b, int64_t count);
   /// out = values limited to [-limit, limit], NaN stays NaN; out may equal values.

@@ -5,11 +5,14 @@
 ///   g = fp32(gradient) * grad_factor, then limited to [-clip_value, clip_value] when clip_value > 0
 ///   (p, states) = algorithm(p, g, states)
 ///   master f32:   master = p, parameter = p rounded to nearest even
+///   master u16:   the bits that p has more than its bf16 parameter, which is p rounded to nearest with ties away from zero
+///                 (reference/remainder.cpp)
 ///   no master:    parameter = p rounded to nearest even, or stochastically
 ///   states:       rounded to nearest even, or stochastically
-///   average = fma(fp32(1 - average_decay), q - average, average), q = the fp32 master, or the parameter as it is stored
+///   average = fma(fp32(1 - average_decay), q - average, average), q = p with a master, else the parameter as it is stored
 ///
-/// NaN is stored as the one NaN of its format.
+/// NaN is stored as the one NaN of its format. Stochastic rounding (random.h) takes slot 0 for the parameter and 1 + s for state s; the
+/// place of an element is Piece::first + its index.
 #pragma once
 
 #include "kernels/kernels.h"

@@ -47,4 +47,22 @@ inline uint16_t to_f16(float value) {
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
 }
 
+/// Cut after `random` has been added to what will be cut.
+inline uint16_t to_bf16_stochastic(float value, uint32_t random) {
+  if (!std::isfinite(value)) return to_bf16(value);
+  return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (random >> 16)) >> 16);
+}
+
+inline uint16_t to_f16_stochastic(float value, uint32_t random) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude >= 0x47800000) return to_f16(value);  // 2^16 and above
+  if (magnitude >= 0x38800000) return static_cast<uint16_t>(sign | (((magnitude + (random >> 19)) >> 13) - (112 << 10)));
+  const float units = std::bit_cast<float>(magnitude) * 0x1p24F;
+  const auto whole = static_cast<uint32_t>(units);
+  const bool up = static_cast<float>(random >> 8) * 0x1p-24F < units - static_cast<float>(whole);
+  return static_cast<uint16_t>(sign | (whole + (up ? 1 : 0)));
+}
+
 }  // namespace zero::kernels::reference
