@@ -52,6 +52,31 @@ inline double round_nearest(double value, const Format &format) {
   return std::fabs(rounded) > format.largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
 }
 
+/// The rule of kernels/random.h in float64, for a value that fp32 has.
+inline double round_stochastic(double value, DType dtype, uint32_t random) {
+  const Format format = format_of(dtype);
+  if (!std::isfinite(value)) return value;
+  const double unit = quantum(value, format);
+  const double units = std::fabs(value) / unit;
+  double whole = std::floor(units);
+  const double part = units - whole;
+  if (dtype == DType::f16 && std::fabs(value) < 0x1p-14) {
+    whole += std::ldexp(random >> 8, -24) < part ? 1 : 0;
+  } else {
+    const int cut = 23 - format.fraction_nbits;  // bits
+    whole += part + std::ldexp(random >> (32 - cut), -cut) >= 1 ? 1 : 0;
+  }
+  const double rounded = std::copysign(whole * unit, value);
+  return std::fabs(rounded) > format.largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
+}
+
+/// The nearest bf16, ties away from zero.
+inline double round_away(double value) {
+  if (!std::isfinite(value)) return value;
+  const double unit = quantum(value, format_of(DType::bf16));
+  return std::round(value / unit) * unit;  // std::round takes ties away from zero
+}
+
 /// Elements of one slot, with one more behind the last that must stay as it is.
 class Stored {
  public:
@@ -66,9 +91,7 @@ class Stored {
     if (dtype_ == DType::f32) {
       std::memcpy(&value, at(index), sizeof value);
     } else {
-      uint16_t bits = 0;
-      std::memcpy(&bits, at(index), sizeof bits);
-      value = half_value(dtype_, bits);
+      value = half_value(dtype_, get_bits(index));
     }
     return std::isnan(value) ? std::bit_cast<float>(0x7fc00000U) : value;
   }
@@ -85,6 +108,19 @@ class Stored {
     }
   }
   void set_nearest(int64_t index, double value) { set(index, round_nearest(value, format_of(dtype_))); }
+
+  /// As the update rounds: nearest without a random number.
+  void set_rounded(int64_t index, double value, const uint32_t *random) {
+    if (random == nullptr || dtype_ == DType::f32) return set_nearest(index, value);
+    set(index, round_stochastic(value, dtype_, *random));
+  }
+
+  uint16_t get_bits(int64_t index) const {
+    uint16_t bits = 0;
+    std::memcpy(&bits, at(index), sizeof bits);
+    return bits;
+  }
+  void set_bits(int64_t index, uint16_t bits) { put(index, bits); }
 
   friend bool operator==(const Stored &, const Stored &) = default;
 

@@ -24,6 +24,10 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_NE(table->scale, nullptr);
     EXPECT_NE(table->widen, nullptr);
     EXPECT_NE(table->narrow, nullptr);
+    EXPECT_NE(table->random_words, nullptr);
+    EXPECT_NE(table->narrow_stochastic, nullptr);
+    EXPECT_NE(table->join, nullptr);
+    EXPECT_NE(table->split, nullptr);
     EXPECT_NE(table->add, nullptr);
     EXPECT_NE(table->clamp, nullptr);
     EXPECT_NE(table->average, nullptr);

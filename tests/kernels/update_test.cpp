@@ -4,6 +4,7 @@
 #include "random.h"
 #include "storage.h"
 
+#include <Random123/philox.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,29 +26,43 @@ struct Storage {
   DType first;
   DType second;
   bool averages;
+  bool stochastic;
+
+  bool has_remainder() const { return has_master && master == DType::u16; }
 };
 
 std::string text(const Storage &storage) {
   return std::string("param ") + dtype_name(storage.param) + " grad " + dtype_name(storage.grad) + " master " +
          (storage.has_master ? dtype_name(storage.master) : "none") + " states " + dtype_name(storage.first) + " " +
-         dtype_name(storage.second) + (storage.averages ? " average" : "");
+         dtype_name(storage.second) + (storage.averages ? " average" : "") + (storage.stochastic ? " stochastic" : "");
+}
+
+constexpr DType kStates[] = {DType::f32, DType::bf16};
+
+void add_storages(DType param, DType grad, bool has_master, DType master, std::vector<Storage> &storages) {
+  for (const DType first : kStates) {
+    for (const DType second : kStates) {
+      for (const bool averages : {false, true}) {
+        for (const bool stochastic : {false, true})
+          storages.push_back({param, grad, has_master, master, first, second, averages, stochastic});
+      }
+    }
+  }
 }
 
 std::vector<Storage> all_storages() {
   std::vector<Storage> storages;
   for (const DType param : {DType::f32, DType::f16, DType::bf16}) {
     for (const DType grad : {DType::f32, DType::f16, DType::bf16}) {
-      for (const bool has_master : {false, true}) {
-        for (const DType first : {DType::f32, DType::bf16}) {
-          for (const DType second : {DType::f32, DType::bf16}) {
-            for (const bool averages : {false, true}) storages.push_back({param, grad, has_master, DType::f32, first, second, averages});
-          }
-        }
-      }
+      add_storages(param, grad, false, DType::f32, storages);
+      add_storages(param, grad, true, DType::f32, storages);
+      if (param == DType::bf16) add_storages(param, grad, true, DType::u16, storages);
     }
   }
   return storages;
 }
+
+constexpr uint64_t kFirst = (uint64_t{1} << 35) + 7 * kLine;  ///< place of the first element
 
 /// The slots of one piece.
 struct Model {
@@ -65,6 +80,27 @@ struct Model {
         storage(how),
         count(elements) {}
 
+  /// The fp32 value that is updated.
+  float kept(int64_t i) const {
+    if (!storage.has_master) return param.get(i);
+    if (!storage.has_remainder()) return master.get(i);
+    const int32_t difference = static_cast<int16_t>(master.get_bits(i));
+    return std::bit_cast<float>((uint32_t{param.get_bits(i)} << 16) + static_cast<uint32_t>(difference));
+  }
+
+  void keep(int64_t i, float value, const uint32_t *random) {
+    const auto bits = std::isnan(value) ? 0x7fc00000U : std::bit_cast<uint32_t>(value);
+    if (storage.has_remainder()) {
+      param.set(i, test::round_away(value));
+      master.set_bits(i, static_cast<uint16_t>(bits));
+    } else if (storage.has_master) {
+      param.set_nearest(i, value);
+      master.set(i, value);
+    } else {
+      param.set_rounded(i, value, random);
+    }
+  }
+
   Piece piece() {
     Piece result;
     result.param = {param.data(), storage.param};
@@ -74,6 +110,7 @@ struct Model {
     result.state[1] = {second.data(), storage.second};
     if (storage.averages) result.average = {average.data(), DType::f32};
     result.count = count;
+    result.first = kFirst;
     return result;
   }
 
@@ -89,9 +126,7 @@ Model random_model(test::Random &random, const Storage &storage, int64_t count, 
     return special ? double{std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)))} : double{random.value(12)};
   };
   for (int64_t i = 0; i < count; ++i) {
-    const double param = value();
-    model.param.set_nearest(i, param);
-    model.master.set(i, param);
+    model.keep(i, static_cast<float>(value()), nullptr);
     model.grad.set_nearest(i, value());
     model.first.set_nearest(i, value());
     model.second.set_nearest(i, std::fabs(value()));
@@ -102,28 +137,39 @@ Model random_model(test::Random &random, const Storage &storage, int64_t count, 
 
 float limited(float value, float limit) { return limit > 0 && std::fabs(value) > limit ? std::copysign(limit, value) : value; }
 
+/// The random number of an element as kernels/random.h places it in counter and key.
+uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, int64_t element) {
+  const uint64_t place = kFirst + static_cast<uint64_t>(element);
+  const auto step = static_cast<uint64_t>(scalars.hyper.step);
+  const r123::Philox4x32::ctr_type counter = {{static_cast<uint32_t>(place / 4), static_cast<uint32_t>(place / 4 >> 32),
+                                               static_cast<uint32_t>(step), slot + 256 * static_cast<uint32_t>(step >> 32)}};
+  return r123::Philox4x32()(counter, {{static_cast<uint32_t>(scalars.seed), static_cast<uint32_t>(scalars.seed >> 32)}})[place % 4];
+}
+
 /// What update() promises, element by element: fp32 values of the slots, the plain fp32 kernel, then each rounding.
 void update_by_element(const Algorithm &algorithm, Model &model, const UpdateScalars &scalars) {
   const Table &table = *supported().front();
   for (int64_t i = 0; i < model.count; ++i) {
-    float param = model.storage.has_master ? model.master.get(i) : model.param.get(i);
+    float param = model.kept(i);
     const float grad = limited(model.grad.get(i) * scalars.grad_factor, scalars.clip_value);
     float first = model.first.get(i);
     float second = model.second.get(i);
     (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, scalars.hyper);
-    if (model.storage.has_master) model.master.set(i, param);
-    model.param.set_nearest(i, param);
-    model.first.set_nearest(i, first);
-    if (algorithm.state_count > 1) model.second.set_nearest(i, second);
-    if (!model.storage.averages) continue;
-    const float kept = model.storage.has_master ? param : model.param.get(i);
+    const uint32_t words[] = {random_word(scalars, 0, i), random_word(scalars, 1, i), random_word(scalars, 2, i)};
+    const auto word = [&](size_t slot) { return scalars.stochastic ? words + slot : nullptr; };
+    model.keep(i, param, word(0));
+    model.first.set_rounded(i, first, word(1));
+    if (algorithm.state_count > 1) model.second.set_rounded(i, second, word(2));
     const float before = model.average.get(i);
-    model.average.set(i, std::fma(static_cast<float>(1 - scalars.average_decay), kept - before, before));
+    const float after = std::fma(static_cast<float>(1 - scalars.average_decay), model.kept(i) - before, before);
+    if (model.storage.averages) model.average.set(i, after);
   }
 }
 
-UpdateScalars random_scalars(test::Random &random) {
+UpdateScalars random_scalars(test::Random &random, const Storage &storage) {
   UpdateScalars scalars;
+  scalars.stochastic = storage.stochastic;
+  scalars.seed = random.next();
   scalars.hyper = {
       .lr = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = 1 + random.below(4)};
   if (random.below(2) == 0) scalars.grad_factor = 0.37F;
@@ -139,7 +185,8 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
   for (int64_t i = 0; i < test::cases(100) * static_cast<int64_t>(storages.size()); ++i) {
     const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
     const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
-    const UpdateScalars scalars = random_scalars(random);
+    UpdateScalars scalars = random_scalars(random, storage);
+    if (random.below(4) == 0) scalars.hyper.step = static_cast<int64_t>(random.next() >> 9);
     const Model before = random_model(random, storage, count, i % 3 == 0);
     const Algorithm &algorithm = algorithms()[static_cast<size_t>(random.below(static_cast<int64_t>(algorithms().size())))];
     Model expected = before;
@@ -167,7 +214,7 @@ Exact exact_adamw(const Model &model, int64_t i, const UpdateScalars &scalars) {
   Exact exact = {};
   exact.first = hyper.beta1 * model.first.get(i) + (1 - hyper.beta1) * gradient;
   exact.second = hyper.beta2 * model.second.get(i) + (1 - hyper.beta2) * gradient * gradient;
-  const double before = model.storage.has_master ? model.master.get(i) : model.param.get(i);
+  const double before = model.kept(i);
   const double direction =
       exact.first / (1 - std::pow(hyper.beta1, step)) / (std::sqrt(exact.second / (1 - std::pow(hyper.beta2, step))) + hyper.epsilon);
   exact.param = before * (1 - hyper.lr * hyper.weight_decay) - hyper.lr * direction;
@@ -177,14 +224,14 @@ Exact exact_adamw(const Model &model, int64_t i, const UpdateScalars &scalars) {
 /// u = 2^-24. fp32 arithmetic of one step, magnitudes at most 1: g takes 1 rounding; m = fma(w, g - m, m) 3 more of values below 2 and a
 /// constant: 6 u. v: 3 roundings of positive terms, 2 constants and twice that of g: 7 u relative. The direction m / (sqrt(v) + eps):
 /// m's error over sqrt(v), and relative (3.5 + 5) u; then lr times that, and p takes 3 roundings of at most |p| + lr |direction|. To this
-/// the storage adds half a quantum of each dtype.
+/// the storage adds half a quantum of each dtype, with stochastic rounding a whole one.
 TEST(Update, EveryStorageIsAsCloseToFloat64AsItsDtypesAllow) {
   test::Random random(41);
   const Algorithm &adamw = *find_algorithm("adamw");
   double worst = 0;
   for (const Storage &storage : all_storages()) {
     for (int64_t step = 1; step <= 3; ++step) {
-      UpdateScalars scalars = random_scalars(random);
+      UpdateScalars scalars = random_scalars(random, storage);
       scalars.hyper.step = step;
       const Model before = random_model(random, storage, 500, false);
       Model after = before;
@@ -195,16 +242,16 @@ TEST(Update, EveryStorageIsAsCloseToFloat64AsItsDtypesAllow) {
         const double scale = scalars.hyper.lr / (1 - std::pow(scalars.hyper.beta1, static_cast<double>(step)));
         const double move = scale * std::fabs(exact.first) / root;
         const double arithmetic = 0x1p-24 * (3 * (std::fabs(exact.param) + 2 * move) + scale * 6 / root + 9 * move);
-        const auto check = [&](const test::Stored &slot, double wanted, double error) {
-          const double bound = quantum(wanted, test::format_of(slot.dtype())) / 2 + error * 1.01;
-          const double difference = std::fabs(slot.get(i) - wanted);
+        const auto check = [&](float actual, DType dtype, double wanted, double error, bool stochastic) {
+          const double bound = quantum(wanted, test::format_of(dtype)) / (stochastic && dtype != DType::f32 ? 1 : 2) + error * 1.01;
+          const double difference = std::fabs(actual - wanted);
           worst = std::max(worst, difference / bound);
           ASSERT_LE(difference, bound) << text(storage) << " element " << i;
         };
-        if (storage.has_master) check(after.master, exact.param, arithmetic);
-        check(after.param, exact.param, arithmetic);
-        check(after.first, exact.first, 6 * 0x1p-24);
-        check(after.second, exact.second, 7 * 0x1p-24 * exact.second);
+        if (storage.has_master) check(after.kept(i), DType::f32, exact.param, arithmetic, false);
+        check(after.param.get(i), storage.param, exact.param, arithmetic, storage.stochastic && !storage.has_master);
+        check(after.first.get(i), storage.first, exact.first, 6 * 0x1p-24, storage.stochastic);
+        check(after.second.get(i), storage.second, exact.second, 7 * 0x1p-24 * exact.second, storage.stochastic);
       }
     }
   }
@@ -216,7 +263,7 @@ TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
   const Algorithm &adamw = *find_algorithm("adamw");
   for (const Storage &storage : all_storages()) {
     const int64_t count = 3000 + random.below(500);
-    const UpdateScalars scalars = random_scalars(random);
+    const UpdateScalars scalars = random_scalars(random, storage);
     const Model before = random_model(random, storage, count, false);
     Model whole = before;
     update(active(), adamw, whole.piece(), scalars);
@@ -228,7 +275,7 @@ TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
         if (slot->data != nullptr) slot->data = static_cast<char *>(slot->data) + at * dtype_nbytes(slot->dtype);
       }
       part.count = end - at;
-      part.first = static_cast<uint64_t>(at);
+      part.first = kFirst + static_cast<uint64_t>(at);
       update(active(), adamw, part, scalars);
       at = end;
     }

@@ -1,0 +1,22 @@
+/* @file Philox of Random123, behind C functions: in C++ its headers bring iostreams and their static constructors, in C they bring nothing.
+ * Knows no elements and no steps. */
+#ifndef ZERO_KERNELS_PHILOX_H
+#define ZERO_KERNELS_PHILOX_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out = Philox4x32-10(counter, key). */
+void zero_philox4x32(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
+
+/* out = Philox4x64-10(counter, key). */
+void zero_philox4x64(uint64_t out[4], const uint64_t counter[4], const uint64_t key[2]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
