@@ -4,19 +4,25 @@
 #include <zero/config.h>
 #include <zero/optimizer.h>
 
-#include <array>
-
 namespace zero::kernels {
 namespace {
 
-constexpr std::array<int32_t, 5> kSgdKeys = {ZERO_KEY_LR, ZERO_KEY_MOMENTUM, ZERO_KEY_DAMPENING, ZERO_KEY_NESTEROV, ZERO_KEY_WEIGHT_DECAY};
-constexpr std::array<int32_t, 5> kAdamKeys = {ZERO_KEY_LR, ZERO_KEY_BETA1, ZERO_KEY_BETA2, ZERO_KEY_EPSILON, ZERO_KEY_WEIGHT_DECAY};
+constexpr int32_t kSgdKeys[] = {ZERO_KEY_LR, ZERO_KEY_MOMENTUM, ZERO_KEY_DAMPENING, ZERO_KEY_NESTEROV, ZERO_KEY_WEIGHT_DECAY};
+constexpr int32_t kAdamKeys[] = {ZERO_KEY_LR, ZERO_KEY_BETA1, ZERO_KEY_BETA2, ZERO_KEY_EPSILON, ZERO_KEY_WEIGHT_DECAY};
+constexpr int32_t kAdagradKeys[] = {ZERO_KEY_LR, ZERO_KEY_LR_DECAY, ZERO_KEY_EPSILON, ZERO_KEY_WEIGHT_DECAY, ZERO_KEY_INITIAL_ACCUMULATOR};
+constexpr int32_t kLionKeys[] = {ZERO_KEY_LR, ZERO_KEY_BETA1, ZERO_KEY_BETA2, ZERO_KEY_WEIGHT_DECAY};
 
-constexpr std::array<Algorithm, 3> kAlgorithms = {{
-    {"sgd", &Table::sgd, 1, {ZERO_SLOT_FIRST_MOMENT}, kSgdKeys, 0.0},
-    {"adam", &Table::adam, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, 0.0},
-    {"adamw", &Table::adamw, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, 0.01},
-}};
+constexpr HyperDefault kAdamWDefaults[] = {{ZERO_KEY_WEIGHT_DECAY, 0.01}};
+constexpr HyperDefault kAdagradDefaults[] = {{ZERO_KEY_LR, 1e-2}, {ZERO_KEY_EPSILON, 1e-10}};
+constexpr HyperDefault kLionDefaults[] = {{ZERO_KEY_LR, 1e-4}, {ZERO_KEY_BETA2, 0.99}};
+
+constexpr Algorithm kAlgorithms[] = {
+    {"sgd", &Table::sgd, 1, {ZERO_SLOT_FIRST_MOMENT}, kSgdKeys, {}},
+    {"adam", &Table::adam, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, {}},
+    {"adamw", &Table::adamw, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, kAdamWDefaults},
+    {"adagrad", &Table::adagrad, 1, {ZERO_SLOT_SECOND_MOMENT}, kAdagradKeys, kAdagradDefaults, &HyperParameters::initial_accumulator},
+    {"lion", &Table::lion, 1, {ZERO_SLOT_FIRST_MOMENT}, kLionKeys, kLionDefaults},
+};
 
 }  // namespace
 

@@ -27,7 +27,11 @@ struct HyperParameters {
   double epsilon;
   double weight_decay;
   int64_t step;
-  double average_decay = 0;  ///< of the moving average of the parameter, where one is kept
+  double average_decay = 0;        ///< of the moving average of the parameter, where one is kept
+  double lr_decay = 0;             ///< adagrad
+  double initial_accumulator = 0;  ///< adagrad: its state before the first step (Algorithm::initial_state)
+  double newton_schulz_steps = 5;  ///< muon
+  double trust_ratio = 1;          ///< lamb: of the tensor, from its norms
 };
 
 inline constexpr int kMaxStates = 4;
@@ -81,6 +85,8 @@ struct Table {
   UpdateKernel sgd;
   UpdateKernel adam;
   UpdateKernel adamw;
+  UpdateKernel adagrad;
+  UpdateKernel lion;
 };
 
 /// Tables this machine can run, slowest (the plain reference, which defines what is right) first.
@@ -89,14 +95,22 @@ std::span<const Table *const> supported();
 /// The fastest supported table, or the one that the variable ZERO_KERNEL_TARGET names when it is supported. Decided once.
 const Table &active();
 
+/// A default of one algorithm that differs from the key's.
+struct HyperDefault {
+  int32_t key;
+  double value;
+};
+
 /// One optimizer algorithm: the row that an engine needs to run it.
 struct Algorithm {
   const char *name;
-  UpdateKernel Table::*update;
+  UpdateKernel Table::*update;  ///< nullptr for matrix algorithms, which have functions of their own
   int state_count;
   int32_t state_slot[kMaxStates];  ///< zero_slot numbers, in the order of Slots::state
   std::span<const int32_t> keys;   ///< hyper-parameter keys (zero_key) it reads
-  double default_weight_decay;
+  std::span<const HyperDefault> defaults;
+  /// The value that every element of state 0 has before the first step; nullptr = 0, as of all other states.
+  double HyperParameters::*initial_state = nullptr;
   bool layerwise = false;  ///< the update of an element depends on norms of its whole tensor
   bool matrix = false;     ///< updates two-dimensional tensors, which one rank must hold whole
 };

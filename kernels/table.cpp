@@ -24,6 +24,8 @@ constinit const Table kTable = {
     .sgd = sgd,
     .adam = adam,
     .adamw = adamw,
+    .adagrad = adagrad,
+    .lion = lion,
 };
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

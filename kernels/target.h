@@ -26,6 +26,8 @@ void add_squares(const float *values, int64_t count, ExactSum &sum);
 void sgd(const Slots &slots, const HyperParameters &hyper);
 void adam(const Slots &slots, const HyperParameters &hyper);
 void adamw(const Slots &slots, const HyperParameters &hyper);
+void adagrad(const Slots &slots, const HyperParameters &hyper);
+void lion(const Slots &slots, const HyperParameters &hyper);
 
 extern const Table kTable;
 

@@ -32,7 +32,9 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_NE(table->clamp, nullptr);
     EXPECT_NE(table->average, nullptr);
     EXPECT_NE(table->add_squares, nullptr);
-    for (const Algorithm &algorithm : algorithms()) EXPECT_NE(table->*algorithm.update, nullptr);
+    for (const Algorithm &algorithm : algorithms()) {
+      EXPECT_TRUE(algorithm.matrix || table->*algorithm.update != nullptr) << algorithm.name;
+    }
     std::printf("target: %s\n", table->target);
   }
 }
@@ -46,19 +48,22 @@ TEST(Targets, ActiveIsTheFastestUnlessOneIsForced) {
 }
 
 TEST(Algorithms, EachRowIsComplete) {
-  EXPECT_EQ(algorithms().size(), 3U);
+  EXPECT_EQ(algorithms().size(), 5U);
   for (const Algorithm &algorithm : algorithms()) {
     EXPECT_EQ(find_algorithm(algorithm.name), &algorithm);
     EXPECT_GE(algorithm.state_count, 1);
     EXPECT_LE(algorithm.state_count, kMaxStates);
-    EXPECT_EQ(algorithm.state_slot[0], ZERO_SLOT_FIRST_MOMENT);
-    EXPECT_EQ(algorithm.state_count, std::string(algorithm.name) == "sgd" ? 1 : 2);
+    EXPECT_EQ(algorithm.update == nullptr, algorithm.matrix);
+    EXPECT_EQ(algorithm.state_slot[0], std::string(algorithm.name) == "adagrad" ? ZERO_SLOT_SECOND_MOMENT : ZERO_SLOT_FIRST_MOMENT);
     EXPECT_EQ(algorithm.keys.front(), ZERO_KEY_LR);
     for (const int32_t key : algorithm.keys) EXPECT_TRUE(key >= 400 && key < 500) << key;
+    for (const HyperDefault &row : algorithm.defaults) {
+      EXPECT_NE(std::find(algorithm.keys.begin(), algorithm.keys.end(), row.key), algorithm.keys.end()) << algorithm.name;
+    }
   }
-  EXPECT_EQ(find_algorithm("adamw")->default_weight_decay, 0.01);
-  EXPECT_EQ(find_algorithm("adam")->default_weight_decay, 0.0);
-  EXPECT_EQ(find_algorithm("sgd")->default_weight_decay, 0.0);
+  EXPECT_TRUE(find_algorithm("sgd")->defaults.empty());
+  EXPECT_TRUE(find_algorithm("adam")->defaults.empty());
+  EXPECT_EQ(find_algorithm("adamw")->defaults.front().value, 0.01);
 }
 
 TEST(Algorithms, UnknownNamesHaveNoRow) {

@@ -1,4 +1,4 @@
-/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers.
+/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
 /// torch 2.15.0+cu132, CPU capability AVX512, correctly rounded square root (MKL_CBWR=AVX2).
 /// Hyper-parameters in the order of HyperParameters.
 #pragma once
@@ -166,6 +166,48 @@ inline constexpr Vector kVectors[] = {
       {0xccf55d583e0f92d2, 0xd6713d78ef3afd92, 0x321d92d0ce4bcd6d},
       {0x16898bc423af0a7d, 0xabba9fa937844af8, 0x644706ee8eae01f9}},
      {0x3d9780d7, 0x3ea41e2f, 0xbcca9050, 0x3d5283bd, 0x3daa0cac, 0xbd71a176, 0x3e01ca30, 0x3e30f3b1}},
+    // fused: the same bits
+    {"adagrad", {0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-10, 0.0, 0, 0, 0, 0}, 1024,
+     {{0x3da8fdbd2f5c14d0, 0xdf1f5d46bbbec7eb, 0x0000000000000000},
+      {0xc4e2118cd21c0e54, 0xde5eeb524b6fd752, 0x0000000000000000},
+      {0x1255f050cfbfc79f, 0xa79f9c9bb58c99c2, 0x0000000000000000}},
+     {0xbef098a0, 0x3e7fcb10, 0xbd94ac46, 0x3d99a6ef, 0xbe59f1a6, 0xbe01f5db, 0xbc772ff1, 0xbec5efa1}},
+    // fused: the same bits
+    {"adagrad", {0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-10, 0.01, 0, 0, 0, 0}, 1025,
+     {{0xef4c6fa26f435aba, 0xab4fa47ab9e3fc8f, 0x0000000000000000},
+      {0x8cdcc446f96a7110, 0x646798c2add1cb52, 0x0000000000000000},
+      {0xa793de3c72745c0d, 0xa47316fb5fb344f1, 0x0000000000000000}},
+     {0x3dfc442d, 0xbc34d359, 0x3ed7f48f, 0xbeb9828e, 0x3d81d0b0, 0x3dd0cfbe, 0x3de382bc, 0x3e6a80d2}},
+    // fused: the same bits
+    {"adagrad", {0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-06, 0.0, 0, 0, 0.1, 0}, 1026,
+     {{0xdd4f32dffc4f8122, 0xef481a632ae3afc6, 0x0000000000000000},
+      {0x2bd852e4b02adbfe, 0x5227597383d5ce6a, 0x0000000000000000},
+      {0x26015f4450db9024, 0x9512fb709983c86d, 0x0000000000000000}},
+     {0x3ede70fb, 0xbe7381c3, 0xbe597534, 0x3dc9f3d8, 0x3f5075b2, 0x3eb74af0, 0xbe43d14e, 0xbf7b8e3a}},
+    // fused: the same bits
+    {"adagrad", {0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3, 0, 0, 0.001, 0.5}, 1027,
+     {{0x65a828f06de8205d, 0xc3f41783cc5723ec, 0x0000000000000000},
+      {0x4b56fb24aece45ea, 0xe9638f6917f31f01, 0x0000000000000000},
+      {0x365679c472b63b1f, 0xf5cb448059dad137, 0x0000000000000000}},
+     {0x3f69940f, 0x3f597e28, 0xbd86b357, 0xbcda6fb5, 0xbd34be74, 0xbdc0bf55, 0xbeddb308, 0xbdbb4d67}},
+    // fused: the same bits
+    {"lion", {0.0001, 0.0, 0.0, 0.0, 0.9, 0.99, 0.0, 0.0, 0}, 1028,
+     {{0x362298c96a372967, 0xc590f8d34122eae8, 0x0000000000000000},
+      {0x3f959c964b105af3, 0xa8ad4d009b6fbb31, 0x0000000000000000},
+      {0x311f897a09a7a9e7, 0xc9e4eee0b9f722c3, 0x0000000000000000}},
+     {0x3e471dd2, 0x3bbfcc40, 0x3d7e3ca0, 0x3d82b608, 0xbd257c24, 0xbd2ee420, 0x3e7b5584, 0xbde4cc7c}},
+    // fused: the same bits
+    {"lion", {0.001, 0.0, 0.0, 0.0, 0.95, 0.98, 0.0, 1.0, 0}, 1029,
+     {{0x8f1b6755223b909c, 0x34c8a870aa08e572, 0x0000000000000000},
+      {0x0323f4d2711374c8, 0x1ca4aef6c52f0d4b, 0x0000000000000000},
+      {0x777943047b3cbe15, 0xe99131cb74266fde, 0x0000000000000000}},
+     {0x3d5ac832, 0xbc77cb45, 0x3e37644a, 0xbef4f338, 0xbd15b4ad, 0xbdf295b5, 0x3dbd70b7, 0x3ebd4341}},
+    // fused: the same bits
+    {"lion", {0.1, 0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.01, 0}, 1030,
+     {{0xae21592074110c5b, 0xc440c82f66df9b0c, 0x0000000000000000},
+      {0x416e36dba8b66408, 0x7cd4f50931885c2e, 0x0000000000000000},
+      {0x47a3d4013f6e61e0, 0xbaa488f4dcc34c7a, 0x0000000000000000}},
+     {0xbca5a9d0, 0x3eb6e0a1, 0x3f168ec5, 0x3f202b1a, 0xbd5741f9, 0xbe87e64f, 0x3dc1c2ed, 0x3cef83ec}},
 };
 
 }  // namespace zero::kernels::torch

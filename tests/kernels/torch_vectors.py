@@ -43,6 +43,37 @@ SGD_SETS = [
 ]
 
 
+ADAGRAD_SETS = [
+    dict(lr=1e-2, epsilon=1e-10),
+    dict(lr=1e-2, epsilon=1e-10, weight_decay=0.01),
+    dict(lr=0.1, epsilon=1e-6, lr_decay=0.1),
+    dict(lr=0.03, epsilon=0.0, weight_decay=0.3, lr_decay=1e-3, initial_accumulator=0.5),
+]
+LION_SETS = [
+    dict(lr=1e-4, beta1=0.9, beta2=0.99),
+    dict(lr=1e-3, beta1=0.95, beta2=0.98, weight_decay=1.0),
+    dict(lr=0.1, beta1=0.3, beta2=0.0, weight_decay=0.01),
+]
+
+
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, with the tensor operations of its authors' code."""
+
+    def __init__(self, params, lr, betas, weight_decay):
+        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for param in group["params"]:
+                moment = self.state[param].setdefault("exp_avg", torch.zeros_like(param))
+                param.mul_(1 - group["lr"] * group["weight_decay"])
+                direction = moment * beta1 + param.grad * (1 - beta1)
+                param.add_(direction.sign(), alpha=-group["lr"])
+                moment.mul_(beta2).add_(param.grad, alpha=1 - beta2)
+
+
 class Generator:
     """splitmix64 (Steele, Lea and Flood, 2014)."""
 
@@ -77,6 +108,11 @@ def make_optimizer(algorithm, hyper, param, **kind):
     if algorithm == "sgd":
         return torch.optim.SGD([param], lr=hyper["lr"], momentum=hyper["momentum"], dampening=hyper["dampening"],
                                nesterov=bool(hyper["nesterov"]), weight_decay=hyper["weight_decay"], **kind)
+    if algorithm == "adagrad":
+        return torch.optim.Adagrad([param], lr=hyper["lr"], lr_decay=hyper.get("lr_decay", 0), weight_decay=hyper.get("weight_decay", 0),
+                                   initial_accumulator_value=hyper.get("initial_accumulator", 0), eps=hyper["epsilon"], **kind)
+    if algorithm == "lion":
+        return Lion([param], lr=hyper["lr"], betas=(hyper["beta1"], hyper["beta2"]), weight_decay=hyper.get("weight_decay", 0))
     cls = torch.optim.Adam if algorithm == "adam" else torch.optim.AdamW
     return cls([param], lr=hyper["lr"], betas=(hyper["beta1"], hyper["beta2"]), eps=hyper["epsilon"],
                weight_decay=hyper["weight_decay"], **kind)
@@ -84,7 +120,11 @@ def make_optimizer(algorithm, hyper, param, **kind):
 
 def slots(algorithm, hyper, param, state):
     result = [param]
-    if algorithm != "sgd":
+    if algorithm == "adagrad":
+        result.append(state["sum"])
+    elif algorithm == "lion":
+        result.append(state["exp_avg"])
+    elif algorithm != "sgd":
         result += [state["exp_avg"], state["exp_avg_sq"]]
     elif hyper["momentum"] != 0:
         result.append(state["momentum_buffer"])
@@ -114,13 +154,15 @@ def row(algorithm, hyper, seed):
         sys.exit(f"torch's for-loop and foreach implementations differ: {algorithm} {hyper}")
     fused = same(kept, run(algorithm, hyper, seed, foreach=False, fused=True))
     names = ("lr", "momentum", "dampening", "nesterov", "beta1", "beta2", "epsilon", "weight_decay")
-    values = ", ".join(repr(float(hyper.get(name, 0))) for name in names)
+    values = ", ".join([repr(float(hyper.get(name, 0))) for name in names] + ["0"])
+    if algorithm == "adagrad":
+        values += f", 0, {hyper.get('lr_decay', 0)!r}, {hyper.get('initial_accumulator', 0)!r}"
     hashes = [[fnv1a(slot.tobytes()) for slot in kept[step]] for step in STEPS]
     hashes = [line + [0] * (3 - len(line)) for line in hashes]
     text = ",\n      ".join("{" + ", ".join(f"0x{value:016x}" for value in line) + "}" for line in hashes)
     shown = ", ".join(f"0x{value:08x}" for value in kept[STEPS[-1]][0].view(np.uint32)[:SHOWN])
     return (f'    // fused: {"the same bits" if fused else "other bits"}\n'
-            f'    {{"{algorithm}", {{{values}, 0}}, {seed},\n     {{{text}}},\n     {{{shown}}}}},')
+            f'    {{"{algorithm}", {{{values}}}, {seed},\n     {{{text}}},\n     {{{shown}}}}},')
 
 
 def check_square_root():
@@ -133,9 +175,10 @@ def main():
     torch.set_num_threads(1)
     check_square_root()
     rows = []
-    for algorithm, sets in (("sgd", SGD_SETS), ("adam", ADAM_SETS), ("adamw", ADAM_SETS)):
+    for algorithm, sets in (("sgd", SGD_SETS), ("adam", ADAM_SETS), ("adamw", ADAM_SETS), ("adagrad", ADAGRAD_SETS),
+                            ("lion", LION_SETS)):
         rows += [row(algorithm, hyper, 1000 + len(rows) + i) for i, hyper in enumerate(sets)]
-    print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers.
+    print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
 /// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, correctly rounded square root (MKL_CBWR=AVX2).
 /// Hyper-parameters in the order of HyperParameters.
 #pragma once

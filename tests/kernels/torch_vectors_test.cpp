@@ -29,7 +29,9 @@ int expect_same_as_torch(const torch::Vector &vector, const Table &table) {
   SCOPED_TRACE(testing::Message() << vector.algorithm << " seed " << vector.seed << " target " << table.target);
   const Algorithm &algorithm = *find_algorithm(vector.algorithm);
   test::Random random(vector.seed);
-  std::vector<float> slots[3] = {random.values(torch::kCount, 3), std::vector<float>(torch::kCount), std::vector<float>(torch::kCount)};
+  const auto initial = static_cast<float>(algorithm.initial_state != nullptr ? vector.hyper.*algorithm.initial_state : 0);
+  std::vector<float> slots[3] = {random.values(torch::kCount, 3), std::vector<float>(torch::kCount, initial),
+                                 std::vector<float>(torch::kCount)};
   int compared = 0;
   const int64_t *checkpoint = torch::kSteps;
   HyperParameters hyper = vector.hyper;

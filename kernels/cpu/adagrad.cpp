@@ -1,0 +1,57 @@
+/// @file Adagrad, SIMD: adagrad.h states the formula.
+#include "kernels/adagrad.h"
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// The constants in vectors.
+struct Vectors {
+  HWY_INLINE explicit Vectors(const AdagradConstants &constants)
+      : weight_decay(hn::Set(D(), constants.weight_decay)),
+        negative_step(hn::Set(D(), constants.negative_step)),
+        epsilon(hn::Set(D(), constants.epsilon)) {}
+  V weight_decay, negative_step, epsilon;
+};
+
+template <bool kAddsDecay>
+HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+  const D d;
+  const V param = hn::LoadU(d, slots.param + i);
+  V gradient = hn::LoadU(d, slots.grad + i);
+  if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
+  const V sum = hn::MulAdd(gradient, gradient, hn::LoadU(d, slots.state[0] + i));
+  const V step = hn::Div(hn::Mul(c.negative_step, gradient), hn::Add(hn::Sqrt(sum), c.epsilon));
+  hn::StoreU(canonical(d, hn::Add(param, step)), d, slots.param + i);
+  hn::StoreU(canonical(d, sum), d, slots.state[0] + i);
+}
+
+template <bool kAddsDecay>
+void update_all(const Slots &given, const AdagradConstants &constants) {
+  const Slots slots = given;
+  const Vectors vectors(constants);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t whole = whole_steps<float>(slots.count);
+  for (int64_t i = 0; i < whole; i += kStep<float>) {
+    prefetch(slots.param + i);
+    prefetch(slots.grad + i);
+    prefetch(slots.state[0] + i);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay>(slots, i + lane, vectors);
+  }
+  reference::adagrad_elements(rest(slots, whole, 1), constants);
+}
+
+}  // namespace
+
+void adagrad(const Slots &slots, const HyperParameters &hyper) {
+  const AdagradConstants constants = adagrad_constants(hyper);
+  (constants.adds_decay ? update_all<true> : update_all<false>)(slots, constants);
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,60 @@
+/// @file Lion, SIMD: lion.h states the formula.
+#include "kernels/lion.h"
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// The constants in vectors.
+struct Vectors {
+  HWY_INLINE explicit Vectors(const LionConstants &constants)
+      : decay_factor(hn::Set(D(), constants.decay_factor)),
+        beta1(hn::Set(D(), constants.beta1)),
+        gradient_weight(hn::Set(D(), constants.gradient_weight)),
+        negative_lr(hn::Set(D(), constants.negative_lr)),
+        beta2(hn::Set(D(), constants.beta2)),
+        moment_weight(hn::Set(D(), constants.moment_weight)) {}
+  V decay_factor, beta1, gradient_weight, negative_lr, beta2, moment_weight;
+};
+
+HWY_INLINE V sign(V value) {
+  const D d;
+  const V one = hn::CopySign(hn::Set(d, 1.0F), value);
+  const V zero = hn::Zero(d);
+  return hn::IfThenElse(hn::IsNaN(value), value, hn::IfThenElse(hn::Eq(value, zero), zero, one));
+}
+
+HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+  const D d;
+  const V gradient = hn::LoadU(d, slots.grad + i);
+  const V moment = hn::LoadU(d, slots.state[0] + i);
+  const V direction = hn::Add(hn::Mul(moment, c.beta1), hn::Mul(gradient, c.gradient_weight));
+  const V param = hn::MulAdd(c.negative_lr, sign(direction), hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor));
+  hn::StoreU(canonical(d, param), d, slots.param + i);
+  hn::StoreU(canonical(d, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2))), d, slots.state[0] + i);
+}
+
+}  // namespace
+
+void lion(const Slots &given, const HyperParameters &hyper) {
+  const Slots slots = given;
+  const LionConstants constants = lion_constants(hyper);
+  const Vectors vectors(constants);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  const int64_t whole = whole_steps<float>(slots.count);
+  for (int64_t i = 0; i < whole; i += kStep<float>) {
+    prefetch(slots.param + i);
+    prefetch(slots.grad + i);
+    prefetch(slots.state[0] + i);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update(slots, i + lane, vectors);
+  }
+  reference::lion_elements(rest(slots, whole, 1), constants);
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();
