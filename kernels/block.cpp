@@ -1,6 +1,7 @@
 /// @file Loading and storing the elements of a window.
 #include "kernels/block.h"
 
+#include "kernels/block_scaled.h"
 #include "kernels/convert.h"
 
 #include <algorithm>
@@ -31,6 +32,10 @@ float *Block::load(const Elements &elements, float *buffer) const {
   if (elements.data == nullptr) return nullptr;
   void *from = element(elements, begin_);
   if (elements.dtype == DType::f32) return static_cast<float *>(from);
+  if (is_block_scaled(elements.dtype)) {
+    table_.decode(buffer, static_cast<uint8_t *>(from), elements.scales + begin_ / kLine, elements.dtype, count_);
+    return buffer;
+  }
   table_.widen(buffer, from, elements.dtype, count_);
   return buffer;
 }
@@ -58,31 +63,38 @@ const float *Block::grad() {
 
 float *Block::state(int index) { return load(piece_.state[index], state_[index]); }
 
-void Block::store(const Elements &elements, const float *values) const {
+void Block::store(const Elements &elements, const float *values, const uint32_t *random) const {
   void *to = element(elements, begin_);
-  if (to != values) narrow(table_, to, elements.dtype, values, count_);
+  if (to == values) return;
+  if (is_block_scaled(elements.dtype)) {
+    table_.encode(static_cast<uint8_t *>(to), elements.scales + begin_ / kLine, elements.dtype, values, count_, random);
+  } else if (random != nullptr) {
+    table_.narrow_stochastic(to, elements.dtype, values, count_, random);
+  } else {
+    narrow(table_, to, elements.dtype, values, count_);
+  }
 }
 
-void Block::store_stochastic(const Elements &elements, const float *values, uint32_t slot) {
-  if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values);
+void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
+  if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values, nullptr);
   const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.hyper.step), slot};
   table_.random_words(random_, count_, key, piece_.first + static_cast<uint64_t>(begin_));
-  table_.narrow_stochastic(element(elements, begin_), elements.dtype, values, count_, random_);
+  store(elements, values, random_);
 }
 
 void Block::store_param(const float *values) {
   if (piece_.master.data == nullptr) {
-    store_stochastic(piece_.param, values, kParamSlot);
+    store_rounded(piece_.param, values, kParamSlot);
   } else if (piece_.master.dtype == DType::u16) {
     table_.split(halves(piece_.param, begin_), halves(piece_.master, begin_), values, count_);
   } else {
-    store(piece_.param, values);
+    store(piece_.param, values, nullptr);
   }
   add_to_average(values);
 }
 
 void Block::store_state(int index, const float *values) {
-  if (values != nullptr) store_stochastic(piece_.state[index], values, kFirstStateSlot + static_cast<uint32_t>(index));
+  if (values != nullptr) store_rounded(piece_.state[index], values, kFirstStateSlot + static_cast<uint32_t>(index));
 }
 
 void Block::add_to_average(const float *values) {

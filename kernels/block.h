@@ -15,7 +15,7 @@ class Block {
   /// Moves the window to the elements from `begin` on and returns how many it holds.
   int64_t move(int64_t begin);
 
-  /// @name The elements of the window in fp32. States that are not kept are nullptr.
+  /// @name The elements of the window in fp32. Slots that are not kept are nullptr.
   /// @{
   float *param();
   const float *grad();  ///< what the algorithm sees
@@ -30,8 +30,9 @@ class Block {
 
  private:
   float *load(const Elements &elements, float *buffer) const;
-  void store(const Elements &elements, const float *values) const;
-  void store_stochastic(const Elements &elements, const float *values, uint32_t slot);
+  void store(const Elements &elements, const float *values, const uint32_t *random) const;
+  /// Stochastically where the scalars say so.
+  void store_rounded(const Elements &elements, const float *values, uint32_t slot);
   void add_to_average(const float *values);
 
   const Table &table_;

@@ -74,6 +74,9 @@ struct Table {
   /// fp32 from its upper half, which was rounded to nearest with ties away from zero, and its lower half; and the reverse.
   void (*join)(float *out, const uint16_t *upper, const uint16_t *lower, int64_t count);
   void (*split)(uint16_t *upper, uint16_t *lower, const float *values, int64_t count);
+  /// Slots of f8e4m3 and f8ue5m3, from a line on: kernels/block_scaled.h states the format. `random` nullptr = to nearest even.
+  void (*encode)(uint8_t *codes, float *scales, DType dtype, const float *values, int64_t count, const uint32_t *random);
+  void (*decode)(float *out, const uint8_t *codes, const float *scales, DType dtype, int64_t count);
   /// out = a + b; out may equal either.
   void (*add)(float *out, const float *a, const float *b, int64_t count);
   /// out = values limited to [-limit, limit], NaN stays NaN; out may equal values.

@@ -19,6 +19,8 @@ void random_words(uint32_t *out, int64_t count, const RandomKey &key, uint64_t f
 void narrow_stochastic(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random);
 void join(float *out, const uint16_t *upper, const uint16_t *lower, int64_t count);
 void split(uint16_t *upper, uint16_t *lower, const float *values, int64_t count);
+void encode(uint8_t *codes, float *scales, DType dtype, const float *values, int64_t count, const uint32_t *random);
+void decode(float *out, const uint8_t *codes, const float *scales, DType dtype, int64_t count);
 void add(float *out, const float *a, const float *b, int64_t count);
 void clamp(float *out, const float *values, int64_t count, float limit);
 void average(float *average, const float *values, int64_t count, float weight);

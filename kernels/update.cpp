@@ -3,6 +3,8 @@
 
 #include "kernels/block.h"
 
+#include <algorithm>
+
 namespace zero::kernels {
 namespace {
 
@@ -18,6 +20,19 @@ bool is_plain(const Piece &piece, const UpdateScalars &scalars) {
 float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
 
 }  // namespace
+
+void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  Block block(table, piece, scalars);
+  float values[Block::kMost];
+  for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
+    const int64_t count = block.move(begin);
+    for (int i = 0; i < algorithm.state_count; ++i) {
+      const bool has_initial = i == 0 && algorithm.initial_state != nullptr;
+      std::fill_n(values, count, has_initial ? static_cast<float>(scalars.hyper.*algorithm.initial_state) : 0.0F);
+      if (piece.state[i].data != nullptr) block.store_state(i, values);
+    }
+  }
+}
 
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   const UpdateKernel kernel = table.*algorithm.update;

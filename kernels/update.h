@@ -8,7 +8,7 @@
 ///   master u16:   the bits that p has more than its bf16 parameter, which is p rounded to nearest with ties away from zero
 ///                 (reference/remainder.cpp)
 ///   no master:    parameter = p rounded to nearest even, or stochastically
-///   states:       rounded to nearest even, or stochastically
+///   states:       rounded to nearest even, or stochastically; 8-bit ones with a scale per line (block_scaled.h)
 ///   average = fma(fp32(1 - average_decay), q - average, average), q = p with a master, else the parameter as it is stored
 ///
 /// NaN is stored as the one NaN of its format. Stochastic rounding (random.h) takes slot 0 for the parameter and 1 + s for state s; the
@@ -23,10 +23,10 @@ namespace zero::kernels {
 struct Elements {
   void *data = nullptr;
   DType dtype = DType::f32;
-  float *scales = nullptr;  ///< f8 dtypes: one per kLine elements
+  float *scales = nullptr;  ///< f8 dtypes: one per kLine elements, from the line of element 0 on
 };
 
-/// A contiguous piece of one tensor or of several that lie end to end. Begins on a line.
+/// A contiguous piece of one tensor or of several that lie end to end. Begins with a tensor or on a line.
 struct Piece {
   Elements param;              ///< f32, f16, bf16
   Elements master;             ///< f32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated
@@ -34,7 +34,7 @@ struct Piece {
   Elements state[kMaxStates];  ///< f32, bf16, f8
   Elements average;            ///< f32 or none: exponential moving average of the parameter
   int64_t count = 0;
-  uint64_t first = 0;  ///< place of element 0 in the flat space, a multiple of kLine: with seed and step the key of stochastic rounding
+  uint64_t first = 0;  ///< place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding
 };
 
 /// What one update is told beside its slots.
@@ -46,6 +46,9 @@ struct UpdateScalars {
   bool stochastic = false;  ///< parameters without master and states of fewer than 32 bits are rounded stochastically
   uint64_t seed = 0;
 };
+
+/// Gives the states the values that they have before the first step: Algorithm::initial_state and zeros.
+void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
 
 /// One update of `piece` by `algorithm`.
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);

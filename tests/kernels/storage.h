@@ -3,7 +3,9 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/partition.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -27,6 +29,10 @@ struct Format {
 
 inline Format format_of(DType dtype) {
   switch (dtype) {
+    case DType::f8e4m3:
+      return {3, -6, 448};
+    case DType::f8ue5m3:
+      return {3, -14, 114688};
     case DType::f16:
       return {10, -14, 65504};
     case DType::bf16:
@@ -60,7 +66,7 @@ inline double round_stochastic(double value, DType dtype, uint32_t random) {
   const double units = std::fabs(value) / unit;
   double whole = std::floor(units);
   const double part = units - whole;
-  if (dtype == DType::f16 && std::fabs(value) < 0x1p-14) {
+  if (dtype != DType::bf16 && std::fabs(value) < std::ldexp(1.0, format.least_exponent)) {
     whole += std::ldexp(random >> 8, -24) < part ? 1 : 0;
   } else {
     const int cut = 23 - format.fraction_nbits;  // bits
@@ -77,19 +83,57 @@ inline double round_away(double value) {
   return std::round(value / unit) * unit;  // std::round takes ties away from zero
 }
 
+inline bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8ue5m3; }
+
+/// The value of a code without its scale, from the formats' definitions.
+inline double f8_value(DType dtype, uint8_t code) {
+  const bool has_sign = dtype == DType::f8e4m3;
+  const int magnitude = has_sign ? code & 0x7f : code;
+  if (magnitude == (has_sign ? 0x7f : 0xff)) return std::numeric_limits<double>::quiet_NaN();
+  const int exponent = magnitude >> 3;
+  const int bias = has_sign ? 7 : 15;
+  const double value = exponent == 0 ? std::ldexp(magnitude & 7, 1 - bias - 3) : std::ldexp(8 + (magnitude & 7), exponent - bias - 3);
+  return code != magnitude ? -value : value;
+}
+
+/// The code of a value that the format has: found by looking at all.
+inline uint8_t f8_code(DType dtype, double value) {
+  for (int code = 0; code < 256; ++code) {
+    const double candidate = f8_value(dtype, static_cast<uint8_t>(code));
+    const bool same = std::isnan(value) ? std::isnan(candidate) : candidate == value && std::signbit(candidate) == std::signbit(value);
+    if (same) return static_cast<uint8_t>(code);
+  }
+  return 0;
+}
+
+/// Half the distance of neighbours around a finite value; 8-bit formats: kernels/block_scaled.h.
+inline double half_quantum(double value, DType dtype, double scale) {
+  if (!is_f8(dtype)) return quantum(value, format_of(dtype)) / 2;
+  const bool is_second = dtype == DType::f8ue5m3;
+  const double least = is_second ? std::ldexp(1.0, value > 0 ? -17 : -18) : std::ldexp(1.0, -10);
+  return std::max(std::fabs(value) / 16, least * scale) * (1 + 0x1p-20);
+}
+
 /// Elements of one slot, with one more behind the last that must stay as it is.
 class Stored {
  public:
-  Stored(DType dtype, int64_t count) : dtype_(dtype), bytes_(static_cast<size_t>((count + 1) * dtype_nbytes(dtype)), 0x5a) {}
+  Stored(DType dtype, int64_t count)
+      : dtype_(dtype),
+        bytes_(static_cast<size_t>((count + 1) * dtype_nbytes(dtype)), 0x5a),
+        scales_(is_f8(dtype) ? static_cast<size_t>((count + kLine - 1) / kLine + 1) : 0, 7.0F) {}
 
   DType dtype() const { return dtype_; }
   void *data() { return bytes_.data(); }
+  float *scales() { return scales_.data(); }
+  float scale(int64_t line) const { return scales_.empty() ? 0 : scales_[static_cast<size_t>(line)]; }
 
   /// NaN in its one form.
   float get(int64_t index) const {
     float value = 0;
     if (dtype_ == DType::f32) {
       std::memcpy(&value, at(index), sizeof value);
+    } else if (is_f8(dtype_)) {
+      value = static_cast<float>(f8_value(dtype_, *at(index)) * double{scale(index / kLine)});
     } else {
       value = half_value(dtype_, get_bits(index));
     }
@@ -109,6 +153,15 @@ class Stored {
   }
   void set_nearest(int64_t index, double value) { set(index, round_nearest(value, format_of(dtype_))); }
 
+  /// All elements as the update rounds them; `random` nullptr or one number per element.
+  void assign(const std::vector<float> &values, const uint32_t *random) {
+    const auto count = static_cast<int64_t>(values.size());
+    for (int64_t begin = 0; is_f8(dtype_) && begin < count; begin += kLine)
+      assign_line(values, begin, std::min(begin + kLine, count), random);
+    for (int64_t i = 0; !is_f8(dtype_) && i < count; ++i)
+      set_rounded(i, values[static_cast<size_t>(i)], random != nullptr ? random + i : nullptr);
+  }
+
   /// As the update rounds: nearest without a random number.
   void set_rounded(int64_t index, double value, const uint32_t *random) {
     if (random == nullptr || dtype_ == DType::f32) return set_nearest(index, value);
@@ -125,6 +178,27 @@ class Stored {
   friend bool operator==(const Stored &, const Stored &) = default;
 
  private:
+  void assign_line(const std::vector<float> &values, int64_t begin, int64_t end, const uint32_t *random) {
+    const auto format = format_of(dtype_);
+    float absmax = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const float magnitude = std::fabs(values[static_cast<size_t>(i)]);
+      if (std::isfinite(magnitude)) absmax = std::max(absmax, magnitude);
+    }
+    const float scale = absmax == 0 ? 0 : std::max(absmax / static_cast<float>(format.largest), std::ldexp(1.0F, -126));
+    scales_[static_cast<size_t>(begin / kLine)] = scale;
+    for (int64_t i = begin; i < end; ++i) {
+      const float value = values[static_cast<size_t>(i)];
+      const float inverse = scale == 0 ? 0 : 1 / scale;
+      const double scaled = std::min(double{std::fabs(value) * inverse}, format.largest);
+      double rounded = random != nullptr ? round_stochastic(scaled, dtype_, random[i]) : round_nearest(scaled, format);
+      if (dtype_ == DType::f8ue5m3 && value > 0) rounded = std::max(rounded, f8_value(dtype_, 1));
+      const bool invalid = !std::isfinite(value) || (dtype_ == DType::f8ue5m3 && value < 0);
+      if (dtype_ == DType::f8e4m3) rounded = std::copysign(rounded, value);
+      put(i, f8_code(dtype_, invalid ? std::numeric_limits<double>::quiet_NaN() : rounded));
+    }
+  }
+
   const uint8_t *at(int64_t index) const { return bytes_.data() + index * dtype_nbytes(dtype_); }
   template <class Bits>
   void put(int64_t index, Bits bits) {
@@ -133,6 +207,7 @@ class Stored {
 
   DType dtype_;
   std::vector<uint8_t> bytes_;
+  std::vector<float> scales_;
 };
 
 }  // namespace zero::kernels::test

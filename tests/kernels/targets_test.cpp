@@ -28,6 +28,8 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_NE(table->narrow_stochastic, nullptr);
     EXPECT_NE(table->join, nullptr);
     EXPECT_NE(table->split, nullptr);
+    EXPECT_NE(table->encode, nullptr);
+    EXPECT_NE(table->decode, nullptr);
     EXPECT_NE(table->add, nullptr);
     EXPECT_NE(table->clamp, nullptr);
     EXPECT_NE(table->average, nullptr);

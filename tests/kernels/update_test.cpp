@@ -37,11 +37,12 @@ std::string text(const Storage &storage) {
          dtype_name(storage.second) + (storage.averages ? " average" : "") + (storage.stochastic ? " stochastic" : "");
 }
 
-constexpr DType kStates[] = {DType::f32, DType::bf16};
+constexpr DType kFirsts[] = {DType::f32, DType::bf16, DType::f8e4m3};
+constexpr DType kSeconds[] = {DType::f32, DType::bf16, DType::f8ue5m3};
 
 void add_storages(DType param, DType grad, bool has_master, DType master, std::vector<Storage> &storages) {
-  for (const DType first : kStates) {
-    for (const DType second : kStates) {
+  for (const DType first : kFirsts) {
+    for (const DType second : kSeconds) {
       for (const bool averages : {false, true}) {
         for (const bool stochastic : {false, true})
           storages.push_back({param, grad, has_master, master, first, second, averages, stochastic});
@@ -106,8 +107,8 @@ struct Model {
     result.param = {param.data(), storage.param};
     if (storage.has_master) result.master = {master.data(), storage.master};
     result.grad = {grad.data(), storage.grad};
-    result.state[0] = {first.data(), storage.first};
-    result.state[1] = {second.data(), storage.second};
+    result.state[0] = {first.data(), storage.first, first.scales()};
+    result.state[1] = {second.data(), storage.second, second.scales()};
     if (storage.averages) result.average = {average.data(), DType::f32};
     result.count = count;
     result.first = kFirst;
@@ -128,10 +129,14 @@ Model random_model(test::Random &random, const Storage &storage, int64_t count, 
   for (int64_t i = 0; i < count; ++i) {
     model.keep(i, static_cast<float>(value()), nullptr);
     model.grad.set_nearest(i, value());
-    model.first.set_nearest(i, value());
-    model.second.set_nearest(i, std::fabs(value()));
     model.average.set(i, value());
   }
+  std::vector<float> first(static_cast<size_t>(count));
+  std::vector<float> second(first.size());
+  for (float &element : first) element = static_cast<float>(value());
+  for (float &element : second) element = std::fabs(static_cast<float>(value()));
+  model.first.assign(first, nullptr);
+  model.second.assign(second, nullptr);
   return model;
 }
 
@@ -149,21 +154,25 @@ uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, int64_t elemen
 /// What update() promises, element by element: fp32 values of the slots, the plain fp32 kernel, then each rounding.
 void update_by_element(const Algorithm &algorithm, Model &model, const UpdateScalars &scalars) {
   const Table &table = *supported().front();
+  std::vector<float> firsts;
+  std::vector<float> seconds;
+  std::vector<uint32_t> words[3];
   for (int64_t i = 0; i < model.count; ++i) {
     float param = model.kept(i);
     const float grad = limited(model.grad.get(i) * scalars.grad_factor, scalars.clip_value);
     float first = model.first.get(i);
     float second = model.second.get(i);
     (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, scalars.hyper);
-    const uint32_t words[] = {random_word(scalars, 0, i), random_word(scalars, 1, i), random_word(scalars, 2, i)};
-    const auto word = [&](size_t slot) { return scalars.stochastic ? words + slot : nullptr; };
-    model.keep(i, param, word(0));
-    model.first.set_rounded(i, first, word(1));
-    if (algorithm.state_count > 1) model.second.set_rounded(i, second, word(2));
+    for (uint32_t slot = 0; slot < 3; ++slot) words[slot].push_back(random_word(scalars, slot, i));
+    model.keep(i, param, scalars.stochastic ? &words[0].back() : nullptr);
+    firsts.push_back(first);
+    seconds.push_back(second);
     const float before = model.average.get(i);
     const float after = std::fma(static_cast<float>(1 - scalars.average_decay), model.kept(i) - before, before);
     if (model.storage.averages) model.average.set(i, after);
   }
+  model.first.assign(firsts, scalars.stochastic ? words[1].data() : nullptr);
+  if (algorithm.state_count > 1) model.second.assign(seconds, scalars.stochastic ? words[2].data() : nullptr);
 }
 
 UpdateScalars random_scalars(test::Random &random, const Storage &storage) {
@@ -242,20 +251,39 @@ TEST(Update, EveryStorageIsAsCloseToFloat64AsItsDtypesAllow) {
         const double scale = scalars.hyper.lr / (1 - std::pow(scalars.hyper.beta1, static_cast<double>(step)));
         const double move = scale * std::fabs(exact.first) / root;
         const double arithmetic = 0x1p-24 * (3 * (std::fabs(exact.param) + 2 * move) + scale * 6 / root + 9 * move);
-        const auto check = [&](float actual, DType dtype, double wanted, double error, bool stochastic) {
-          const double bound = quantum(wanted, test::format_of(dtype)) / (stochastic && dtype != DType::f32 ? 1 : 2) + error * 1.01;
+        const auto check = [&](float actual, DType dtype, double wanted, double error, bool stochastic, double line_scale = 0) {
+          const bool doubled = stochastic && dtype != DType::f32;
+          const double bound = test::half_quantum(wanted, dtype, line_scale) * (doubled ? 2 : 1) + error * 1.01;
           const double difference = std::fabs(actual - wanted);
           worst = std::max(worst, difference / bound);
           ASSERT_LE(difference, bound) << text(storage) << " element " << i;
         };
         if (storage.has_master) check(after.kept(i), DType::f32, exact.param, arithmetic, false);
         check(after.param.get(i), storage.param, exact.param, arithmetic, storage.stochastic && !storage.has_master);
-        check(after.first.get(i), storage.first, exact.first, 6 * 0x1p-24, storage.stochastic);
-        check(after.second.get(i), storage.second, exact.second, 7 * 0x1p-24 * exact.second, storage.stochastic);
+        check(after.first.get(i), storage.first, exact.first, 6 * 0x1p-24, storage.stochastic, after.first.scale(i / kLine));
+        const double error = 7 * 0x1p-24 * exact.second;
+        check(after.second.get(i), storage.second, exact.second, error, storage.stochastic, after.second.scale(i / kLine));
       }
     }
   }
   std::printf("largest difference: %.2f of its bound\n", worst);
+}
+
+TEST(Update, StatesBeginWithTheValuesOfTheirAlgorithm) {
+  test::Random random(43);
+  for (const Storage &storage : all_storages()) {
+    UpdateScalars scalars = random_scalars(random, storage);
+    scalars.hyper.initial_accumulator = 0.25;
+    Model model = random_model(random, storage, 1500, true);
+    for (const char *name : {"adamw", "adagrad"}) {
+      begin_states(active(), *find_algorithm(name), model.piece(), scalars);
+      const float expected = std::string(name) == "adagrad" ? 0.25F : 0.0F;
+      for (int64_t i = 0; i < model.count; ++i) {
+        ASSERT_EQ(model.first.get(i), expected) << name << " " << text(storage);
+        ASSERT_EQ(model.second.get(i), 0.0F) << name << " " << text(storage);
+      }
+    }
+  }
 }
 
 TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
@@ -273,6 +301,7 @@ TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
       Piece part = cut.piece();
       for (Elements *slot : {&part.param, &part.master, &part.grad, &part.state[0], &part.state[1], &part.average}) {
         if (slot->data != nullptr) slot->data = static_cast<char *>(slot->data) + at * dtype_nbytes(slot->dtype);
+        if (slot->scales != nullptr) slot->scales += at / kLine;
       }
       part.count = end - at;
       part.first = kFirst + static_cast<uint64_t>(at);

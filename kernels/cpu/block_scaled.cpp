@@ -1,0 +1,150 @@
+/// @file Slots of 8-bit floats, SIMD: block_scaled.h states format and rounding. 5 bytes per element must move, with random numbers 9.
+#include "kernels/block_scaled.h"
+
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using Bits = hn::RebindToUnsigned<D>;
+using Signed = hn::RebindToSigned<D>;
+using U = hn::Vec<Bits>;
+using Codes = hn::Rebind<uint8_t, D>;
+
+constexpr int kCut = 20;  ///< mantissa bits of fp32 that the formats do not have
+
+struct E4m3 {
+  static constexpr bool kHasSign = true;
+  static constexpr uint32_t kBias = 7;
+  static constexpr uint32_t kNan = 0x7f;
+  static constexpr float kLargest = 448;
+};
+
+struct Ue5m3 {
+  static constexpr bool kHasSign = false;
+  static constexpr uint32_t kBias = 15;
+  static constexpr uint32_t kNan = 0xff;
+  static constexpr float kLargest = 114688;
+};
+
+HWY_INLINE U set(uint32_t value) { return hn::Set(Bits(), value); }
+HWY_INLINE V power_of_two(uint32_t biased_exponent) { return hn::BitCast(D(), set(biased_exponent << 23)); }
+/// 0 for what is not finite.
+HWY_INLINE V finite_magnitude(V value) {
+  const V magnitude = hn::Abs(value);
+  return hn::IfThenElseZero(hn::Lt(magnitude, power_of_two(255)), magnitude);
+}
+
+template <class Format>
+HWY_INLINE float scale_of(const float *values) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  V absmax = hn::Zero(D());
+  for (int64_t i = 0; i < kLine; i += lanes) absmax = hn::Max(absmax, finite_magnitude(hn::LoadU(D(), values + i)));
+  const float largest = hn::GetLane(hn::MaxOfLanes(D(), absmax));
+  if (largest == 0) return 0;
+  const float scale = largest / Format::kLargest;
+  return scale < 0x1p-126F ? 0x1p-126F : scale;
+}
+
+/// Whole numbers from `units`, which is below 8.
+template <bool kStochastic>
+HWY_INLINE U round_units(V units, U random) {
+  if constexpr (!kStochastic) return hn::BitCast(Bits(), hn::NearestInt(units));
+  const auto whole = hn::ConvertTo(Signed(), units);  // cut
+  const V part = hn::Sub(units, hn::ConvertTo(D(), whole));
+  const V chance = hn::Mul(hn::ConvertTo(D(), hn::BitCast(Signed(), hn::ShiftRight<8>(random))), hn::Set(D(), 0x1p-24F));
+  return hn::Add(hn::BitCast(Bits(), whole), hn::IfThenElseZero(hn::RebindMask(Bits(), hn::Lt(chance, part)), set(1)));
+}
+
+/// `value` in [0, largest].
+template <class Format, bool kStochastic>
+HWY_INLINE U round(V value, U random) {
+  const V lowest_normal = power_of_two(128 - Format::kBias);
+  const auto is_normal = hn::Ge(value, lowest_normal);
+  const U bits = hn::BitCast(Bits(), value);
+  const U even = hn::Add(set((1U << (kCut - 1)) - 1), hn::And(hn::ShiftRight<kCut>(bits), set(1)));
+  const U added = kStochastic ? hn::ShiftRight<32 - kCut>(random) : even;
+  const U normal = hn::Sub(hn::ShiftRight<kCut>(hn::Add(bits, added)), set((127 - Format::kBias) << 3));
+  const V units = hn::Mul(hn::IfThenZeroElse(is_normal, value), power_of_two(127 + Format::kBias + 2));
+  return hn::IfThenElse(hn::RebindMask(Bits(), is_normal), normal, round_units<kStochastic>(units, random));
+}
+
+template <class Format, bool kStochastic>
+HWY_INLINE U encoded(V value, V inverse, U random) {
+  const V magnitude = hn::Min(hn::Mul(finite_magnitude(value), inverse), hn::Set(D(), Format::kLargest));
+  U code = round<Format, kStochastic>(magnitude, random);
+  const auto finite = hn::Lt(hn::Abs(value), power_of_two(255));
+  auto valid = finite;
+  if constexpr (Format::kHasSign) {
+    code = hn::Or(code, hn::And(hn::ShiftRight<24>(hn::BitCast(Bits(), value)), set(0x80)));
+  } else {
+    const auto positive = hn::RebindMask(Bits(), hn::Gt(value, hn::Zero(D())));
+    code = hn::IfThenElse(positive, hn::Max(code, set(1)), code);
+    valid = hn::And(finite, hn::Ge(value, hn::Zero(D())));
+  }
+  return hn::IfThenElse(hn::RebindMask(Bits(), valid), code, set(Format::kNan));
+}
+
+template <class Format, bool kStochastic>
+void encode_lines(uint8_t *codes, float *scales, const float *values, int64_t count, const uint32_t *random) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t begin = 0; begin < count; begin += kLine) {
+    const float scale = scale_of<Format>(values + begin);
+    const V inverse = hn::Set(D(), scale == 0 ? 0 : 1 / scale);
+    scales[begin / kLine] = scale;
+    for (int64_t i = begin; i < begin + kLine; i += lanes) {
+      const U words = kStochastic ? hn::LoadU(Bits(), random + i) : hn::Zero(Bits());
+      const U code = encoded<Format, kStochastic>(hn::LoadU(D(), values + i), inverse, words);
+      hn::StoreU(hn::DemoteTo(Codes(), hn::BitCast(Signed(), code)), Codes(), codes + i);
+    }
+  }
+}
+
+template <class Format>
+HWY_INLINE V decoded(U code) {
+  const U magnitude = Format::kHasSign ? hn::And(code, set(0x7f)) : code;
+  const V normal = hn::BitCast(D(), hn::Add(hn::ShiftLeft<kCut>(magnitude), set((127 - Format::kBias) << 23)));
+  const V small = hn::Mul(hn::ConvertTo(D(), hn::BitCast(Signed(), magnitude)), power_of_two(127 - Format::kBias - 2));
+  const V value = hn::IfThenElse(hn::RebindMask(D(), hn::Gt(magnitude, set(7))), normal, small);
+  const V with_sign = hn::BitCast(D(), hn::Or(hn::BitCast(Bits(), value), hn::ShiftLeft<24>(hn::Sub(code, magnitude))));
+  return hn::IfThenElse(hn::RebindMask(D(), hn::Eq(magnitude, set(Format::kNan))), hn::BitCast(D(), set(0x7fc00000)), with_sign);
+}
+
+template <class Format>
+void decode_lines(float *out, const uint8_t *codes, const float *scales, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  for (int64_t begin = 0; begin < count; begin += kLine) {
+    const V scale = hn::Set(D(), scales[begin / kLine]);
+    prefetch(codes + begin);
+    for (int64_t i = begin; i < begin + kLine; i += lanes) {
+      const U code = hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes + i));
+      hn::StoreU(canonical(D(), hn::Mul(decoded<Format>(code), scale)), D(), out + i);
+    }
+  }
+}
+
+template <class Format>
+void encode_as(uint8_t *codes, float *scales, const float *values, int64_t count, const uint32_t *random) {
+  (random != nullptr ? encode_lines<Format, true> : encode_lines<Format, false>)(codes, scales, values, count, random);
+}
+
+}  // namespace
+
+void encode(uint8_t *codes, float *scales, DType dtype, const float *values, int64_t count, const uint32_t *random) {
+  const int64_t whole = count / kLine * kLine;
+  (dtype == DType::f8e4m3 ? encode_as<E4m3> : encode_as<Ue5m3>)(codes, scales, values, whole, random);
+  const uint32_t *words = random != nullptr ? random + whole : nullptr;
+  reference::encode(codes + whole, scales + whole / kLine, dtype, values + whole, count - whole, words);
+}
+
+void decode(float *out, const uint8_t *codes, const float *scales, DType dtype, int64_t count) {
+  const int64_t whole = count / kLine * kLine;
+  (dtype == DType::f8e4m3 ? decode_lines<E4m3> : decode_lines<Ue5m3>)(out, codes, scales, whole);
+  reference::decode(out + whole, codes + whole, scales + whole / kLine, dtype, count - whole);
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();
