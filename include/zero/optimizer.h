@@ -39,8 +39,12 @@ typedef struct zero_optimizer zero_optimizer;
 enum zero_slot {
   ZERO_SLOT_PARAM = 1,
   ZERO_SLOT_GRAD = 2,
+  ZERO_SLOT_MASTER = 3,         /* of 16-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
+  ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE */
   ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd: momentum buffer; adam, adamw: m */
   ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw: v */
+  ZERO_SLOT_FIRST_SCALE = 14,   /* of 8-bit first moments: one f32 per 256 elements of the tensor */
+  ZERO_SLOT_SECOND_SCALE = 15,  /* of 8-bit second moments */
   ZERO_SLOT_CUSTOM = 20         /* algorithm "custom": 20, 21, 22, 23 */
 };
 
@@ -51,6 +55,13 @@ enum zero_source {
   ZERO_SOURCE_SHARDS = 2  /* written by range with zero_optimizer_write; the only way in which no rank of stage 3 holds the whole model */
 };
 
+/* What becomes of the gradients of a micro-step (zero_optimizer_micro_step). */
+enum zero_micro_step {
+  ZERO_MICRO_STEP_LAST = 0,  /* reduced, together with what LOCAL micro-steps left, as they become ready; the step follows */
+  ZERO_MICRO_STEP_LOCAL = 1, /* added up on this rank, without communication */
+  ZERO_MICRO_STEP_REDUCE = 2 /* reduced as they become ready, and added to fp32 sums of the elements that this rank owns */
+};
+
 /* The outcome of a step. Only 8-byte fields; fields are appended, never moved. */
 typedef struct zero_step_result {
   uint64_t struct_size;   /* [in] sizeof(zero_step_result) as the caller knows it */
@@ -58,7 +69,9 @@ typedef struct zero_step_result {
   int64_t skipped;        /* 1 when a non-finite gradient on some rank made all ranks skip this step */
   int64_t skipped_total;  /* steps skipped so far */
   int64_t unfilled_count; /* elements this rank gave no gradient for in this step; they counted as zero */
-  double grad_norm;       /* L2 norm of the reduced gradient when ZERO_KEY_GRAD_NORM is 1, otherwise 0; the same bits on all ranks */
+  double grad_norm;       /* L2 norm of the reduced gradient, without loss scale, when ZERO_KEY_GRAD_NORM is 1 or gradients are clipped by
+                             norm, otherwise 0; the same bits on all ranks */
+  double loss_scale;      /* what the caller multiplies the loss of the next step by */
 } zero_step_result;
 
 /* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
@@ -74,10 +87,29 @@ ZERO_API int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_si
 ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
 
 /*
+ * Makes a parameter set: parameters that share an algorithm and hyper-parameters. Set 0 has those of the optimizer's own config. Before
+ * seal, the same on all ranks. Not a collective.
+ *   config   [in]  keys 400 .. 499 and ZERO_KEY_ALGORITHM; what is not set is as in set 0, or the default of another algorithm
+ *   out_set  [out] 1, 2 ...: the value of ZERO_KEY_SET for its parameters
+ * Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *config, int64_t *out_set);
+
+/*
+ * Names the ranks over which a model is cut (tensor, pipeline or expert parallel): those that together hold one replica, each with an
+ * optimizer over its own group of replicas. Norm, clipping and the decision to skip are then those of the whole model: squares are summed
+ * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
+ * ranks of both groups; seal and every reduce or step become collectives over the model group too.
+ *   group  [in] kept alive by the optimizer
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group);
+
+/*
  * Registers a tensor. Not a collective.
- *   config  [in]  NULL (keys of single parameters are reserved: a config with any key set is ZERO_E_UNSUPPORTED)
+ *   config  [in]  keys 350 .. 399; NULL = none. Keys of other kinds are ZERO_E_UNSUPPORTED
  *   name    [in]  1 to 255 bytes, unique in the optimizer
- *   dtype   [in]  ZERO_DTYPE_F32; others are ZERO_E_UNSUPPORTED
+ *   dtype   [in]  ZERO_DTYPE_F32, _F16 or _BF16; others are ZERO_E_UNSUPPORTED
  *   shape   [in]  ndim extents, each >= 0; may be NULL when ndim is 0 (a scalar)
  *   ndim    [in]  0 .. 16
  *   out_id  [out] 0, 1, 2 ... in order of registration
@@ -156,6 +188,18 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
 /*
+ * Begins a micro-step: gradients of a part of the step's batch. Every micro-step of a step is begun with its kind, which may differ from
+ * one to the next; a step of one micro-step needs no call. What was not given in a micro-step counts as zero in it. Local sums (kind LOCAL)
+ * cost a rank a full gradient, in the gradient's dtype or fp32 (ZERO_KEY_ACCUMULATE_DTYPE), unless stage 0 or 1 keeps one of that dtype
+ * already; sums of shards (kind REDUCE) cost 4 bytes per element that the rank owns. Both are made in the first such micro-step. In a world
+ * of one REDUCE is LOCAL. Gradients of all micro-steps are added; nothing divides by their number.
+ *   kind  [in] a zero_micro_step, the same on all ranks
+ * A collective. Errors also: ZERO_E_STATE while gradients are acquired, or after a micro-step of kind LAST. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
+ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);
+
+/*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
  *   out_result  [in, out] struct_size set by the caller; or NULL
  * Since ZERO_0.1.
@@ -172,6 +216,7 @@ ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stre
 ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 ZERO_API int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 ZERO_API int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
@@ -202,6 +247,19 @@ ZERO_API int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t
 /* Scalars of the run: keys 500 .. 599, the same on all ranks. Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1. */
 ZERO_API int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
 ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
+
+/*
+ * What is kept of a tensor from one step to the next: its parameter and states, slot by slot. Read all of them and the scalars (keys 400 ..
+ * 599) to save a run, write them to go on with it. Valid after seal.
+ *   index      [in]  0 .. count - 1
+ *   out_slot   [out] a zero_slot
+ *   out_dtype  [out] a zero_dtype
+ *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
+ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+                                     int64_t *out_count);
 
 /*
  * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be

@@ -24,7 +24,11 @@ Status check_stream(const void *stream) {
 }
 
 Status check_dtype(int32_t dtype) {
-  ZERO_CHECK(dtype_nbytes(static_cast<DType>(dtype)) != 0, ZERO_E_INVALID_ARGUMENT,
+  const auto known = static_cast<DType>(dtype);
+  ZERO_CHECK(dtype_nbytes(known) == 0 || is_array_dtype(known), ZERO_E_INVALID_ARGUMENT,
+             "dtype is %s, which only slots of an optimizer have; collectives and buffers take f32, f64, f16, bf16, i32, i64 and u8",
+             dtype_name(known));
+  ZERO_CHECK(dtype_nbytes(known) != 0, ZERO_E_INVALID_ARGUMENT,
              "dtype is %d, which is no zero_dtype; expected f32 %d, f64 %d, f16 %d, bf16 %d, i32 %d, i64 %d or u8 %d", dtype,
              ZERO_DTYPE_F32, ZERO_DTYPE_F64, ZERO_DTYPE_F16, ZERO_DTYPE_BF16, ZERO_DTYPE_I32, ZERO_DTYPE_I64, ZERO_DTYPE_U8);
   return {};

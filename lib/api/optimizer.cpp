@@ -21,17 +21,6 @@ int32_t call(const zero_optimizer *handle, Act &&act, const char *function = __b
       function);
 }
 
-/// Keys of single parameters are reserved.
-Status check_param_config(const zero_config *handle) {
-  if (handle == nullptr) return {};
-  std::shared_ptr<Config> config;
-  ZERO_TRY(find(handle, "config", &config));
-  ZERO_CHECK(
-      config->empty(), ZERO_E_UNSUPPORTED,
-      "config has keys set, but this version has no keys for single parameters; give NULL and set the keys when creating the optimizer");
-  return {};
-}
-
 }  // namespace
 }  // namespace zero::api
 
@@ -58,11 +47,29 @@ int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero
 int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *config, const char *name, int32_t dtype,
                                  const int64_t *shape, int64_t ndim, int64_t *out_id) {
   return api::call(optimizer, [&](Optimizer &object) -> Status {
-    ZERO_TRY(api::check_param_config(config));
+    std::shared_ptr<Config> options;
+    if (config != nullptr) ZERO_TRY(api::find(config, "config", &options));
     ZERO_TRY(api::check_pointer(name, "name"));
     ZERO_TRY(api::check_dtype(dtype));
     ZERO_TRY(api::check_pointer(out_id, "out_id"));
-    return object.add_param(name, dtype, shape, ndim, out_id);
+    return object.add_param(options.get(), name, dtype, shape, ndim, out_id);
+  });
+}
+
+int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *config, int64_t *out_set) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    std::shared_ptr<Config> options;
+    ZERO_TRY(api::find_config(config, &options));
+    ZERO_TRY(api::check_pointer(out_set, "out_set"));
+    return object.add_set(*options, out_set);
+  });
+}
+
+int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    std::shared_ptr<Group> model;
+    ZERO_TRY(api::find(group, "group", &model));
+    return object.set_model_group(std::move(model));
   });
 }
 
@@ -97,10 +104,25 @@ int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, [&](Optimizer &object) { return object.set_weight(weight); });
 }
 
-int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
-    ZERO_TRY(api::check_stream(stream));
-    return object.apply();
+int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    return object.slot_count(id, out_count);
+  });
+}
+
+int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+                            int64_t *out_count) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out_slot, "out_slot"));
+    ZERO_TRY(api::check_pointer(out_dtype, "out_dtype"));
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    SlotInfo slot = {};
+    ZERO_TRY(object.slot(id, index, &slot));
+    *out_slot = slot.number;
+    *out_dtype = static_cast<int32_t>(slot.dtype);
+    *out_count = slot.count;
+    return {};
   });
 }
 

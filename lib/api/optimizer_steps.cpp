@@ -60,10 +60,20 @@ Status describe_step(Work &work, zero_optimizer *handle, StepTask step, const vo
   return {};
 }
 
-Status describe_gather(Work &work, zero_optimizer *handle, const void *stream) {
+using PartTask = Task (Optimizer::*)();
+
+Status describe_part(Work &work, zero_optimizer *handle, PartTask part, const void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  work.task.emplace(optimizer->gather());
+  work.task.emplace((optimizer.get()->*part)());
+  return {};
+}
+
+Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, const void *stream) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  ZERO_TRY(check_bounds(kind, ZERO_MICRO_STEP_LAST, ZERO_MICRO_STEP_REDUCE, "kind"));
+  work.task.emplace(optimizer->micro_step(kind));
   return {};
 }
 
@@ -133,12 +143,28 @@ int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zer
   return api::begin_work(out, [&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::reduce, stream, out_result); });
 }
 
+int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_micro_step(work, optimizer, kind, stream); });
+}
+
+int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_micro_step(work, optimizer, kind, stream); });
+}
+
+int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::apply, stream); });
+}
+
+int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::apply, stream); });
+}
+
 int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream) {
-  return api::run_work([&](Work &work) { return api::describe_gather(work, optimizer, stream); });
+  return api::run_work([&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::gather, stream); });
 }
 
 int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_gather(work, optimizer, stream); });
+  return api::begin_work(out, [&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::gather, stream); });
 }
 
 int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {

@@ -1,6 +1,8 @@
 /// @file The key table, and setting and reading values.
 #include "core/config.h"
 
+#include <zero/dtype.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -11,6 +13,7 @@ constexpr int64_t kTwo40 = int64_t{1} << 40;
 constexpr int64_t kTwo62 = int64_t{1} << 62;
 // The largest double below 1: the upper bound of values that must stay below it.
 constexpr double kBelowOne = 0x1.fffffffffffffp-1;
+constexpr int64_t kF32 = ZERO_DTYPE_F32;
 
 constexpr KeyInfo i64_key(int32_t key, const char *name, int64_t min, int64_t max, int64_t value) {
   return {key, KeyType::i64, name, min, max, value, 0, 0, 0};
@@ -36,6 +39,30 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_OVERLAP, "ZERO_KEY_OVERLAP", 0, 1, 1),
     i64_key(ZERO_KEY_POOL_LIMIT, "ZERO_KEY_POOL_LIMIT", 0, kTwo62, 0),
     i64_key(ZERO_KEY_CUSTOM_SLOTS, "ZERO_KEY_CUSTOM_SLOTS", 0, 4, 0),
+    f64_key(ZERO_KEY_CLIP_NORM, "ZERO_KEY_CLIP_NORM", 0, 1e30, 0),
+    f64_key(ZERO_KEY_CLIP_VALUE, "ZERO_KEY_CLIP_VALUE", 0, 1e30, 0),
+    f64_key(ZERO_KEY_LOSS_SCALE, "ZERO_KEY_LOSS_SCALE", 0x1p-100, 0x1p100, 1),
+    i64_key(ZERO_KEY_LOSS_SCALE_DYNAMIC, "ZERO_KEY_LOSS_SCALE_DYNAMIC", 0, 1, 0),
+    i64_key(ZERO_KEY_LOSS_SCALE_WINDOW, "ZERO_KEY_LOSS_SCALE_WINDOW", 1, kTwo62, 2000),
+    i64_key(ZERO_KEY_LOSS_SCALE_HYSTERESIS, "ZERO_KEY_LOSS_SCALE_HYSTERESIS", 1, kTwo62, 1),
+    f64_key(ZERO_KEY_LOSS_SCALE_BACKOFF, "ZERO_KEY_LOSS_SCALE_BACKOFF", 0x1p-30, kBelowOne, 0.5),
+    f64_key(ZERO_KEY_LOSS_SCALE_GROWTH, "ZERO_KEY_LOSS_SCALE_GROWTH", 1, 0x1p30, 2),
+    f64_key(ZERO_KEY_LOSS_SCALE_MIN, "ZERO_KEY_LOSS_SCALE_MIN", 0x1p-100, 0x1p100, 1),
+    f64_key(ZERO_KEY_LOSS_SCALE_MAX, "ZERO_KEY_LOSS_SCALE_MAX", 0x1p-100, 0x1p100, 0x1p32),
+    i64_key(ZERO_KEY_ROUNDING, "ZERO_KEY_ROUNDING", 0, 1, ZERO_ROUNDING_NEAREST),
+    i64_key(ZERO_KEY_SEED, "ZERO_KEY_SEED", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_UNFILLED, "ZERO_KEY_UNFILLED", 0, 1, ZERO_UNFILLED_ZERO),
+    i64_key(ZERO_KEY_ACCUMULATE_DTYPE, "ZERO_KEY_ACCUMULATE_DTYPE", 0, kF32, 0),
+    i64_key(ZERO_KEY_AVERAGE, "ZERO_KEY_AVERAGE", 0, 1, 0),
+    i64_key(ZERO_KEY_GATHER_BELOW, "ZERO_KEY_GATHER_BELOW", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_SET, "ZERO_KEY_SET", 0, 4095, 0),
+    i64_key(ZERO_KEY_FROZEN, "ZERO_KEY_FROZEN", 0, 1, 0),
+    i64_key(ZERO_KEY_GRAD_DTYPE, "ZERO_KEY_GRAD_DTYPE", 0, ZERO_DTYPE_BF16, 0),
+    i64_key(ZERO_KEY_MASTER, "ZERO_KEY_MASTER", 0, 2, ZERO_MASTER_F32),
+    i64_key(ZERO_KEY_FIRST_MOMENT_DTYPE, "ZERO_KEY_FIRST_MOMENT_DTYPE", kF32, ZERO_DTYPE_F8_E4M3, kF32),
+    i64_key(ZERO_KEY_SECOND_MOMENT_DTYPE, "ZERO_KEY_SECOND_MOMENT_DTYPE", kF32, ZERO_DTYPE_F8_UE5M3, kF32),
+    i64_key(ZERO_KEY_REPLICATED, "ZERO_KEY_REPLICATED", 0, 1, 0),
+    i64_key(ZERO_KEY_TIED_TO, "ZERO_KEY_TIED_TO", 0, kTwo62, 0),
     f64_key(ZERO_KEY_LR, "ZERO_KEY_LR", 0, 1e30, 1e-3),
     f64_key(ZERO_KEY_MOMENTUM, "ZERO_KEY_MOMENTUM", 0, 1, 0),
     f64_key(ZERO_KEY_DAMPENING, "ZERO_KEY_DAMPENING", 0, 1, 0),
@@ -44,7 +71,14 @@ constexpr KeyInfo kKeys[] = {
     f64_key(ZERO_KEY_BETA2, "ZERO_KEY_BETA2", 0, kBelowOne, 0.999),
     f64_key(ZERO_KEY_EPSILON, "ZERO_KEY_EPSILON", 0, 1e30, 1e-8),
     f64_key(ZERO_KEY_WEIGHT_DECAY, "ZERO_KEY_WEIGHT_DECAY", 0, 1e30, 0),
+    f64_key(ZERO_KEY_LR_DECAY, "ZERO_KEY_LR_DECAY", 0, 1e30, 0),
+    f64_key(ZERO_KEY_INITIAL_ACCUMULATOR, "ZERO_KEY_INITIAL_ACCUMULATOR", 0, 1e30, 0),
+    f64_key(ZERO_KEY_NEWTON_SCHULZ_STEPS, "ZERO_KEY_NEWTON_SCHULZ_STEPS", 1, 99, 5),
+    f64_key(ZERO_KEY_AVERAGE_DECAY, "ZERO_KEY_AVERAGE_DECAY", 0, 1, 0.999),
     i64_key(ZERO_KEY_STEP_COUNT, "ZERO_KEY_STEP_COUNT", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_SKIPPED_COUNT, "ZERO_KEY_SKIPPED_COUNT", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_GROWTH_COUNT, "ZERO_KEY_GROWTH_COUNT", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_OVERFLOW_COUNT, "ZERO_KEY_OVERFLOW_COUNT", 0, kTwo62, 0),
 };
 
 constexpr const char *type_name(KeyType type) {
@@ -92,6 +126,8 @@ Status check_f64(int32_t key, double value) {
   ZERO_TRY(check_type(key, KeyType::f64, &info));
   ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be in %.17g .. %.17g",
              info->name, value, info->min_f64, info->max_f64);
+  ZERO_CHECK(key != ZERO_KEY_NEWTON_SCHULZ_STEPS || value == std::floor(value), ZERO_E_INVALID_ARGUMENT,
+             "%s is %.17g, but must be a whole number", info->name, value);
   ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be 0 or 1", info->name,
              value);
   return {};

@@ -16,7 +16,13 @@ enum class DType : int32_t {
   i32 = ZERO_DTYPE_I32,
   i64 = ZERO_DTYPE_I64,
   u8 = ZERO_DTYPE_U8,
+  u16 = ZERO_DTYPE_U16,
+  f8e4m3 = ZERO_DTYPE_F8_E4M3,
+  f8ue5m3 = ZERO_DTYPE_F8_UE5M3,
 };
+
+/// False for dtypes that only slots have: collectives and buffers do not take them.
+constexpr bool is_array_dtype(DType dtype) { return dtype != DType::u16 && dtype != DType::f8e4m3 && dtype != DType::f8ue5m3; }
 
 enum class ReduceOp : int32_t {
   sum = ZERO_REDUCE_SUM,
@@ -37,8 +43,11 @@ constexpr int64_t dtype_nbytes(DType dtype) {
       return 4;
     case DType::f16:
     case DType::bf16:
+    case DType::u16:
       return 2;
     case DType::u8:
+    case DType::f8e4m3:
+    case DType::f8ue5m3:
       return 1;
   }
   return 0;
@@ -60,6 +69,12 @@ constexpr const char *dtype_name(DType dtype) {
       return "i64";
     case DType::u8:
       return "u8";
+    case DType::u16:
+      return "u16";
+    case DType::f8e4m3:
+      return "f8_e4m3";
+    case DType::f8ue5m3:
+      return "f8_ue5m3";
   }
   return "?";
 }

@@ -32,4 +32,10 @@ int64_t FlatLayout::append(int64_t count) {
   return begin;
 }
 
+int64_t FlatLayout::append_line(int64_t count) {
+  const int64_t begin = round_up(extent_, kLine);
+  extent_ = begin + count;
+  return begin;
+}
+
 }  // namespace zero

@@ -51,6 +51,7 @@ class Weights {
   explicit Weights(std::span<const int64_t> weights);
 
   int64_t size() const { return static_cast<int64_t>(prefix_.size()) - 1; }
+  int64_t weight(int64_t rank) const { return prefix_[static_cast<size_t>(rank) + 1] - prefix_[static_cast<size_t>(rank)]; }
 
   /// Rank's shard of a range that begins on a line: whole lines in proportion to the weights; only the last shard that is not empty has a
   /// tail. Shards of all ranks follow one another and cover the range.
@@ -65,6 +66,8 @@ class FlatLayout {
  public:
   /// Appends a tensor and returns its first element in the flat space.
   int64_t append(int64_t count);
+  /// The same, but the tensor starts on a line of its own whatever its size.
+  int64_t append_line(int64_t count);
   /// Elements of the flat space, gaps included.
   int64_t extent() const { return extent_; }
 

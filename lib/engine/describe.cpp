@@ -1,13 +1,12 @@
 /// @file Statistics of an optimizer, and the text that says what was chosen and why.
 #include "engine/optimizer.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
 namespace zero {
 namespace {
-
-constexpr int64_t kElementBytes = 4;
 
 [[gnu::format(printf, 2, 3)]] void add_line(std::string &text, const char *format, ...) {
   char line[512];
@@ -32,20 +31,19 @@ Status Optimizer::memory(int32_t category, MemoryUse *out) const {
 }
 
 int64_t Optimizer::formula_nbytes(int32_t category) const {
-  const MemoryFormula formula = memory_formula(alone() ? 0 : settings_.stage, plan_.element_count(), plan_.own_element_count(),
-                                               static_cast<int64_t>(slots_.states().size()));
-  switch (category) {
-    case ZERO_MEMORY_PARAM:
-      return formula.param_nbytes;
-    case ZERO_MEMORY_GRAD:
-      return formula.grad_nbytes;
-    case ZERO_MEMORY_STATE:
-      return formula.state_nbytes;
-    case ZERO_MEMORY_TOTAL:
-      return formula.param_nbytes + formula.grad_nbytes + formula.state_nbytes;
-    default:
-      return 0;
+  if (category == ZERO_MEMORY_ACCUMULATED) return gradients_.accumulated_nbytes();
+  if (category != ZERO_MEMORY_TOTAL) return slots_.formula_nbytes(category);
+  return slots_.formula_nbytes(ZERO_MEMORY_PARAM) + slots_.formula_nbytes(ZERO_MEMORY_GRAD) + slots_.formula_nbytes(ZERO_MEMORY_STATE) +
+         gradients_.accumulated_nbytes();
+}
+
+/// Of the tensors that are gathered when they are acquired.
+int64_t Optimizer::largest_gathered_nbytes() const {
+  int64_t largest = 0;
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (shards_param(id)) largest = std::max(largest, params_[id].count * dtype_nbytes(params_[id].dtype));
   }
+  return largest;
 }
 
 /// Arenas do not change after seal, so what they hold beyond the formula is padding.
@@ -59,7 +57,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_GRAD_POOL:
       return gradients_.pool().first_nbytes();
     case ZERO_MEMORY_PARAM_POOL:
-      return shards_params() ? Arena::private_nbytes(plan_.largest_param() * kElementBytes) : 0;
+      return Arena::private_nbytes(largest_gathered_nbytes());
     case ZERO_MEMORY_TOTAL: {
       int64_t sum = 0;
       for (int32_t part = ZERO_MEMORY_PARAM; part < ZERO_MEMORY_BUFFER; ++part) sum += constant_nbytes(part);
@@ -113,9 +111,9 @@ std::string Optimizer::describe() const {
 void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(),
            static_cast<long long>(plan_.element_count()), static_cast<long long>(plan_.own_element_count()));
-  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), the largest has %lld",
-           static_cast<long long>(plan_.bucket_count()), static_cast<long long>(settings_.bucket_nbytes),
-           static_cast<long long>(plan_.largest_bucket() * kElementBytes));
+  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces",
+           static_cast<long long>(plan_.bucket_count()), static_cast<long long>(settings_.bucket_nbytes), formats_.size());
+  for (size_t space = 0; space < formats_.size(); ++space) describe_space(text, space);
   add_line(text, "step: %s",
            alone() ? "a world of one: gradients are updated from where they were given, nothing is reduced"
                    : "composed: reduce-scatter, update, all-gather");
@@ -131,10 +129,26 @@ void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "overlap %s", overlap);
 }
 
+void Optimizer::describe_space(std::string &text, size_t space) const {
+  const Format &format = formats_[space];
+  std::string slots = std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
+  int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
+  int64_t scales_nbytes = 0;
+  for (const SlotFormat &slot : format.states) {
+    slots += ", slot " + std::to_string(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
+    (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);
+  }
+  add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld per line of %lld", space,
+           format.algorithm != nullptr ? format.algorithm->name : format.trains ? "custom" : "frozen", format.gathered ? ", always gathered" : "",
+           format.replicated ? ", replicated in the model group" : "", format.whole_tensors() ? ", tensors whole on one rank: " : ": ",
+           slots.c_str(), static_cast<long long>(nbytes), static_cast<long long>(scales_nbytes), static_cast<long long>(kLine));
+}
+
 void Optimizer::describe_memory(std::string &text) const {
-  static constexpr const char *kFormulas[] = {"16P", "8P + 8P/N", "4P + 12P/N", "16P/N"};
+  static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
-  add_line(text, "memory: P parameters, N ranks; with two states %s bytes per rank, here %lld + %lld (padding, pools, staging)",
+  add_line(text,
+           "memory: N ranks, bytes of parameters p, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
            kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
            static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total", "param", "grad", "state", "grad_pool", "param_pool", "staging"};

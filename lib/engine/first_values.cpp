@@ -45,10 +45,15 @@ Task Optimizer::begin_body(int32_t source) {
       ZERO_CO_TRY(begin_root());
       break;
     default:
-      if (!shards_params()) ZERO_CO_TRY(gather_params());
+      for (int64_t id = 0; id < params_.size(); ++id) follow_master(id);
+      ZERO_CO_TRY(gather_params(true));
       break;
   }
+  for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
   for (Arena &copy : first_copies_) copy.release();
+  master_written_.assign(master_written_.size(), false);
+  average_written_.assign(average_written_.size(), false);
+  begun_ = true;
   phase_ = Phase::running;
   co_return Status();
 }
@@ -65,8 +70,9 @@ Status Optimizer::whole_copy(int64_t id, std::byte **out) {
 
 Task Optimizer::begin_local() {
   ZERO_CO_TRY(check_replicas());
-  if (!shards_params()) co_return Status();
-  for (int64_t id = 0; id < params_.size(); ++id) keep_own_cut(id);
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (shards_param(id)) keep_own_cut(id);
+  }
   co_return Status();
 }
 
@@ -81,8 +87,8 @@ void Optimizer::keep_own_cut(int64_t id) {
 
 uint64_t Optimizer::param_hash(int64_t id) const {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
-  if (nbytes == 0) return 0;
-  const std::byte *data = shards_params() ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
+  if (nbytes == 0 || params_[id].tied()) return 0;
+  const std::byte *data = shards_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
   return data != nullptr ? XXH3_64bits(data, static_cast<size_t>(nbytes)) : hash_of_zeros(nbytes);
 }
 
@@ -109,8 +115,11 @@ Task Optimizer::check_replicas() {
 }
 
 Task Optimizer::begin_root() {
-  if (shards_params()) co_return co_await begin_root_sharded();
-  ZERO_CO_TRY(broadcast(*gather_group_, slots_.param().data, plan_.extent(), slots_.param().dtype, 0));
+  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
+    const SlotPlace &place = slots_.place(slots_.param(), index);
+    if (place.whole) ZERO_CO_TRY(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
+  }
+  if (shards_params()) ZERO_CO_TRY(begin_root_sharded());
   co_return Status();
 }
 
@@ -134,6 +143,37 @@ Task Optimizer::begin_root_sharded() {
     ZERO_CO_TRY(exchange(*gather_group_, offers, receives));
   }
   co_return Status();
+}
+
+/// What of a tensor this rank updates.
+Range Optimizer::updated_range(int64_t id) const {
+  return updates_all() ? Range{0, params_[id].count} : plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
+}
+
+/// A parameter whose fp32 master was written is its rounding.
+void Optimizer::follow_master(int64_t id) {
+  if (params_[id].count == 0 || params_[id].tied() || !master_written_[static_cast<size_t>(id)]) return;
+  const Slot &master = *slots_.find(ZERO_SLOT_MASTER);
+  const Range range = updated_range(id);
+  if (range.empty() || place_of(master, id).dtype != DType::f32) return;
+  kernels_.convert(slot_at(slots_.param(), id, range.begin), params_[id].dtype, slot_at(master, id, range.begin), DType::f32, range.count());
+}
+
+/// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
+/// to its parameter. Averages begin with the parameter.
+void Optimizer::follow_param(int64_t id) {
+  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+  const Slot *master = nullptr;
+  const Slot *average = nullptr;
+  if (range.empty()) return;
+  const DType dtype = params_[id].dtype;
+  const std::byte *param = slot_at(slots_.param(), id, range.begin);
+  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok() && place_of(*master, id).dtype == DType::f32) {
+    kernels_.follow(reinterpret_cast<float *>(slot_at(*master, id, range.begin)), param, dtype, range.count());
+  }
+  const bool first = !begun_ && !average_written_[static_cast<size_t>(id)];
+  if (!first || !find_slot(ZERO_SLOT_AVERAGE, id, &average).ok()) return;
+  kernels_.convert(slot_at(*average, id, range.begin), DType::f32, param, dtype, range.count());
 }
 
 }  // namespace zero

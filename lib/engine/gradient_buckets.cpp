@@ -1,4 +1,4 @@
-/// @file The library's side of a step's gradients: bucket buffers, and bringing buckets to their reductions in the agreed order.
+/// @file The library's side of a step's gradients: bucket buffers, micro-steps, and bringing buckets to their reductions in the agreed order.
 #include "engine/gradients.h"
 
 #include <cstring>
@@ -14,21 +14,28 @@ constexpr int64_t kPatienceMs = 1000;
 }  // namespace
 
 void Gradients::clear_gaps(const Bucket &bucket, int64_t index) {
+  const int64_t element = dtype_nbytes(bucket.dtype);
   for (const Range &gap : plan_.bucket(index).gaps) {
-    std::memset(bucket.data + gap.begin * static_cast<int64_t>(sizeof(float)), 0, static_cast<size_t>(gap.count()) * sizeof(float));
+    std::memset(bucket.data + gap.begin * element, 0, static_cast<size_t>(gap.count() * element));
   }
 }
 
 Status Gradients::give_back_ended() {
   return reductions_.reap([this](int64_t index) {
-    if (!pooled()) return;
-    pool_.give_back(buckets_[static_cast<size_t>(index)].data);
-    buckets_[static_cast<size_t>(index)].data = nullptr;
+    Bucket &bucket = buckets_[static_cast<size_t>(index)];
+    if (!pooled() || bucket.data == nullptr) return;
+    if (bucket.data != bucket.local) pool_.give_back(bucket.data);
+    bucket.data = nullptr;
   });
 }
 
+/// Sums of micro-steps that are kept where gradients arrive need no other buffer.
 bool Gradients::take_free(Bucket &bucket, int64_t index) {
   if (bucket.data != nullptr) return true;
+  if (accumulating_ && !apart(bucket)) {
+    bucket.data = bucket.local;
+    return true;
+  }
   bucket.data = pool_.take();
   if (bucket.data == nullptr) return false;
   clear_gaps(bucket, index);
@@ -64,48 +71,89 @@ Task Gradients::await_buffer(Bucket &bucket, int64_t index) {
   }
 }
 
-void Gradients::start_step() {
-  started_ = true;
-  if (alone_ || !weighted() || weight_sent_) return;
-  reductions_.submit_weight(weight_);
+/// Memory for what micro-steps add up to: none where that is the gradient slot itself.
+Status Gradients::keep_local_sums() {
+  if (local_.data() != nullptr) return {};
+  const auto nbytes_of = [this](int64_t index) {
+    const Bucket &bucket = buckets_[static_cast<size_t>(index)];
+    const int64_t elements = pooled() || apart(bucket) ? plan_.bucket(index).flat.count() : 0;
+    return Arena::view_nbytes(elements * dtype_nbytes(sum_dtype(bucket)));
+  };
+  int64_t nbytes = 0;
+  for (const int64_t index : plan_.order()) nbytes += nbytes_of(index);
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_ACCUMULATED, nbytes, &local_));
+  for (const int64_t index : plan_.order()) {
+    if (nbytes_of(index) > 0) buckets_[static_cast<size_t>(index)].local = local_.take(nbytes_of(index));
+  }
+  local_nbytes_.store(local_.nbytes(), std::memory_order_relaxed);
+  return {};
+}
+
+void Gradients::clear_unwritten(int64_t id) {
+  Bucket &bucket = home(id);
+  const bool apart = lands(bucket);
+  const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
+  std::byte *memory = apart ? bucket.local : bucket.data;
+  holder(id).written.for_each_missing(params_[id].count, [&](Range range) {
+    std::memset(within(memory, id, range.begin, dtype), 0, static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
+  });
+}
+
+/// All of a bucket was given in this micro-step: what landed becomes the contribution, or the buffer it landed in is free again.
+void Gradients::close_bucket(int64_t index) {
+  Bucket &bucket = buckets_[static_cast<size_t>(index)];
+  if (kind_ == MicroStep::local) {
+    if (!pooled() || !lands(bucket) || bucket.data == nullptr) return;
+    pool_.give_back(bucket.data);
+    bucket.data = nullptr;
+    return;
+  }
+  if (lands(bucket)) {
+    for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
+    kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), plan_.bucket(index).flat.count());
+  }
+  if (!alone_ && next_submitted_ < plan_.order().size() && plan_.order()[next_submitted_] != index) {
+    stalled_nbytes_.fetch_add(plan_.bucket(index).flat.count() * dtype_nbytes(bucket.dtype), std::memory_order_relaxed);
+  }
+}
+
+void Gradients::start_reductions() {
+  if (!weighted() || weight_sent_) return;
+  reductions_.submit_weight(local_weight_ + weight_);
   weight_sent_ = true;
+}
+
+Reductions::Goal Gradients::goal() const {
+  if (kind_ == MicroStep::reduce) return Reductions::Goal::sum;
+  return summing_ ? Reductions::Goal::sum_slot : Reductions::Goal::slot;
 }
 
 /// Memory for an operation may be short; the next call tries again.
 void Gradients::submit_complete() {
-  if (alone_) return;
+  if (alone_ || kind_ == MicroStep::local) return;
   try {
-    start_step();
+    start_reductions();
     for (; next_submitted_ < plan_.order().size(); ++next_submitted_) {
       const int64_t index = plan_.order()[next_submitted_];
       const Bucket &bucket = buckets_[static_cast<size_t>(index)];
       if (bucket.missing > 0) return;
-      reductions_.submit(index, reinterpret_cast<float *>(bucket.data));
+      reductions_.submit(index, bucket.data, goal());
     }
   } catch (const std::bad_alloc &) {
     return;
   }
 }
 
-void Gradients::fill_missing(int64_t index) {
-  Bucket &bucket = buckets_[static_cast<size_t>(index)];
-  for (int64_t id = plan_.bucket(index).first_param; id < plan_.bucket(index).end_param; ++id) {
-    if (plan_.param(id).bucket != index) continue;
-    tensors_[static_cast<size_t>(id)].ready.for_each_missing(plan_.param(id).flat.count(), [&](Range range) {
-      std::memset(place(id, range.begin), 0, static_cast<size_t>(range.count()) * sizeof(float));
-      unfilled_count_ += range.count();
-    });
-  }
-  bucket.missing = 0;
-}
-
-Task Gradients::finish() {
+/// What was not given counts as zero; waits until every bucket is reduced.
+Task Gradients::reduce_rest() {
   submit_complete();
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
     if (bucket.missing == 0) continue;
     if (bucket.data == nullptr) ZERO_CO_TRY(await_buffer(bucket, index));
-    fill_missing(index);
+    for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
+    bucket.missing = 0;
+    close_bucket(index);
     submit_complete();
   }
   if (alone_) co_return Status();
@@ -116,6 +164,127 @@ Task Gradients::finish() {
     ZERO_CO_RETURN_IF_ERROR(give_back_ended());
   }
   co_return Status();
+}
+
+/// Ends a micro-step that is not the last.
+Task Gradients::end_micro_step() {
+  if (kind_ == MicroStep::local || alone_) {
+    local_weight_ += weight_;
+    co_return Status();
+  }
+  ZERO_CO_TRY(reduce_rest());
+  reductions_.end_micro_step();
+  for (Tensor &tensor : tensors_) tensor.written.clear();
+  summing_ = true;
+  accumulating_ = false;
+  local_weight_ = 0;
+  co_return Status();
+}
+
+Task Gradients::begin_micro_step(MicroStep kind) {
+  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
+                "%lld gradients are acquired and not all ready; give them to zero_optimizer_grad_ready before the next micro-step",
+                static_cast<long long>(acquired_count_));
+  ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
+                "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
+                "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
+  if (started_) ZERO_CO_TRY(end_micro_step());
+  // A world of one has nothing to reduce.
+  if (alone_ && kind == MicroStep::reduce) kind = MicroStep::local;
+  if (kind == MicroStep::local) {
+    ZERO_CO_RETURN_IF_ERROR(keep_local_sums());
+    accumulating_ = true;
+    scans_late_ = true;
+  }
+  if (kind == MicroStep::reduce) ZERO_CO_RETURN_IF_ERROR(reductions_.keep_sums());
+  started_ = true;
+  open_micro_step(kind);
+  co_return Status();
+}
+
+void Gradients::open_micro_step(MicroStep kind) {
+  kind_ = kind;
+  for (Tensor &tensor : tensors_) {
+    tensor.ready.clear();
+    tensor.acquired = false;
+  }
+  for (const int64_t index : plan_.order()) {
+    Bucket &bucket = buckets_[static_cast<size_t>(index)];
+    bucket.missing = 0;
+    for (const int64_t id : plan_.bucket(index).params) {
+      bucket.missing += params_[id].count * static_cast<int64_t>(holder(id).names.size());
+    }
+  }
+  next_submitted_ = 0;
+  acquired_count_ = 0;
+  weight_ = 1;
+  given_ = false;
+  weight_sent_ = false;
+}
+
+/// A micro-step of any kind may be the last of its step: local sums are then reduced, and reduced sums divided.
+Task Gradients::finish() {
+  for (const int64_t index : plan_.order()) {
+    for (const int64_t id : plan_.bucket(index).params) unfilled_count_ += params_[id].count - holder(id).filled.count();
+  }
+  if (kind_ == MicroStep::local) {
+    local_weight_ += weight_;
+    weight_ = 0;
+    kind_ = MicroStep::last;
+    for (const int64_t index : plan_.order()) buckets_[static_cast<size_t>(index)].missing = 1;
+  }
+  ZERO_CO_TRY(reduce_rest());
+  if (alone_) {
+    finish_alone();
+    co_return Status();
+  }
+  if (kind_ != MicroStep::reduce) co_return Status();
+  reductions_.end_micro_step();
+  next_submitted_ = 0;
+  for (const int64_t index : plan_.order()) reductions_.submit(index, nullptr, Reductions::Goal::finish);
+  next_submitted_ = plan_.order().size();
+  ZERO_CO_TRY(reduce_rest());
+  co_return Status();
+}
+
+/// Divides by the weights and looks at what was not looked at when it came.
+void Gradients::finish_alone() {
+  weight_sum_ = local_weight_ + weight_;
+  const bool divides = weighted() && weight_sum_ > 0 && static_cast<float>(weight_sum_) != 1;
+  for (const int64_t index : plan_.order()) {
+    const SlotPlace &place = slots_.place(slots_.grad(), index);
+    const int64_t count = plan_.bucket(index).flat.count();
+    const void *source = place.at(0);
+    bool finite = true;
+    if (divides) {
+      const auto divisor = static_cast<double>(static_cast<float>(weight_sum_));
+      finite = group_->reducer()->reduce({place.at(0), &source, 1, count, place.dtype, ReduceOp::sum, divisor});
+    } else if (scans_late_ && settings_.skips_nonfinite) {
+      finite = kernels_.all_finite(source, place.dtype, count);
+    }
+    finite_ = finite_ && finite;
+  }
+}
+
+void Gradients::reset() {
+  reductions_.end_step();
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    const SlotPlace &slot = slots_.place(slots_.grad(), static_cast<int64_t>(i));
+    buckets_[i].data = pooled() || !slot.kept ? nullptr : slot.at(0);
+  }
+  for (Tensor &tensor : tensors_) {
+    tensor.written.clear();
+    tensor.filled.clear();
+  }
+  started_ = false;
+  accumulating_ = false;
+  summing_ = false;
+  scans_late_ = false;
+  finite_ = true;
+  unfilled_count_ = 0;
+  local_weight_ = 0;
+  weight_sum_ = 0;
+  open_micro_step(MicroStep::last);
 }
 
 }  // namespace zero

@@ -7,17 +7,25 @@
 
 namespace zero {
 
-Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source) {
+Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
   group_ = std::move(group);
+  source_ = source;
   alone_ = group_->size() == 1;
   tensors_.resize(plan_.params().size());
   buckets_.resize(plan_.buckets().size());
+  for (int64_t id = 0; id < params_.size(); ++id) holder(id).names.push_back(id);
+  int64_t largest = 0;
+  for (const int64_t index : plan_.order()) {
+    Bucket &bucket = buckets_[static_cast<size_t>(index)];
+    bucket.dtype = slots_.place(slots_.grad(), index).dtype;
+    largest = std::max(largest, plan_.bucket(index).flat.count() * dtype_nbytes(bucket.dtype));
+  }
   if (pooled()) {
     constexpr int64_t kFirstBuffers = 2;  // one is filled while the other is reduced
-    const int64_t nbytes = plan_.largest_bucket() * static_cast<int64_t>(sizeof(float));
-    ZERO_TRY(pool_.open(source, nbytes, std::min(kFirstBuffers, plan_.bucket_count()), settings_.pool_limit));
+    const auto count = std::min(kFirstBuffers, static_cast<int64_t>(plan_.order().size()));
+    ZERO_TRY(pool_.open(source, largest, count, settings_.pool_limit));
   }
-  reductions_.open(group_);
+  reductions_.open(group_, source, std::move(counted));
   reset();
   return {};
 }
@@ -26,77 +34,83 @@ void Gradients::close() {
   reductions_.stop();
   if (group_ != nullptr && pool_.mapping() != nullptr) group_->transport().unshare(*pool_.mapping());
   pool_.release();
+  local_.release();
 }
 
-void Gradients::reset() {
-  reductions_.clear();
-  for (Tensor &tensor : tensors_) {
-    tensor.ready.clear();
-    tensor.acquired = false;
-  }
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    const PlannedBucket &planned = plan_.buckets()[i];
-    buckets_[i].data = pooled() ? nullptr : slots_.at(slots_.grad(), planned, 0);
-    buckets_[i].missing = planned.element_count;
-  }
-  next_submitted_ = 0;
-  acquired_count_ = 0;
-  unfilled_count_ = 0;
-  weight_ = 1;
-  started_ = false;
-  weight_sent_ = false;
-  finite_ = true;
-}
-
-float *Gradients::place(int64_t id, int64_t offset) {
+std::byte *Gradients::within(std::byte *bucket, int64_t id, int64_t offset, DType dtype) const {
   const PlannedParam &param = plan_.param(id);
-  const int64_t index = param.flat.begin - plan_.bucket(param.bucket).flat.begin + offset;
-  return reinterpret_cast<float *>(buckets_[static_cast<size_t>(param.bucket)].data) + index;
+  return bucket + (param.flat.begin - plan_.bucket(param.bucket).flat.begin + offset) * dtype_nbytes(dtype);
+}
+
+Status Gradients::check_acquire(int64_t id) {
+  const Tensor &tensor = tensors_[static_cast<size_t>(id)];
+  ZERO_CHECK(tensor.ready.count() < params_[id].count, ZERO_E_STATE, "the gradient of %s is ready already; the step comes next",
+             params_[id].name.c_str());
+  const Tensor &shared = holder(id);
+  for (const int64_t name : shared.names) {
+    ZERO_CHECK(name == id || !tensors_[static_cast<size_t>(name)].acquired, ZERO_E_STATE,
+               "the gradient of %s is acquired under the name %s, which is tied to it; give that to zero_optimizer_grad_ready first",
+               params_[id].name.c_str(), params_[name].name.c_str());
+  }
+  const bool adds = shared.written.count() > 0 && !lands(home(id));
+  ZERO_CHECK(!adds || !weighted() || tensor.acquired, ZERO_E_UNSUPPORTED,
+             "%s is tied and its gradient is weighted: what was given under the other name cannot be added to in place; give this one from "
+             "memory of your own",
+             params_[id].name.c_str());
+  return {};
+}
+
+/// What was given so far becomes the whole tensor's sum, so that the caller can add to all of it.
+void Gradients::offer_sum(int64_t id) {
+  clear_unwritten(params_.holder(id));
+  Tensor &shared = holder(id);
+  shared.written.clear();
+  shared.written.add({0, params_[id].count});
+  scans_late_ = true;
 }
 
 Status Gradients::acquire(int64_t id, void **out_data, int64_t *out_accumulate) {
-  Tensor &tensor = tensors_[static_cast<size_t>(id)];
-  const PlannedParam &param = plan_.param(id);
-  const int64_t count = param.flat.count();
-  if (count == 0) {
+  if (params_[id].count == 0) {
     *out_data = nullptr;
     *out_accumulate = 0;
     return {};
   }
-  ZERO_CHECK(tensor.ready.count() < count, ZERO_E_STATE, "the gradient of parameter %lld is ready already; the step comes next",
-             static_cast<long long>(id));
-  ZERO_TRY(need_buffer(buckets_[static_cast<size_t>(param.bucket)], param.bucket));
-  *out_data = place(id, 0);
-  *out_accumulate = tensor.acquired ? 1 : 0;
+  ZERO_TRY(check_acquire(id));
+  Bucket &bucket = home(id);
+  ZERO_TRY(need_buffer(bucket, plan_.param(id).bucket));
+  Tensor &tensor = tensors_[static_cast<size_t>(id)];
+  const bool adds = !lands(bucket) && holder(id).written.count() > 0;
+  if (adds && !tensor.acquired) offer_sum(id);
+  *out_data = within(bucket.data, id, 0, bucket.dtype);
+  *out_accumulate = tensor.acquired || adds ? 1 : 0;
   if (!tensor.acquired) ++acquired_count_;
   tensor.acquired = true;
   return {};
 }
 
-Status Gradients::ready(int64_t id, const char *name, const void *grad, int64_t offset, int64_t count) {
+Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t count) {
   if (count == 0) return {};
   Tensor &tensor = tensors_[static_cast<size_t>(id)];
-  const PlannedParam &param = plan_.param(id);
+  const int64_t index = plan_.param(id).bucket;
   const Range range{offset, offset + count};
   ZERO_CHECK(!tensor.ready.overlaps(range), ZERO_E_STATE,
-             "the gradient of %s has elements in %lld .. %lld that are ready already in this step", name,
+             "the gradient of %s has elements in %lld .. %lld that are ready already in this step", params_[id].name.c_str(),
              static_cast<long long>(range.begin), static_cast<long long>(range.end - 1));
   ZERO_CHECK(grad != nullptr || tensor.acquired, ZERO_E_STATE,
-             "grad is NULL, but the gradient of %s is not acquired; call zero_optimizer_grad_acquire first or give an address", name);
-  Bucket &bucket = buckets_[static_cast<size_t>(param.bucket)];
-  ZERO_TRY(need_buffer(bucket, param.bucket));
+             "grad is NULL, but the gradient of %s is not acquired; call zero_optimizer_grad_acquire first or give an address",
+             params_[id].name.c_str());
+  Bucket &bucket = home(id);
+  if (kind_ != MicroStep::local || !lands(bucket)) ZERO_TRY(need_buffer(bucket, index));
   started_ = true;
-  float *const to = place(id, offset);
-  take_in(to, grad != nullptr ? static_cast<const float *>(grad) : to, count);
+  given_ = true;
+  take_in(id, grad != nullptr ? static_cast<const std::byte *>(grad) : within(bucket.data, id, offset, bucket.dtype), range);
   tensor.ready.add(range);
   bucket.missing -= count;
-  if (tensor.ready.count() == param.flat.count() && tensor.acquired) {
+  if (tensor.ready.count() == params_[id].count && tensor.acquired) {
     tensor.acquired = false;
     --acquired_count_;
   }
-  if (bucket.missing == 0 && !alone_ && plan_.order()[next_submitted_] != param.bucket) {
-    stalled_nbytes_.fetch_add(plan_.bucket(param.bucket).flat.count() * static_cast<int64_t>(sizeof(float)), std::memory_order_relaxed);
-  }
+  if (bucket.missing == 0) close_bucket(index);
   submit_complete();
   return give_back_ended();
 }
@@ -106,41 +120,64 @@ Status Gradients::set_weight(double weight) {
   const auto rounded = static_cast<float>(weight);
   ZERO_CHECK(weight >= 0 && std::isfinite(rounded) && (weight == 0) == (rounded == 0), ZERO_E_INVALID_ARGUMENT,
              "weight is %.17g, but must be 0 or a positive number within fp32", weight);
-  ZERO_CHECK(!started_, ZERO_E_STATE, "the weight of a step must be set before its first zero_optimizer_grad_ready");
+  ZERO_CHECK(!given_, ZERO_E_STATE, "the weight of a step or micro-step must be set before its first zero_optimizer_grad_ready");
   weight_ = weight;
   return {};
 }
 
-/// Brings values into the bucket as this rank's contribution. In a world of one they are looked at here, because no reduction does.
-void Gradients::take_in(float *place, const float *values, int64_t count) {
-  if (static_cast<float>(weight_) != 1.0F) {
-    take_in_weighted(place, values, count);
+/// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.
+void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
+  Bucket &bucket = home(id);
+  Tensor &shared = holder(id);
+  const bool apart = lands(bucket);
+  std::byte *memory = apart ? bucket.local : bucket.data;
+  const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
+  shared.filled.add_missing(range);
+  const bool in_place = values == within(memory, id, range.begin, dtype) && !apart;
+  if (in_place && shared.written.covers(range)) return;  // the caller added to the sum
+  shared.written.for_each_part(range, [&](Range part, bool written) {
+    std::byte *to = within(memory, id, part.begin, dtype);
+    const std::byte *from = values + (part.begin - range.begin) * dtype_nbytes(bucket.dtype);
+    (this->*(written ? &Gradients::add : &Gradients::take_first))(to, dtype, from, bucket.dtype, part.count());
+  });
+  shared.written.add_missing(range);
+}
+
+/// A rank without weight has nothing to contribute; its values are not read.
+void Gradients::take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
+  if (weight_ == 0) {
+    std::memset(to, 0, static_cast<size_t>(count * dtype_nbytes(to_dtype)));
     return;
   }
-  const bool scans = alone_ && settings_.skips_nonfinite;
-  if (scans && finite_) {
-    finite_ = values == place ? kernels_.all_finite(place, count) : kernels_.copy_finite(place, values, count);
-  } else if (values != place) {
-    kernels_.copy(place, values, count);
+  if (to_dtype != dtype) {
+    kernels_.convert(to, to_dtype, values, dtype, count);
+    values = to;
+  }
+  const auto weight = static_cast<float>(weight_);
+  if (weight != 1) {
+    kernels_.scale(to, values, to_dtype, count, weight);
+    return;
+  }
+  const bool scans = alone_ && settings_.skips_nonfinite && finite_ && !accumulating_;
+  if (scans) {
+    finite_ = values == to ? kernels_.all_finite(to, to_dtype, count) : kernels_.copy_finite(to, values, to_dtype, count);
+  } else if (values != to) {
+    kernels_.copy(to, values, to_dtype, count);
   }
 }
 
-void Gradients::take_in_weighted(float *place, const float *values, int64_t count) {
-  if (weight_ == 0) {
-    std::memset(place, 0, static_cast<size_t>(count) * sizeof(float));
-    return;
-  }
-  const auto weight = static_cast<float>(weight_);
-  kernels_.scale(place, values, count, weight);
-  if (!alone_) return;
-  const void *source = place;
-  if (!group_->reducer()->reduce({place, &source, 1, count, DType::f32, ReduceOp::sum, weight})) finite_ = false;
+void Gradients::add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
+  scans_late_ = true;
+  if (weight_ != 0) kernels_.add(to, to_dtype, values, dtype, count, static_cast<float>(weight_));
 }
 
 kernels::ExactSum Gradients::squares() const {
   if (!alone_) return reductions_.squares();
   kernels::ExactSum sum;
-  if (plan_.extent() > 0) kernels_.add_squares(reinterpret_cast<const float *>(slots_.grad().data), plan_.extent(), sum);
+  for (const int64_t index : plan_.order()) {
+    const SlotPlace &place = slots_.place(slots_.grad(), index);
+    kernels_.add_squares(place.at(0), place.dtype, plan_.bucket(index).flat.count(), sum);
+  }
   return sum;
 }
 

@@ -1,9 +1,10 @@
-/// @file Gradients: what the caller fills in during a step: addresses, ready ranges, bucket buffers, and when a bucket's reduction starts.
-/// Knows nothing of votes and updates.
+/// @file Gradients: what the caller fills in during a step: addresses, ready ranges, micro-steps, bucket buffers, and when a bucket's
+/// reduction starts. Knows nothing of votes and updates.
 #pragma once
 
 #include "core/clock.h"
 #include "engine/bucket_pool.h"
+#include "engine/params.h"
 #include "engine/ready_ranges.h"
 #include "engine/reductions.h"
 
@@ -14,20 +15,30 @@
 
 namespace zero {
 
+/// What becomes of the gradients of a micro-step: numbers of zero_micro_step.
+enum class MicroStep : int32_t {
+  last = ZERO_MICRO_STEP_LAST,      ///< reduced; the step follows
+  local = ZERO_MICRO_STEP_LOCAL,    ///< added up on this rank
+  reduce = ZERO_MICRO_STEP_REDUCE,  ///< reduced and added to the shards
+};
+
 class Gradients {
  public:
-  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels)
-      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), reductions_(plan, settings, slots, kernels) {}
+  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, const Params &params)
+      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), params_(params), reductions_(plan, settings, slots, kernels) {}
 
-  /// Allocates the pool where one is needed. In a world of one nothing is reduced: the slot is the contribution.
-  Status open(std::shared_ptr<Group> group, const MemorySource &source);
+  /// Allocates the pool where one is needed. In a world of one nothing is reduced: the slot is the contribution. `counted`, by bucket: its
+  /// squares count towards the norm.
+  Status open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
   /// Ends reductions and gives memory back.
   void close();
 
   Status acquire(int64_t id, void **out_data, int64_t *out_accumulate);
-  Status ready(int64_t id, const char *name, const void *grad, int64_t offset, int64_t count);
+  Status ready(int64_t id, const void *grad, int64_t offset, int64_t count);
   Status set_weight(double weight);
 
+  /// Ends the micro-step under way and begins one of the given kind.
+  Task begin_micro_step(MicroStep kind);
   /// Counts what is missing as zero, reduces everything and waits for it.
   Task finish();
   /// Ends the step.
@@ -41,56 +52,106 @@ class Gradients {
   /// @name What finish() found out
   /// @{
   int64_t unfilled_count() const { return unfilled_count_; }
+  bool filled(int64_t id) const { return tensors_[static_cast<size_t>(params_.holder(id))].filled.count() > 0; }
   bool finite() const { return alone_ ? finite_ : reductions_.finite(); }
-  double weight_sum() const { return alone_ ? weight_ : reductions_.weight_sum(); }
+  double weight_sum() const { return alone_ ? weight_sum_ : reductions_.weight_sum(); }
   kernels::ExactSum squares() const;
   /// @}
 
   const BucketPool &pool() const { return pool_; }
   bool overlapping() const { return reductions_.overlapping(); }
   int64_t stalled_nbytes() const { return stalled_nbytes_.load(std::memory_order_relaxed); }
+  /// Bytes that micro-steps made necessary so far. Any thread.
+  int64_t accumulated_nbytes() const { return local_nbytes_.load(std::memory_order_relaxed) + reductions_.sums_nbytes(); }
 
  private:
   struct Tensor {
-    ReadyRanges ready;
+    ReadyRanges ready;  ///< in this micro-step, under this name
     bool acquired = false;
+    // Of the parameter that holds the memory:
+    ReadyRanges written;  ///< what the memory that gradients are added up in holds of this step
+    ReadyRanges filled;   ///< what was given in this step
+    std::vector<int64_t> names;  ///< itself and those tied to it
   };
   struct Bucket {
-    std::byte *data = nullptr;  ///< its elements; nullptr: no buffer was taken yet
-    int64_t missing = 0;        ///< elements that are not ready
+    DType dtype = DType::f32;
+    std::byte *data = nullptr;   ///< its elements in dtype; nullptr: no buffer was taken yet
+    std::byte *local = nullptr;  ///< memory of its own for sums of micro-steps, where one was made
+    int64_t missing = 0;         ///< elements that are not ready, once per name
   };
 
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
-  float *place(int64_t id, int64_t offset);
+  DType sum_dtype(const Bucket &bucket) const { return settings_.accumulates_in_f32 ? DType::f32 : bucket.dtype; }
+  /// True when micro-steps cannot be added up where gradients arrive: sums have another dtype, or arrivals are weighted.
+  bool apart(const Bucket &bucket) const { return weighted() || sum_dtype(bucket) != bucket.dtype; }
+  /// True when what arrives in data is added to local.
+  bool lands(const Bucket &bucket) const { return accumulating_ && apart(bucket); }
+  Bucket &home(int64_t id) { return buckets_[static_cast<size_t>(plan_.param(id).bucket)]; }
+  Tensor &holder(int64_t id) { return tensors_[static_cast<size_t>(params_.holder(id))]; }
+  /// Element `offset` of a tensor in memory that begins with its bucket.
+  std::byte *within(std::byte *bucket, int64_t id, int64_t offset, DType dtype) const;
+
+  /// @name The caller's side (gradients.cpp)
+  /// @{
+  Status check_acquire(int64_t id);
+  void offer_sum(int64_t id);
+  void take_in(int64_t id, const std::byte *values, Range range);
+  void take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
+  void add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
+  /// @}
+
+  /// @name The library's side (gradient_buckets.cpp)
+  /// @{
+  Status keep_local_sums();
   Status need_buffer(Bucket &bucket, int64_t index);
   Task await_buffer(Bucket &bucket, int64_t index);
   bool take_free(Bucket &bucket, int64_t index);
   void clear_gaps(const Bucket &bucket, int64_t index);
   Status give_back_ended();
-  void start_step();
-  void take_in(float *place, const float *values, int64_t count);
-  void take_in_weighted(float *place, const float *values, int64_t count);
-  void fill_missing(int64_t index);
+  void start_reductions();
+  void clear_unwritten(int64_t id);
+  void close_bucket(int64_t index);
   void submit_complete();
+  Reductions::Goal goal() const;
+  Task reduce_rest();
+  Task end_micro_step();
+  void finish_alone();
+  void open_micro_step(MicroStep kind);
+  /// @}
 
   const Plan &plan_;
   const Settings &settings_;
   const SlotMemory &slots_;
   const HostKernels &kernels_;
+  const Params &params_;
   Reductions reductions_;
   BucketPool pool_;
+  Arena local_;
+  std::atomic<int64_t> local_nbytes_{0};
+  MemorySource source_{};
   std::shared_ptr<Group> group_;
   bool alone_ = false;
   std::vector<Tensor> tensors_;
   std::vector<Bucket> buckets_;
+
+  // Of the step:
+  bool started_ = false;       ///< gradients were given or a micro-step was begun
+  bool accumulating_ = false;  ///< what arrives is added to what earlier micro-steps of this rank left
+  bool summing_ = false;       ///< micro-steps were reduced into the shards' sums
+  bool scans_late_ = false;    ///< in a world of one: values changed after they were looked at
+  bool finite_ = true;         ///< in a world of one
+  int64_t unfilled_count_ = 0;
+  double local_weight_ = 0;  ///< of the micro-steps that local sums hold
+  double weight_sum_ = 0;    ///< in a world of one
+
+  // Of the micro-step:
+  MicroStep kind_ = MicroStep::last;
   size_t next_submitted_ = 0;  ///< place in the plan's order of the next bucket to submit
   int64_t acquired_count_ = 0;
-  int64_t unfilled_count_ = 0;
   double weight_ = 1;
-  bool started_ = false;
+  bool given_ = false;  ///< gradients of this micro-step were given
   bool weight_sent_ = false;
-  bool finite_ = true;
   std::atomic<int64_t> stalled_nbytes_{0};
 };
 

@@ -1,14 +1,14 @@
 /// @file Cutting kernels' work over threads.
 #include "engine/host_kernels.h"
 
-#include "core/partition.h"
-#include "core/thread_pool.h"
+#include "kernels/convert.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace zero {
 namespace {
@@ -17,36 +17,31 @@ namespace {
 constexpr int64_t kLeastElements = 32 * 1024;
 constexpr int64_t kMostPieces = 64;
 
-int64_t piece_count(int64_t elements, int64_t threads) {
+int64_t pieces_for(int64_t elements, int64_t threads) {
   return std::clamp<int64_t>(std::min(elements / kLeastElements, threads), 1, kMostPieces);
 }
 
-/// Piece `index` of `pieces` of [0, count), cut on lines.
-Range piece_of(int64_t count, int64_t index, int64_t pieces) {
-  const int64_t lines = (count + kLine - 1) / kLine;
-  return {std::min(scale_floor(lines, index, pieces) * kLine, count), std::min(scale_floor(lines, index + 1, pieces) * kLine, count)};
-}
+/// Elements that pass through fp32 at a time: they stay in the first-level cache.
+constexpr int64_t kBlock = 1024;
 
-/// Runs function(range) over the pieces of [0, count).
+/// Calls function(begin, count) for blocks of the range.
 template <class Function>
-void over_pieces(int64_t count, int64_t threads, Function &&function) {
-  const int64_t pieces = piece_count(count, threads);
-  const DefaultFloats floats;
-  parallel_pieces(pieces, [&](int64_t index) { function(piece_of(count, index, pieces)); });
+void over_blocks(Range range, Function &&function) {
+  for (int64_t at = range.begin; at < range.end; at += kBlock) function(at, std::min(kBlock, range.end - at));
 }
 
 template <class Pointer>
-Pointer shifted(Pointer pointer, int64_t elements) {
-  return pointer == nullptr ? nullptr : pointer + elements;
+Pointer at_element(Pointer base, int64_t index, DType dtype) {
+  using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const std::byte, std::byte>;
+  return static_cast<Byte *>(base) + index * dtype_nbytes(dtype);
 }
 
-kernels::Slots slice(const kernels::Slots &slots, Range range) {
-  kernels::Slots part = slots;
-  part.param = shifted(slots.param, range.begin);
-  part.grad = shifted(slots.grad, range.begin);
-  for (float *&state : part.state) state = shifted(state, range.begin);
-  part.count = range.count();
-  return part;
+/// Elements as fp32: in place, or widened into `block`.
+const float *as_f32(const void *values, DType dtype, int64_t begin, int64_t count, float *block) {
+  const void *from = at_element(values, begin, dtype);
+  if (dtype == DType::f32) return static_cast<const float *>(from);
+  kernels::widen(kernels::active(), block, from, dtype, count);
+  return block;
 }
 
 /// As many sources as fit are moved without asking for memory.
@@ -54,12 +49,13 @@ constexpr int64_t kSourcesOnStack = 64;
 
 bool reduce_part(const Reduction &whole, Range range) {
   const int64_t offset = range.begin * dtype_nbytes(whole.dtype);
+  const DType out_dtype = whole.out_dtype == DType{} ? whole.dtype : whole.out_dtype;
   std::array<const void *, kSourcesOnStack> sources;
   for (int64_t i = 0; i < whole.source_count; ++i) {
     sources[static_cast<size_t>(i)] = static_cast<const std::byte *>(whole.sources[i]) + offset;
   }
   Reduction part = whole;
-  part.out = static_cast<std::byte *>(whole.out) + offset;
+  part.out = at_element(whole.out, range.begin, out_dtype);
   part.sources = sources.data();
   part.count = range.count();
   return kernels::active().reduce(part);
@@ -75,76 +71,136 @@ int64_t host_threads(const Config &config, const Place &place) {
   return std::max<int64_t>(1, usable_cores() / std::max<int64_t>(1, place.local_size));
 }
 
+int64_t HostKernels::piece_count(int64_t count) const { return pieces_for(count, threads_); }
+
+Range HostKernels::piece_of(int64_t count, int64_t index, int64_t pieces) {
+  const int64_t lines = (count + kLine - 1) / kLine;
+  return {std::min(scale_floor(lines, index, pieces) * kLine, count), std::min(scale_floor(lines, index + 1, pieces) * kLine, count)};
+}
+
 bool HostReducer::reduce(const Reduction &reduction) const {
   if (reduction.count == 0) return true;
-  // More sources are more work per element.
-  int64_t pieces = piece_count(reduction.count * reduction.source_count, threads_);
-  if (reduction.source_count > kSourcesOnStack) pieces = 1;
+  // More sources are more work per element. Beyond what fits the stack one thread does it all.
+  const int64_t threads = reduction.source_count > kSourcesOnStack ? 1 : threads_;
+  const int64_t pieces = pieces_for(reduction.count * reduction.source_count, threads);
   const DefaultFloats floats;
   if (pieces == 1) return kernels::active().reduce(reduction);
   std::atomic<bool> finite{true};
   parallel_pieces(pieces, [&](int64_t index) {
-    const Range range = piece_of(reduction.count, index, pieces);
+    const Range range = HostKernels::piece_of(reduction.count, index, pieces);
     if (!range.empty() && !reduce_part(reduction, range)) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load(std::memory_order_relaxed);
 }
 
-void HostKernels::update(kernels::UpdateKernel kernel, std::span<const kernels::Slots> pieces,
-                         const kernels::HyperParameters &hyper) const {
-  int64_t total = 0;
-  for (const kernels::Slots &slots : pieces) total += round_up(slots.count, kLine);
-  over_pieces(total, threads_, [&](Range mine) {
-    int64_t begin = 0;
-    for (const kernels::Slots &slots : pieces) {
-      const Range part = intersect(mine, {begin, begin + slots.count});
-      if (!part.empty()) kernel(slice(slots, {part.begin - begin, part.end - begin}), hyper);
-      begin += round_up(slots.count, kLine);
-    }
-  });
-}
-
-bool HostKernels::all_finite(const float *values, int64_t count) const {
+bool HostKernels::all_finite(const void *values, DType dtype, int64_t count) const {
   std::atomic<bool> finite{true};
-  over_pieces(count, threads_, [&](Range range) {
-    if (!kernels::active().all_finite(values + range.begin, range.count())) finite.store(false, std::memory_order_relaxed);
-  });
-  return finite.load(std::memory_order_relaxed);
-}
-
-void HostKernels::copy(float *out, const float *values, int64_t count) const {
-  over_pieces(count, threads_, [&](Range range) {
-    std::memcpy(out + range.begin, values + range.begin, static_cast<size_t>(range.count()) * sizeof(float));
-  });
-}
-
-bool HostKernels::copy_finite(float *out, const float *values, int64_t count) const {
-  constexpr int64_t kBlock = 16 * 1024;  // 64 KiB: what was copied is still in the second-level cache when it is looked at
-  std::atomic<bool> finite{true};
-  over_pieces(count, threads_, [&](Range range) {
+  over_lines(count, [&](Range range) {
     bool all = true;
-    for (int64_t at = range.begin; at < range.end; at += kBlock) {
-      const int64_t block = std::min(kBlock, range.end - at);
-      std::memcpy(out + at, values + at, static_cast<size_t>(block) * sizeof(float));
-      all &= kernels::active().all_finite(out + at, block);
+    if (dtype == DType::f32) {
+      all = kernels::active().all_finite(static_cast<const float *>(values) + range.begin, range.count());
+    } else {
+      float block[kBlock];
+      over_blocks(range, [&](int64_t begin, int64_t part) { all &= kernels::active().all_finite(as_f32(values, dtype, begin, part, block), part); });
     }
     if (!all) finite.store(false, std::memory_order_relaxed);
   });
   return finite.load(std::memory_order_relaxed);
 }
 
-void HostKernels::scale(float *out, const float *values, int64_t count, float factor) const {
-  over_pieces(count, threads_,
-              [&](Range range) { kernels::active().scale(out + range.begin, values + range.begin, range.count(), factor); });
+void HostKernels::copy(void *out, const void *values, DType dtype, int64_t count) const {
+  over_lines(count, [&](Range range) {
+    std::memcpy(at_element(out, range.begin, dtype), at_element(values, range.begin, dtype),
+                static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
+  });
 }
 
-void HostKernels::add_squares(const float *values, int64_t count, kernels::ExactSum &sum) const {
-  const int64_t pieces = piece_count(count, std::min<int64_t>(threads_, 16));
+bool HostKernels::copy_finite(void *out, const void *values, DType dtype, int64_t count) const {
+  constexpr int64_t kCopied = 16 * 1024;  // what was copied is still in the second-level cache when it is looked at
+  std::atomic<bool> finite{true};
+  over_lines(count, [&](Range range) {
+    const HostKernels one_thread(1);
+    bool all = true;
+    for (int64_t at = range.begin; at < range.end; at += kCopied) {
+      const int64_t part = std::min(kCopied, range.end - at);
+      void *to = at_element(out, at, dtype);
+      std::memcpy(to, at_element(values, at, dtype), static_cast<size_t>(part * dtype_nbytes(dtype)));
+      all &= one_thread.all_finite(to, dtype, part);
+    }
+    if (!all) finite.store(false, std::memory_order_relaxed);
+  });
+  return finite.load(std::memory_order_relaxed);
+}
+
+void HostKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
+  if (out_dtype == dtype) return copy(out, values, dtype, count);
+  over_lines(count, [&](Range range) {
+    float block[kBlock];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      kernels::narrow(kernels::active(), at_element(out, begin, out_dtype), out_dtype, as_f32(values, dtype, begin, part, block), part);
+    });
+  });
+}
+
+void HostKernels::follow(float *masters, const void *values, DType dtype, int64_t count) const {
+  const auto element = static_cast<size_t>(dtype_nbytes(dtype));
+  over_lines(count, [&](Range range) {
+    float block[kBlock];
+    std::byte rounded[kBlock * sizeof(float)];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      const float *wanted = as_f32(values, dtype, begin, part, block);
+      const auto *given = static_cast<const std::byte *>(at_element(values, begin, dtype));
+      kernels::narrow(kernels::active(), rounded, dtype, masters + begin, part);
+      for (int64_t i = 0; i < part; ++i) {
+        const auto at = static_cast<size_t>(i) * element;
+        if (std::memcmp(rounded + at, given + at, element) != 0) masters[begin + i] = wanted[i];
+      }
+    });
+  });
+}
+
+void HostKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
+  const kernels::Table &table = kernels::active();
+  over_lines(count, [&](Range range) {
+    if (dtype == DType::f32) {
+      table.scale(static_cast<float *>(out) + range.begin, static_cast<const float *>(values) + range.begin, range.count(), factor);
+      return;
+    }
+    float block[kBlock];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      table.scale(block, as_f32(values, dtype, begin, part, block), part, factor);
+      kernels::narrow(table, at_element(out, begin, dtype), dtype, block, part);
+    });
+  });
+}
+
+void HostKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {
+  const kernels::Table &table = kernels::active();
+  over_lines(count, [&](Range range) {
+    float block[kBlock];
+    float sums[kBlock];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      const float *addend = as_f32(values, dtype, begin, part, block);
+      if (factor != 1) table.scale(block, addend, part, factor);
+      if (factor != 1) addend = block;
+      void *to = at_element(sum, begin, sum_dtype);
+      float *result = sum_dtype == DType::f32 ? static_cast<float *>(to) : sums;
+      table.add(result, as_f32(sum, sum_dtype, begin, part, sums), addend, part);
+      if (sum_dtype != DType::f32) kernels::narrow(table, to, sum_dtype, sums, part);
+    });
+  });
+}
+
+void HostKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const {
+  constexpr int64_t kMostSums = 16;
+  const int64_t pieces = std::min(piece_count(count), kMostSums);
   const DefaultFloats floats;
-  std::array<kernels::ExactSum, 16> sums{};
+  std::array<kernels::ExactSum, kMostSums> sums{};
   parallel_pieces(pieces, [&](int64_t index) {
-    const Range range = piece_of(count, index, pieces);
-    kernels::active().add_squares(values + range.begin, range.count(), sums[static_cast<size_t>(index)]);
+    float block[kBlock];
+    over_blocks(piece_of(count, index, pieces), [&](int64_t begin, int64_t part) {
+      kernels::active().add_squares(as_f32(values, dtype, begin, part, block), part, sums[static_cast<size_t>(index)]);
+    });
   });
   for (int64_t index = 0; index < pieces; ++index) sum.merge(sums[static_cast<size_t>(index)]);
 }

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "core/config.h"
+#include "core/partition.h"
 #include "core/reduction.h"
+#include "core/thread_pool.h"
 #include "group/transport.h"
 #include "kernels/kernels.h"
 
 #include <cfenv>
 #include <cstdint>
-#include <span>
 
 namespace zero {
 
@@ -46,18 +47,39 @@ class HostKernels {
   explicit HostKernels(int64_t threads) : threads_(threads) {}
 
   int64_t threads() const { return threads_; }
-  /// One update of all pieces; they count as one piece of work.
-  void update(kernels::UpdateKernel kernel, std::span<const kernels::Slots> pieces, const kernels::HyperParameters &hyper) const;
-  bool all_finite(const float *values, int64_t count) const;
-  void copy(float *out, const float *values, int64_t count) const;
+
+  /// @name Elements of f32, f16 or bf16. Arithmetic is in fp32; results are rounded to nearest even.
+  /// @{
+  bool all_finite(const void *values, DType dtype, int64_t count) const;
+  void copy(void *out, const void *values, DType dtype, int64_t count) const;
   /// copy and all_finite in one pass over memory.
-  bool copy_finite(float *out, const float *values, int64_t count) const;
+  bool copy_finite(void *out, const void *values, DType dtype, int64_t count) const;
+  /// out = values in another dtype.
+  void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const;
+  /// Each master that does not round to its value takes that value.
+  void follow(float *masters, const void *values, DType dtype, int64_t count) const;
   /// out = values * factor; out may equal values.
-  void scale(float *out, const float *values, int64_t count, float factor) const;
+  void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const;
+  /// sum += values * factor.
+  void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const;
   /// `values` begins on a line of the flat space.
-  void add_squares(const float *values, int64_t count, kernels::ExactSum &sum) const;
+  void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const;
+  /// @}
+
+  /// Runs function(range) over pieces of [0, count), cut on lines, on the threads.
+  template <class Function>
+  void over_lines(int64_t count, Function &&function) const {
+    const int64_t pieces = piece_count(count);
+    const DefaultFloats floats;
+    parallel_pieces(pieces, [&](int64_t index) { function(piece_of(count, index, pieces)); });
+  }
+
+  /// Piece `index` of `pieces` of [0, count), cut on lines.
+  static Range piece_of(int64_t count, int64_t index, int64_t pieces);
 
  private:
+  int64_t piece_count(int64_t count) const;
+
   int64_t threads_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
 
 namespace zero {
 namespace {
@@ -13,7 +14,7 @@ struct HyperKey {
   double kernels::HyperParameters::*value;
 };
 
-constexpr std::array<HyperKey, 8> kHyperKeys = {{
+constexpr std::array<HyperKey, 12> kHyperKeys = {{
     {ZERO_KEY_LR, &kernels::HyperParameters::lr},
     {ZERO_KEY_MOMENTUM, &kernels::HyperParameters::momentum},
     {ZERO_KEY_DAMPENING, &kernels::HyperParameters::dampening},
@@ -22,6 +23,10 @@ constexpr std::array<HyperKey, 8> kHyperKeys = {{
     {ZERO_KEY_BETA2, &kernels::HyperParameters::beta2},
     {ZERO_KEY_EPSILON, &kernels::HyperParameters::epsilon},
     {ZERO_KEY_WEIGHT_DECAY, &kernels::HyperParameters::weight_decay},
+    {ZERO_KEY_LR_DECAY, &kernels::HyperParameters::lr_decay},
+    {ZERO_KEY_INITIAL_ACCUMULATOR, &kernels::HyperParameters::initial_accumulator},
+    {ZERO_KEY_NEWTON_SCHULZ_STEPS, &kernels::HyperParameters::newton_schulz_steps},
+    {ZERO_KEY_AVERAGE_DECAY, &kernels::HyperParameters::average_decay},
 }};
 
 const HyperKey *find_hyper_key(int32_t key) {
@@ -42,19 +47,22 @@ Status HyperSet::check_key(int32_t key) const {
   const KeyInfo *info = find_key(key);
   ZERO_CHECK(info != nullptr && find_hyper_key(key) != nullptr, ZERO_E_UNSUPPORTED,
              "%s %d is no hyper-parameter; those are the keys 400 .. 499 of zero/config.h", info != nullptr ? info->name : "key", key);
-  if (algorithm_ == nullptr) return {};
+  if (algorithm_ == nullptr || key == ZERO_KEY_AVERAGE_DECAY) return {};
   const bool known = std::find(algorithm_->keys.begin(), algorithm_->keys.end(), key) != algorithm_->keys.end();
   ZERO_CHECK(known, ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of algorithm \"%s\"", info->name, algorithm_->name);
   return {};
 }
 
-Status HyperSet::read(const kernels::Algorithm *algorithm, const Config &config) {
+Status HyperSet::read(const kernels::Algorithm *algorithm, const Config &config, const HyperSet *base) {
   algorithm_ = algorithm;
+  const bool inherits = base != nullptr && base->algorithm_ == algorithm;
   for (const HyperKey &row : kHyperKeys) {
     if (config.is_set(row.key)) ZERO_TRY(check_key(row.key));
-    values_.*row.value = config.f64(row.key);
+    values_.*row.value = inherits && !config.is_set(row.key) ? base->values_.*row.value : config.f64(row.key);
   }
-  if (algorithm != nullptr && !config.is_set(ZERO_KEY_WEIGHT_DECAY)) values_.weight_decay = algorithm->default_weight_decay;
+  for (const kernels::HyperDefault &row : algorithm != nullptr && !inherits ? algorithm->defaults : std::span<const kernels::HyperDefault>()) {
+    if (!config.is_set(row.key)) values_.*find_hyper_key(row.key)->value = row.value;
+  }
   return check_together(values_);
 }
 

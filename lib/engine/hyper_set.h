@@ -12,12 +12,14 @@ namespace zero {
 
 class HyperSet {
  public:
-  /// Reads the config; `algorithm` nullptr stands for the caller's own, which may use every key.
-  Status read(const kernels::Algorithm *algorithm, const Config &config);
+  /// Reads the config; `algorithm` nullptr stands for the caller's own, which may use every key. What the config does not set comes from
+  /// `base` where that has the same algorithm, otherwise from the algorithm's defaults.
+  Status read(const kernels::Algorithm *algorithm, const Config &config, const HyperSet *base);
 
   Status set(int32_t key, double value);
   Status get(int32_t key, double *out) const;
 
+  const kernels::Algorithm *algorithm() const { return algorithm_; }
   const kernels::HyperParameters &values() const { return values_; }
   /// Every value that the algorithm reads, exactly.
   std::string text() const;

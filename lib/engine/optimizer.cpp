@@ -1,30 +1,105 @@
 /// @file Creation, registration and scalars of an optimizer.
 #include "engine/optimizer.h"
 
+#include <algorithm>
+#include <array>
+
 namespace zero {
+namespace {
+
+constexpr int64_t kMostSets = 4096;
+constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500; }
+constexpr std::array<int32_t, 8> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FROZEN,
+                                               ZERO_KEY_GRAD_DTYPE, ZERO_KEY_MASTER,
+                                               ZERO_KEY_REPLICATED, ZERO_KEY_FIRST_MOMENT_DTYPE,
+                                               ZERO_KEY_TIED_TO,    ZERO_KEY_SECOND_MOMENT_DTYPE};
+
+/// No key may be set that `allowed` does not know.
+template <class Allowed>
+Status check_keys(const Config &config, const char *what, Allowed &&allowed) {
+  for (const KeyInfo &info : all_keys()) {
+    ZERO_CHECK(!config.is_set(info.key) || allowed(info.key), ZERO_E_UNSUPPORTED, "%s is no key of %s", info.name, what);
+  }
+  return {};
+}
+
+}  // namespace
 
 Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out) {
   Settings settings;
   ZERO_TRY(read_settings(config, group->size(), &settings));
   HyperSet hyper;
-  ZERO_TRY(hyper.read(settings.algorithm, config));
+  ZERO_TRY(hyper.read(settings.algorithm, config, nullptr));
+  LossScale loss_scale;
+  ZERO_TRY(loss_scale.read(config, settings.skips_nonfinite));
   const int64_t threads = host_threads(config, group->place());
-  out->reset(new Optimizer(std::move(group), std::move(settings), hyper, threads));
+  out->reset(new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads));
   return {};
 }
 
-Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, int64_t threads)
+Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads)
     : group_(std::move(group)),
       settings_(std::move(settings)),
       kernels_(threads),
-      hyper_(hyper),
-      gradients_(plan_, settings_, slots_, kernels_) {}
+      sets_{hyper},
+      loss_scale_(loss_scale),
+      gradients_(plan_, settings_, slots_, kernels_, params_),
+      updates_(plan_, settings_, slots_, params_, kernels_, sets_) {}
 
 Optimizer::~Optimizer() { unseal(); }
 
-Status Optimizer::add_param(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
+Status Optimizer::read_options(const Config &config, const char *name, ParamOptions *out) const {
+  const auto is_param_key = [](int32_t key) { return std::find(kParamKeys.begin(), kParamKeys.end(), key) != kParamKeys.end(); };
+  ZERO_TRY(check_keys(config, "a single parameter", is_param_key));
+  if (config.is_set(ZERO_KEY_TIED_TO)) {
+    out->tied_to = config.i64(ZERO_KEY_TIED_TO);
+    for (const int32_t key : kParamKeys) {
+      ZERO_CHECK(key == ZERO_KEY_TIED_TO || !config.is_set(key), ZERO_E_INVALID_ARGUMENT,
+                 "%s: %s is set together with ZERO_KEY_TIED_TO, but a tied parameter has the options of the one it is tied to", name,
+                 find_key(key)->name);
+    }
+    return {};
+  }
+  out->set = config.i64(ZERO_KEY_SET);
+  ZERO_CHECK(out->set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT,
+             "%s: ZERO_KEY_SET is %lld, but there are %zu parameter sets (zero_optimizer_add_set makes more)", name,
+             static_cast<long long>(out->set), sets_.size());
+  out->frozen = config.i64(ZERO_KEY_FROZEN) != 0;
+  out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
+  return read_precision(config, &out->precision);
+}
+
+Status Optimizer::add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
   ZERO_TRY(check_call("zero_optimizer_add_param", Phase::building, Phase::building));
-  return params_.add(name, dtype, shape, ndim, out_id);
+  ParamOptions options;
+  options.precision = settings_.precision;
+  if (config != nullptr) ZERO_TRY(read_options(*config, name, &options));
+  return params_.add(name, dtype, shape, ndim, options, out_id);
+}
+
+Status Optimizer::add_set(const Config &config, int64_t *out_set) {
+  ZERO_TRY(check_call("zero_optimizer_add_set", Phase::building, Phase::building));
+  ZERO_TRY(check_keys(config, "a parameter set", [](int32_t key) { return key == ZERO_KEY_ALGORITHM || is_hyper_key(key); }));
+  ZERO_CHECK(static_cast<int64_t>(sets_.size()) < kMostSets, ZERO_E_UNSUPPORTED, "there are %zu parameter sets, which is the most",
+             sets_.size());
+  const kernels::Algorithm *algorithm = settings_.algorithm;
+  if (config.is_set(ZERO_KEY_ALGORITHM)) {
+    ZERO_TRY(read_algorithm(config, &algorithm));
+    ZERO_CHECK((algorithm == nullptr) == (settings_.algorithm == nullptr), ZERO_E_UNSUPPORTED,
+               "ZERO_KEY_ALGORITHM of the set is \"%s\", but that of the optimizer is \"%s\": the library updates all sets or none",
+               config.str(ZERO_KEY_ALGORITHM).c_str(), settings_.algorithm_name());
+  }
+  HyperSet set;
+  ZERO_TRY(set.read(algorithm, config, &sets_.front()));
+  sets_.push_back(set);
+  *out_set = static_cast<int64_t>(sets_.size()) - 1;
+  return {};
+}
+
+Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
+  ZERO_TRY(check_call("zero_optimizer_set_model_group", Phase::building, Phase::building));
+  model_parent_ = std::move(group);
+  return {};
 }
 
 Status Optimizer::set_order(const int64_t *ids, int64_t count) {
@@ -39,48 +114,74 @@ Status Optimizer::set_weight(double weight) {
   return gradients_.set_weight(weight);
 }
 
-namespace {
-
-Status check_set(int64_t set) {
-  ZERO_CHECK(set == 0, ZERO_E_INVALID_ARGUMENT, "set is %lld, but the only parameter set is 0", static_cast<long long>(set));
+Status Optimizer::check_set(int64_t set) const {
+  ZERO_CHECK(set >= 0 && set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT, "set is %lld, but there are %zu parameter sets",
+             static_cast<long long>(set), sets_.size());
   return {};
 }
 
-Status check_scalar(int32_t key) {
-  const KeyInfo *info = find_key(key);
-  ZERO_CHECK(key == ZERO_KEY_STEP_COUNT, ZERO_E_UNSUPPORTED, "%s %d is no scalar of an optimizer; those are the keys 500 .. 599",
-             info != nullptr ? info->name : "key", key);
-  return {};
+/// A momentum buffer is kept only where momentum was on at seal.
+bool Optimizer::lacks_momentum(int64_t set) const {
+  if (phase_ == Phase::building || sets_[static_cast<size_t>(set)].algorithm() == nullptr) return false;
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Format &format = formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])];
+    const auto is_moment = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_FIRST_MOMENT; };
+    const bool keeps = std::any_of(format.states.begin(), format.states.end(), is_moment);
+    if (params_[id].options.set == set && !params_[id].tied() && format.trains && !keeps) return true;
+  }
+  return false;
 }
-
-}  // namespace
 
 Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
   ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::reduced));
-  const bool lacks_momentum = phase_ != Phase::building && settings_.algorithm != nullptr && slots_.states().empty();
-  ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum, ZERO_E_STATE,
+  if (key == ZERO_KEY_LOSS_SCALE) return loss_scale_.set(value);
+  ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum(set), ZERO_E_STATE,
              "momentum was 0 when the optimizer was sealed, so it keeps no momentum buffer; set momentum before zero_optimizer_seal");
-  return hyper_.set(key, value);
+  return sets_[static_cast<size_t>(set)].set(key, value);
 }
 
 Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
   ZERO_TRY(check_set(set));
-  return hyper_.get(key, out);
+  if (key == ZERO_KEY_LOSS_SCALE) {
+    *out = loss_scale_.value();
+    return {};
+  }
+  return sets_[static_cast<size_t>(set)].get(key, out);
 }
 
 Status Optimizer::set_i64(int32_t key, int64_t value) {
-  ZERO_TRY(check_scalar(key));
+  int64_t now = 0;
+  ZERO_TRY(get_i64(key, &now));
   ZERO_TRY(check_i64(key, value));
   ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
-  applied_count_ = value;
+  if (key == ZERO_KEY_STEP_COUNT) applied_count_ = value;
+  if (key == ZERO_KEY_SKIPPED_COUNT) skipped_count_ = value;
+  if (key == ZERO_KEY_GROWTH_COUNT) loss_scale_.set_growth_count(value);
+  if (key == ZERO_KEY_OVERFLOW_COUNT) loss_scale_.set_overflow_count(value);
   return {};
 }
 
 Status Optimizer::get_i64(int32_t key, int64_t *out) const {
-  ZERO_TRY(check_scalar(key));
-  *out = applied_count_;
-  return {};
+  switch (key) {
+    case ZERO_KEY_STEP_COUNT:
+      *out = applied_count_;
+      return {};
+    case ZERO_KEY_SKIPPED_COUNT:
+      *out = skipped_count_;
+      return {};
+    case ZERO_KEY_GROWTH_COUNT:
+      *out = loss_scale_.growth_count();
+      return {};
+    case ZERO_KEY_OVERFLOW_COUNT:
+      *out = loss_scale_.overflow_count();
+      return {};
+    default:
+      break;
+  }
+  const KeyInfo *info = find_key(key);
+  return Status::error(ZERO_E_UNSUPPORTED, "%s %d is no scalar of an optimizer; those are the keys 500 .. 599",
+                       info != nullptr ? info->name : "key", key);
 }
 
 }  // namespace zero

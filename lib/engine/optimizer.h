@@ -7,11 +7,13 @@
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
+#include "engine/loss_scale.h"
 #include "engine/param_pool.h"
 #include "engine/params.h"
 #include "engine/plan.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
+#include "engine/updates.h"
 #include "group/collectives.h"
 #include "group/group.h"
 #include "memory/accounting.h"
@@ -34,6 +36,13 @@ struct View {
   int64_t offset;  ///< first element within the tensor
   int64_t count;
   void *data;
+};
+
+/// One slot of a parameter.
+struct SlotInfo {
+  int32_t number;
+  DType dtype;
+  int64_t count;  ///< entries
 };
 
 /// Bytes of one category: what the stage needs for ever by formula, and what comes on top.
@@ -74,7 +83,10 @@ class Optimizer {
 
   /// @name Building
   /// @{
-  Status add_param(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id);
+  /// `config` may be nullptr.
+  Status add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id);
+  Status add_set(const Config &config, int64_t *out_set);
+  Status set_model_group(std::shared_ptr<Group> group);
   Status set_order(const int64_t *ids, int64_t count);
   Task seal();
   /// @}
@@ -84,6 +96,8 @@ class Optimizer {
   Task begin(int32_t source);
   Task param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data);
   Status param_release(int64_t id);
+  Status slot_count(int64_t id, int64_t *out) const;
+  Status slot(int64_t id, int64_t index, SlotInfo *out) const;
   Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
   /// @}
@@ -93,9 +107,10 @@ class Optimizer {
   Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate);
   Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count);
   Status set_weight(double weight);
+  Task micro_step(int32_t kind);
   Task step(zero_step_result *out);
   Task reduce(zero_step_result *out);
-  Status apply();
+  Task apply();
   Task gather();
   Status view_count(int64_t *out) const;
   Status view(int64_t index, int32_t slot, View *out);
@@ -118,6 +133,12 @@ class Optimizer {
   /// @}
 
  private:
+  /// Words of the vote, which are added over ranks; behind them one word per parameter where unfilled ones stay untouched.
+  static constexpr size_t kNonfinite = 0;
+  static constexpr size_t kHyperHash = 1;
+  static constexpr size_t kLimbs = 2;
+  static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
+
   enum class Phase { building, sealed, running, reduced };
 
   /// How a parameter is held by the caller.
@@ -134,12 +155,23 @@ class Optimizer {
     std::atomic<int64_t> gather_ns{0};
   };
 
-  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, int64_t threads);
+  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads);
 
   bool alone() const { return group_->size() == 1; }
-  /// True when parameters are kept as shards.
+  /// True when parameters are kept as shards, small ones perhaps excepted.
   bool shards_params() const { return !alone() && settings_.stage == 3; }
+  /// True when this rank keeps only its cut of the parameter.
+  bool shards_param(int64_t id) const;
+  /// A gradient slot on this rank is only its cut, and so are states.
+  bool updates_all() const { return alone() || settings_.stage == 0; }
   MemorySource memory_source() { return {&settings_.hook, &accounting_}; }
+
+  /// @name Registration and scalars (optimizer.cpp)
+  /// @{
+  Status read_options(const Config &config, const char *name, ParamOptions *out) const;
+  Status check_set(int64_t set) const;
+  bool lacks_momentum(int64_t set) const;
+  /// @}
 
   /// @name Order of calls (phases.cpp)
   /// @{
@@ -155,11 +187,14 @@ class Optimizer {
   /// @name Seal (seal.cpp)
   /// @{
   Task seal_body();
+  void make_formats();
   void make_plan();
+  double cost_of(int64_t id) const;
+  Status check_matrices() const;
   Status allocate();
   Task share_memory();
   void make_views();
-  void make_updates();
+  std::vector<bool> counted_buckets() const;
   void unseal();
   /// @}
 
@@ -169,6 +204,9 @@ class Optimizer {
   Task begin_local();
   Task begin_root();
   Task begin_root_sharded();
+  Range updated_range(int64_t id) const;
+  void follow_master(int64_t id);
+  void follow_param(int64_t id);
   Task check_replicas();
   uint64_t param_hash(int64_t id) const;
   Status whole_copy(int64_t id, std::byte **out);
@@ -179,8 +217,13 @@ class Optimizer {
   /// @{
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data);
   Task gather_param(int64_t id, std::byte *whole);
-  Status find_slot(int32_t number, const Slot **out) const;
+  Status find_slot(int32_t number, int64_t id, const Slot **out) const;
+  const SlotPlace &place_of(const Slot &slot, int64_t id) const;
+  std::byte *slot_at(const Slot &slot, int64_t id, int64_t offset) const;
   std::byte *own_cut(const Slot &slot, int64_t id) const;
+  Cuts entry_cuts(const SlotPlace &place, int64_t id) const;
+  std::vector<SlotFormat> slots_of(int64_t id) const;
+  Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   std::byte *whole_param(int64_t id) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
@@ -191,9 +234,14 @@ class Optimizer {
   Task step_body(zero_step_result *out);
   Task reduce_body(zero_step_result *out);
   Task gather_body();
+  Status check_trains(int64_t id) const;
+  Task micro_step_body(int32_t kind);
+  Task apply_body();
   Task vote();
-  void update();
-  Task gather_params();
+  void judge();
+  uint64_t hyper_hash() const;
+  Task update();
+  Task gather_params(bool frozen_too);
   void end_step();
   void write_result(zero_step_result *out) const;
   /// @}
@@ -202,20 +250,28 @@ class Optimizer {
   /// @{
   int64_t formula_nbytes(int32_t category) const;
   int64_t constant_nbytes(int32_t category) const;
+  int64_t largest_gathered_nbytes() const;
   void describe_plan(std::string &text) const;
+  void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;
   /// @}
 
   const std::shared_ptr<Group> group_;
   const Settings settings_;
   const HostKernels kernels_;
-  HyperSet hyper_;
+  std::vector<HyperSet> sets_;
+  LossScale loss_scale_;
   Params params_;
+  std::vector<Format> formats_;      ///< by flat space
+  std::vector<int64_t> spaces_;      ///< by parameter
   Plan plan_;
   Accounting accounting_;
   SlotMemory slots_;
   Gradients gradients_;
+  Updates updates_;
   ParamPool param_pool_;
+  std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
+  std::shared_ptr<Group> model_group_;   ///< split from it for votes
   std::shared_ptr<Group> reduce_group_;
   std::shared_ptr<Group> gather_group_;
   const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
@@ -229,7 +285,9 @@ class Optimizer {
   std::vector<Arena> first_copies_;  ///< stage 3 before begin: whole first values, where acquired
   int64_t acquired_count_ = 0;
   std::vector<View> views_;
-  std::vector<kernels::Slots> updates_;
+  std::vector<bool> master_written_;   ///< by parameter, since the last begin
+  std::vector<bool> average_written_;
+  bool begun_ = false;
 
   int64_t applied_count_ = 0;
   int64_t skipped_count_ = 0;
@@ -237,6 +295,8 @@ class Optimizer {
   bool applied_ = false;  ///< the step under way was applied
   int64_t unfilled_count_ = 0;
   double grad_norm_ = 0;
+  float grad_factor_ = 1;
+  std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it
   std::vector<int64_t> votes_;
   std::vector<int64_t> vote_sums_;
   Times times_;

@@ -22,12 +22,12 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
                 static_cast<long long>(dst_count), static_cast<long long>(dst == nullptr ? 0 : count),
                 dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
-  Access &access = access_[static_cast<size_t>(id)];
+  Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {
-    if (phase_ == Phase::sealed && shards_params()) {
-      ZERO_CO_RETURN_IF_ERROR(whole_copy(id, &data));
-    } else if (!shards_params()) {
+    if (phase_ == Phase::sealed && shards_param(id)) {
+      ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
+    } else if (!shards_param(id)) {
       data = whole_param(id);
     } else {
       data = static_cast<std::byte *>(dst);
@@ -48,13 +48,13 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {
-  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, slots_.param().dtype);
+  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype);
 }
 
 Status Optimizer::param_release(int64_t id) {
   ZERO_TRY(check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
-  Access &access = access_[static_cast<size_t>(id)];
+  Access &access = access_[static_cast<size_t>(params_.holder(id))];
   ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
   --access.count;
   --acquired_count_;
@@ -66,9 +66,11 @@ Status Optimizer::param_release(int64_t id) {
   return {};
 }
 
-std::byte *Optimizer::whole_param(int64_t id) const {
-  const PlannedParam &param = plan_.param(id);
-  return slots_.param().data + param.flat.begin * dtype_nbytes(slots_.param().dtype);
+bool Optimizer::shards_param(int64_t id) const {
+  const int64_t bucket = plan_.param(id).bucket;
+  return shards_params() && bucket >= 0 && !slots_.place(slots_.param(), bucket).whole;
 }
+
+std::byte *Optimizer::whole_param(int64_t id) const { return slot_at(slots_.param(), id, 0); }
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 /// @file Registering tensors.
 #include "engine/params.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -46,23 +47,48 @@ Status check_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t
 std::string Param::text() const {
   std::string text = name + " " + dtype_name(dtype) + "[";
   for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + "]";
+  text += "]";
+  if (options.set != 0) text += " set " + std::to_string(options.set);
+  if (options.frozen) text += " frozen";
+  if (options.replicated) text += " replicated";
+  if (tied()) text += " tied to " + std::to_string(options.tied_to);
+  const Precision &precision = options.precision;
+  if (precision.grad != 0) text += std::string(" gradient ") + dtype_name(static_cast<DType>(precision.grad));
+  if (dtype != DType::f32) text += " master " + std::to_string(static_cast<int64_t>(precision.master));
+  if (precision.first_moment != DType::f32) text += std::string(" first moment ") + dtype_name(precision.first_moment);
+  if (precision.second_moment != DType::f32) text += std::string(" second moment ") + dtype_name(precision.second_moment);
+  return text;
 }
 
-Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
+/// A tied parameter is another name for the memory of one that was registered before.
+Status Params::check_tie(const char *name, DType dtype, std::span<const int64_t> shape, const ParamOptions &options) const {
+  if (options.tied_to < 0) return {};
+  ZERO_CHECK(options.tied_to < size(), ZERO_E_INVALID_ARGUMENT,
+             "%s: ZERO_KEY_TIED_TO is %lld, but must be that of one of the %lld parameters registered before", name,
+             static_cast<long long>(options.tied_to), static_cast<long long>(size()));
+  const Param &other = (*this)[options.tied_to];
+  ZERO_CHECK(!other.tied(), ZERO_E_INVALID_ARGUMENT, "%s: ZERO_KEY_TIED_TO names %s, which is itself tied to parameter %lld; name that one",
+             name, other.name.c_str(), static_cast<long long>(other.options.tied_to));
+  const bool same = other.dtype == dtype && std::equal(shape.begin(), shape.end(), other.shape.begin(), other.shape.end());
+  ZERO_CHECK(same, ZERO_E_INVALID_ARGUMENT, "%s: dtype and shape differ from those of %s, to which it is tied", name, other.text().c_str());
+  return {};
+}
+
+Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id) {
   ZERO_TRY(check_name(name));
-  ZERO_CHECK(dtype_nbytes(static_cast<DType>(dtype)) != 0, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, which is no zero_dtype", name, dtype);
-  ZERO_CHECK(static_cast<DType>(dtype) == DType::f32, ZERO_E_UNSUPPORTED, "%s: dtype is %s, but this version keeps f32 parameters only",
-             name, dtype_name(static_cast<DType>(dtype)));
+  const auto type = static_cast<DType>(dtype);
+  ZERO_CHECK(dtype_nbytes(type) != 0, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, which is no zero_dtype", name, dtype);
+  ZERO_TRY(check_precision(name, type, options.precision));
   int64_t count = 0;
   ZERO_TRY(check_shape(name, shape, ndim, &count));
+  ZERO_TRY(check_tie(name, type, {shape, static_cast<size_t>(ndim)}, options));
   int64_t before = 0;
   for (const Param &param : params_) before += param.count;
   ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %lld elements", name,
              static_cast<long long>(kMostElements));
   ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name \"%s\" was added before; names must be unique",
              name);
-  params_.push_back({name, DType::f32, std::vector<int64_t>(shape, shape + ndim), count});
+  params_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, options});
   try {
     names_.insert(name);
   } catch (...) {

@@ -3,6 +3,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
+#include "engine/precision.h"
 
 #include <cstdint>
 #include <span>
@@ -12,30 +13,45 @@
 
 namespace zero {
 
+/// What a tensor is registered with beside its name and shape.
+struct ParamOptions {
+  int64_t set = 0;
+  bool frozen = false;
+  bool replicated = false;  ///< every rank of the model group holds the same
+  int64_t tied_to = -1;     ///< the parameter whose memory this one shares
+  Precision precision;
+};
+
 struct Param {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
   int64_t count;
+  ParamOptions options;
 
+  bool tied() const { return options.tied_to >= 0; }
   /// "fc1.weight f32[10, 4]".
   std::string text() const;
 };
 
 class Params {
  public:
-  Status add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id);
+  Status add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id);
   /// `ids` must hold every parameter exactly once.
   Status set_order(std::span<const int64_t> ids);
 
   int64_t size() const { return static_cast<int64_t>(params_.size()); }
   const Param &operator[](int64_t id) const { return params_[static_cast<size_t>(id)]; }
   Status check_id(int64_t id) const;
+  /// The parameter that holds the memory: itself, or the one it is tied to.
+  int64_t holder(int64_t id) const { return (*this)[id].tied() ? (*this)[id].options.tied_to : id; }
 
   /// Ids in the order in which gradients become ready: the one that was set, or last registered first.
   std::vector<int64_t> order() const;
 
  private:
+  Status check_tie(const char *name, DType dtype, std::span<const int64_t> shape, const ParamOptions &options) const;
+
   std::vector<Param> params_;
   std::unordered_set<std::string> names_;
   std::vector<int64_t> order_;

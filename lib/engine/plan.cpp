@@ -9,83 +9,123 @@ namespace zero {
 Plan::Plan(const PlanInput &input) {
   lay_out(input);
   cut_buckets(input);
+  assign_whole_tensors(input);
   cut_params(input);
-  set_order(input.order);
+  set_order(input);
 }
 
-void Plan::open_bucket(int64_t begin) {
-  PlannedBucket bucket;
-  bucket.flat = {begin, begin};
-  bucket.first_param = static_cast<int64_t>(params_.size());
-  buckets_.push_back(std::move(bucket));
+void Plan::lay_out(const PlanInput &input) {
+  std::vector<FlatLayout> layouts(input.spaces.size());
+  std::vector<int64_t> open_buckets(input.spaces.size(), -1);
+  for (size_t id = 0; id < input.tensors.size(); ++id) {
+    const TensorShape &tensor = input.tensors[id];
+    if (tensor.tied_to >= 0) {
+      params_.push_back(param(tensor.tied_to));
+      continue;
+    }
+    const auto space = static_cast<size_t>(tensor.space);
+    const int64_t begin = input.spaces[space].whole_tensors ? layouts[space].append_line(tensor.count) : layouts[space].append(tensor.count);
+    params_.push_back({{begin, begin + tensor.count}, -1, {}});
+    element_count_ += tensor.count;
+    if (tensor.count > 0) place_tensor(input, static_cast<int64_t>(id), begin, &open_buckets[space]);
+  }
 }
 
 /// A bucket is closed when the next tensor would pass the size, but only on a line: small tensors that share one stay together.
-void Plan::lay_out(const PlanInput &input) {
-  FlatLayout layout;
-  for (const int64_t count : input.counts) {
-    const int64_t begin = layout.append(count);
-    PlannedParam param{{begin, begin + count}, -1, {}};
-    if (count > 0) {
-      const bool passes = !buckets_.empty() && param.flat.end - buckets_.back().flat.begin > input.bucket_elements;
-      if (buckets_.empty() || (passes && begin % kLine == 0)) open_bucket(begin);
-      PlannedBucket &bucket = buckets_.back();
-      if (begin > bucket.flat.end) bucket.gaps.push_back({bucket.flat.end - bucket.flat.begin, begin - bucket.flat.begin});
-      bucket.flat.end = param.flat.end;
-      bucket.end_param = static_cast<int64_t>(params_.size()) + 1;
-      bucket.element_count += count;
-      param.bucket = bucket_count() - 1;
-    }
-    element_count_ += count;
-    largest_param_ = std::max(largest_param_, count);
-    params_.push_back(std::move(param));
+void Plan::place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket) {
+  PlannedParam &placed = params_[static_cast<size_t>(id)];
+  const int64_t space = input.tensors[static_cast<size_t>(id)].space;
+  const SpaceShape &shape = input.spaces[static_cast<size_t>(space)];
+  const bool passes = *open_bucket >= 0 && placed.flat.end - bucket(*open_bucket).flat.begin > shape.bucket_elements;
+  if (*open_bucket < 0 || ((passes || shape.whole_tensors) && begin % kLine == 0)) {
+    *open_bucket = bucket_count();
+    PlannedBucket next;
+    next.space = space;
+    next.flat = {begin, begin};
+    buckets_.push_back(std::move(next));
   }
-  extent_ = layout.extent();
+  PlannedBucket &home = buckets_[static_cast<size_t>(*open_bucket)];
+  if (begin > home.flat.end) home.gaps.push_back({home.flat.end - home.flat.begin, begin - home.flat.begin});
+  home.flat.end = placed.flat.end;
+  home.params.push_back(id);
+  home.element_count += placed.flat.count();
+  placed.bucket = *open_bucket;
 }
 
 void Plan::cut_buckets(const PlanInput &input) {
   for (PlannedBucket &bucket : buckets_) {
+    if (input.spaces[static_cast<size_t>(bucket.space)].whole_tensors) continue;
     for (int64_t rank = 0; rank < input.weights.size(); ++rank) bucket.cuts.push_back(input.weights.shard({0, bucket.flat.count()}, rank));
-    bucket.own = bucket.cuts[static_cast<size_t>(input.rank)];
-    bucket.shard_begin = shard_extent_;
-    shard_extent_ += round_up(bucket.own.count(), kLine);
-    largest_bucket_ = std::max(largest_bucket_, bucket.flat.count());
+  }
+}
+
+/// The costliest tensor goes to the rank that has the least to do in proportion to its weight (Graham, "Bounds on multiprocessing timing
+/// anomalies", 1969: within 4/3 of the best); ties go to the first.
+void Plan::assign_whole_tensors(const PlanInput &input) {
+  std::vector<int64_t> whole;
+  for (int64_t index = 0; index < bucket_count(); ++index) {
+    if (bucket(index).cuts.empty()) whole.push_back(index);
+  }
+  const auto cost = [&](int64_t index) { return input.tensors[static_cast<size_t>(bucket(index).params.front())].cost; };
+  std::stable_sort(whole.begin(), whole.end(), [&](int64_t a, int64_t b) { return cost(a) > cost(b); });
+  std::vector<double> load(static_cast<size_t>(input.weights.size()));
+  for (const int64_t index : whole) {
+    int64_t owner = -1;
+    double least = 0;
+    for (int64_t rank = 0; rank < input.weights.size(); ++rank) {
+      if (input.weights.weight(rank) == 0) continue;
+      const double then = (load[static_cast<size_t>(rank)] + cost(index)) / static_cast<double>(input.weights.weight(rank));
+      if (owner < 0 || then < least) {
+        owner = rank;
+        least = then;
+      }
+    }
+    load[static_cast<size_t>(owner)] += cost(index);
+    PlannedBucket &home = buckets_[static_cast<size_t>(index)];
+    const int64_t end = home.flat.count();
+    for (int64_t rank = 0; rank < input.weights.size(); ++rank) {
+      home.cuts.push_back(rank < owner ? Range{0, 0} : rank == owner ? Range{0, end} : Range{end, end});
+    }
   }
 }
 
 void Plan::cut_params(const PlanInput &input) {
-  for (size_t id = 0; id < params_.size(); ++id) {
-    PlannedParam &param = params_[id];
-    if (param.bucket < 0) continue;
-    const PlannedBucket &home = bucket(param.bucket);
-    const int64_t begin = param.flat.begin - home.flat.begin;
-    for (const Range &cut : home.cuts) {
-      const Range part = intersect({begin, begin + param.flat.count()}, cut);
-      param.cuts.push_back(part.empty() ? Range{} : Range{part.begin - begin, part.end - begin});
+  for (PlannedBucket &home : buckets_) {
+    home.own = home.cuts[static_cast<size_t>(input.rank)];
+    for (const int64_t id : home.params) {
+      cut_param(id, home, input.rank);
+      home.own_element_count += param(id).cuts[static_cast<size_t>(input.rank)].count();
     }
-    const Range own = param.cuts[static_cast<size_t>(input.rank)];
-    if (!own.empty()) views_.push_back({static_cast<int64_t>(id), own.begin, own.count()});
-    own_element_count_ += own.count();
+    own_element_count_ += home.own_element_count;
   }
+  for (size_t id = 0; id < params_.size(); ++id) {
+    if (input.tensors[id].tied_to >= 0) params_[id] = param(input.tensors[id].tied_to);
+  }
+}
+
+void Plan::cut_param(int64_t id, const PlannedBucket &home, int64_t rank) {
+  PlannedParam &placed = params_[static_cast<size_t>(id)];
+  const int64_t begin = placed.flat.begin - home.flat.begin;
+  for (const Range &cut : home.cuts) {
+    const Range part = intersect({begin, begin + placed.flat.count()}, cut);
+    placed.cuts.push_back(part.empty() ? Range{} : Range{part.begin - begin, part.end - begin});
+  }
+  const Range own = placed.cuts[static_cast<size_t>(rank)];
+  if (!own.empty()) views_.push_back({id, own.begin, own.count()});
 }
 
 /// A bucket can be reduced when the last of its tensors is ready.
-void Plan::set_order(std::span<const int64_t> order) {
+void Plan::set_order(const PlanInput &input) {
   std::vector<size_t> place(buckets_.size());
-  for (size_t position = 0; position < order.size(); ++position) {
-    const int64_t home = param(order[position]).bucket;
+  for (size_t position = 0; position < input.order.size(); ++position) {
+    const int64_t home = param(input.order[position]).bucket;
     if (home >= 0) place[static_cast<size_t>(home)] = position;
   }
-  order_.resize(buckets_.size());
-  std::iota(order_.begin(), order_.end(), 0);
+  for (int64_t index = 0; index < bucket_count(); ++index) {
+    if (input.spaces[static_cast<size_t>(bucket(index).space)].trains) order_.push_back(index);
+  }
   const auto earlier = [&](int64_t a, int64_t b) { return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)]; };
   std::sort(order_.begin(), order_.end(), earlier);
-}
-
-MemoryFormula memory_formula(int64_t stage, int64_t element_count, int64_t own_element_count, int64_t state_count) {
-  constexpr int64_t kElementBytes = 4;
-  const auto slot = [&](int64_t sharded_from) { return kElementBytes * (stage >= sharded_from ? own_element_count : element_count); };
-  return {slot(3), slot(2), slot(1) * state_count};
 }
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file Plan: where every element lies and which rank owns it: flat layout, buckets, cuts, order. Pure arithmetic from the parameters, the
+/// @file Plan: where every element lies and which rank owns it: flat spaces, buckets, cuts, order. Pure arithmetic from the parameters, the
 /// config and the number of ranks; knows no memory, no kernels and no collectives.
 #pragma once
 
@@ -11,30 +11,45 @@
 
 namespace zero {
 
+/// A tensor to be laid out.
+struct TensorShape {
+  int64_t count;
+  int64_t space = 0;
+  int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
+  double cost = 0;       ///< of its update, where tensors are not cut
+};
+
+/// A flat space: tensors that are stored alike, laid end to end.
+struct SpaceShape {
+  int64_t bucket_elements;
+  bool trains = true;           ///< has gradients, which are reduced bucket by bucket
+  bool whole_tensors = false;   ///< each tensor is a bucket of its own that one rank owns; ranks share the cost
+};
+
 /// What a plan is made from. The layout depends on everything but `order`.
 struct PlanInput {
-  std::span<const int64_t> counts;  ///< elements of each tensor, in order of registration
-  std::span<const int64_t> order;   ///< ids in the order in which gradients become ready
-  int64_t bucket_elements;
+  std::span<const TensorShape> tensors;  ///< in order of registration
+  std::span<const SpaceShape> spaces;
+  std::span<const int64_t> order;  ///< ids in the order in which gradients become ready
   const Weights &weights;
   int64_t rank;
 };
 
 struct PlannedParam {
-  Range flat;           ///< in the flat space
+  Range flat;           ///< in its flat space
   int64_t bucket = -1;  ///< -1 for a tensor without elements
   Cuts cuts;            ///< who owns which of its elements, counted within the tensor
 };
 
 struct PlannedBucket {
-  Range flat;               ///< begins on a line; holds whole tensors
-  int64_t first_param = 0;  ///< ids [first_param, end_param) lie here, but for those without elements
-  int64_t end_param = 0;
-  int64_t element_count = 0;  ///< elements of tensors, gaps left out
-  Cuts cuts;                  ///< counted within the bucket
-  Range own;                  ///< this rank's cut
-  int64_t shard_begin = 0;    ///< where this rank's cut lies in its shards, on a line
-  std::vector<Range> gaps;    ///< elements of no tensor, counted within the bucket
+  int64_t space = 0;
+  Range flat;                     ///< in its space; begins on a line; holds whole tensors
+  std::vector<int64_t> params;    ///< ids of the tensors that lie here, in flat order; tied ones are left out
+  int64_t element_count = 0;      ///< elements of tensors, gaps left out
+  int64_t own_element_count = 0;  ///< those in this rank's cut
+  Cuts cuts;                      ///< counted within the bucket
+  Range own;                      ///< this rank's cut
+  std::vector<Range> gaps;        ///< elements of no tensor, counted within the bucket
 };
 
 /// A contiguous piece of a tensor in this rank's shard.
@@ -54,43 +69,29 @@ class Plan {
   const PlannedParam &param(int64_t id) const { return params_[static_cast<size_t>(id)]; }
   const PlannedBucket &bucket(int64_t index) const { return buckets_[static_cast<size_t>(index)]; }
   int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
-  /// Buckets in the order of their reductions.
+  /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
-  /// Pieces of tensors that this rank owns, in flat order.
+  /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }
 
-  int64_t extent() const { return extent_; }                        ///< elements of the flat space, gaps included
-  int64_t shard_extent() const { return shard_extent_; }            ///< elements of this rank's shards, padding included
   int64_t element_count() const { return element_count_; }          ///< P: elements of all tensors
   int64_t own_element_count() const { return own_element_count_; }  ///< P_r: those that this rank owns
-  int64_t largest_bucket() const { return largest_bucket_; }        ///< elements
-  int64_t largest_param() const { return largest_param_; }          ///< elements
 
  private:
   void lay_out(const PlanInput &input);
-  void open_bucket(int64_t begin);
+  void place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket);
   void cut_buckets(const PlanInput &input);
+  void assign_whole_tensors(const PlanInput &input);
   void cut_params(const PlanInput &input);
-  void set_order(std::span<const int64_t> order);
+  void cut_param(int64_t id, const PlannedBucket &home, int64_t rank);
+  void set_order(const PlanInput &input);
 
   std::vector<PlannedParam> params_;
   std::vector<PlannedBucket> buckets_;
   std::vector<int64_t> order_;
   std::vector<PlannedView> views_;
-  int64_t extent_ = 0;
-  int64_t shard_extent_ = 0;
   int64_t element_count_ = 0;
   int64_t own_element_count_ = 0;
-  int64_t largest_bucket_ = 0;
-  int64_t largest_param_ = 0;
 };
-
-/// Bytes that a stage needs for ever on one rank, 4 bytes per element of each slot (Rajbhandari et al., "ZeRO", 2020, figure 1).
-struct MemoryFormula {
-  int64_t param_nbytes;
-  int64_t grad_nbytes;
-  int64_t state_nbytes;
-};
-MemoryFormula memory_formula(int64_t stage, int64_t element_count, int64_t own_element_count, int64_t state_count);
 
 }  // namespace zero

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace zero {
-
 namespace {
 
 bool ends_before(Range range, int64_t element) { return range.end <= element; }
@@ -15,6 +14,22 @@ bool ReadyRanges::overlaps(Range range) const {
   if (range.empty()) return false;
   const auto next = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_before);
   return next != ranges_.end() && next->begin < range.end;
+}
+
+bool ReadyRanges::covers(Range range) const {
+  const auto next = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_before);
+  return range.empty() || (next != ranges_.end() && next->begin <= range.begin && next->end >= range.end);
+}
+
+/// Added back to front one by one: adding changes what is walked over.
+void ReadyRanges::add_missing(Range range) {
+  while (!covers(range)) {
+    Range missing{};
+    for_each_part(range, [&](Range part, bool held) {
+      if (!held) missing = part;
+    });
+    add(missing);
+  }
 }
 
 void ReadyRanges::add(Range range) {

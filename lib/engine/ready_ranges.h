@@ -1,4 +1,4 @@
-/// @file ReadyRanges: which elements of one tensor have become ready in this step. Knows no memory.
+/// @file ReadyRanges: which elements of one tensor have become ready, or hold something, in this step. Knows no memory.
 #pragma once
 
 #include "core/partition.h"
@@ -14,21 +14,36 @@ class ReadyRanges {
   bool overlaps(Range range) const;
   /// Takes in a range that does not overlap. An empty range changes nothing.
   void add(Range range);
+  /// Takes in the elements of the range that it does not hold yet.
+  void add_missing(Range range);
+  /// True when it holds all elements of the range.
+  bool covers(Range range) const;
   int64_t count() const { return count_; }
   void clear() {
     ranges_.clear();
     count_ = 0;
   }
 
+  /// Calls function(part, held) for the parts of a range, in order, that it holds or does not hold.
+  template <class Function>
+  void for_each_part(Range range, Function &&function) const {
+    int64_t at = range.begin;
+    for (const Range &held : ranges_) {
+      const Range part = intersect(held, {at, range.end});
+      if (part.empty()) continue;
+      if (part.begin > at) function(Range{at, part.begin}, false);
+      function(part, true);
+      at = part.end;
+    }
+    if (range.end > at) function(Range{at, range.end}, false);
+  }
+
   /// Calls function(range) for each range of [0, whole) that is not ready.
   template <class Function>
   void for_each_missing(int64_t whole, Function &&function) const {
-    int64_t at = 0;
-    for (const Range &range : ranges_) {
-      if (range.begin > at) function(Range{at, range.begin});
-      at = range.end;
-    }
-    if (whole > at) function(Range{at, whole});
+    for_each_part({0, whole}, [&](Range part, bool held) {
+      if (!held) function(part);
+    });
   }
 
  private:

@@ -4,13 +4,17 @@
 #include "core/progress_thread.h"
 #include "engine/agreement.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace zero {
 
-void Reductions::open(std::shared_ptr<Group> group) {
+void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
   group_ = std::move(group);
-  entries_.reserve(static_cast<size_t>(plan_.bucket_count()) + 1);
+  source_ = source;
+  counted_ = std::move(counted);
+  summed_.resize(plan_.buckets().size());
+  entries_.reserve(2 * plan_.buckets().size() + 1);
   weight_bits_.resize(static_cast<size_t>(group_->size()));
   divisor_ = settings_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(group_->size()) : 1.0;
 }
@@ -26,6 +30,25 @@ void Reductions::stop() {
   was_watched_ = false;
 }
 
+Status Reductions::keep_sums() {
+  if (!sums_.empty()) return {};
+  const auto nbytes_of = [](int64_t elements) { return Arena::view_nbytes(elements * static_cast<int64_t>(sizeof(float))); };
+  int64_t nbytes = 0;
+  int64_t largest = 0;
+  for (const int64_t index : plan_.order()) {
+    nbytes += nbytes_of(plan_.bucket(index).own.count());
+    largest = std::max(largest, plan_.bucket(index).own.count());
+  }
+  std::vector<float *> sums(plan_.buckets().size());
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_ACCUMULATED, nbytes + nbytes_of(largest), &sums_arena_));
+  const auto take = [&](int64_t elements) { return reinterpret_cast<float *>(sums_arena_.take(nbytes_of(elements))); };
+  for (const int64_t index : plan_.order()) sums[static_cast<size_t>(index)] = take(plan_.bucket(index).own.count());
+  arrived_ = take(largest);
+  sums_ = std::move(sums);
+  sums_nbytes_.store(sums_arena_.nbytes(), std::memory_order_relaxed);
+  return {};
+}
+
 void Reductions::submit_task(int64_t bucket, Task task) {
   entries_.push_back({bucket, queue_->submit(std::move(task))});
   const bool allowed = settings_.overlap && group_->size() > 1 && !group_->transport().single_thread();
@@ -37,7 +60,7 @@ void Reductions::submit_task(int64_t bucket, Task task) {
 
 void Reductions::submit_weight(double weight) { submit_task(-1, exchange_weights(weight)); }
 
-void Reductions::submit(int64_t bucket, float *contribution) { submit_task(bucket, reduce_bucket(bucket, contribution)); }
+void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) { submit_task(bucket, reduce_bucket(bucket, contribution, goal)); }
 
 Task Reductions::exchange_weights(double weight) {
   const auto bits = std::bit_cast<int64_t>(weight);
@@ -46,29 +69,61 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.dtype = static_cast<int32_t>(DType::f64);
   fingerprint.count = 1;
   ZERO_CO_TRY(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
-  double sum = 0;
-  for (const int64_t other : weight_bits_) sum += std::bit_cast<double>(other);
-  weight_sum_ = sum;
+  for (const int64_t other : weight_bits_) weight_sum_ += std::bit_cast<double>(other);
   // All contributions are zero when the sum is: the step then ends with an error on every rank.
-  divisor_ = sum > 0 ? static_cast<double>(static_cast<float>(sum)) : 1.0;
+  divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;
   co_return Status();
 }
 
-Task Reductions::reduce_bucket(int64_t index, float *contribution) {
+Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal) {
   const PlannedBucket &bucket = plan_.bucket(index);
-  float *own = slots_.f32(slots_.grad(), bucket, bucket.own.begin);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  std::byte *own = place.at(bucket.own.begin);
   bool finite = true;
-  ReduceScatter call{contribution, own, &bucket.cuts, DType::f32, ReduceOp::sum, divisor_, &finite};
-  ZERO_CO_TRY(reduce_scatter(*group_, call));
+  if (goal == Goal::slot) {
+    ReduceScatter call{contribution, own, &bucket.cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
+    ZERO_CO_TRY(reduce_scatter(*group_, call));
+  } else {
+    if (goal != Goal::finish) ZERO_CO_TRY(add_to_sums(index, contribution));
+    if (goal == Goal::sum) co_return Status();
+    sums_to_slot(index);
+    finite = kernels_.all_finite(own, place.dtype, bucket.own.count());
+  }
   finite_ = finite_ && finite;
-  if (settings_.grad_norm) kernels_.add_squares(own, bucket.own.count(), squares_);
-  if (settings_.stage == 0) ZERO_CO_TRY(all_gather(*group_, own, contribution, bucket.cuts, DType::f32));
+  if (settings_.grad_norm && counted_[static_cast<size_t>(index)]) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
+  if (settings_.stage == 0) ZERO_CO_TRY(all_gather(*group_, own, place.at(0), bucket.cuts, place.dtype));
   co_return Status();
 }
 
-void Reductions::clear() {
+/// The sum over ranks of this micro-step arrives in fp32 and is added as a whole, so that it does not matter how buckets are cut.
+Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const bool first = !summed_[static_cast<size_t>(index)];
+  float *to = first ? sums_of(index) : arrived_;
+  ReduceScatter call{contribution, to, &bucket.cuts, slots_.place(slots_.grad(), index).dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  ZERO_CO_TRY(reduce_scatter(*group_, call));
+  if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
+  summed_[static_cast<size_t>(index)] = true;
+  co_return Status();
+}
+
+void Reductions::sums_to_slot(int64_t index) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  float *sums = sums_of(index);
+  const void *source = sums;
+  group_->reducer()->reduce({sums, &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor_});
+  kernels_.convert(place.at(bucket.own.begin), place.dtype, sums, DType::f32, bucket.own.count());
+}
+
+void Reductions::end_micro_step() {
   entries_.clear();
   next_ended_ = 0;
+}
+
+void Reductions::end_step() {
+  end_micro_step();
+  summed_.assign(summed_.size(), false);
   finite_ = true;
   weight_sum_ = 0;
   squares_ = {};

@@ -20,17 +20,28 @@ namespace zero {
 /// Used by one thread at a time; operations may run on the progress thread. What they find out may be read once none is under way.
 class Reductions {
  public:
+  /// What becomes of a bucket's sum over ranks.
+  enum class Goal {
+    slot,      ///< divided into the gradient slot
+    sum,       ///< added to the fp32 sums of this step
+    sum_slot,  ///< added to them, then divided into the slot
+    finish,    ///< nothing is reduced any more: the sums are divided into the slot
+  };
+
   Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels)
       : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels) {}
 
-  void open(std::shared_ptr<Group> group);
+  /// `counted`, by bucket: its squares count towards the norm.
+  void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
   /// Makes what is under way fail, and waits for its end.
   void stop();
+  /// Makes the memory for sums over micro-steps: 4 bytes per element that this rank owns, and as much as the largest cut again.
+  Status keep_sums();
 
-  /// Every rank's weight of this step; must come before the step's buckets.
+  /// Every rank's weight of the gradients that follow; must come before their buckets.
   void submit_weight(double weight);
-  /// The bucket's contribution stays borrowed until the bucket has ended.
-  void submit(int64_t bucket, float *contribution);
+  /// The bucket's contribution stays borrowed until the bucket has ended; nullptr with Goal::finish.
+  void submit(int64_t bucket, std::byte *contribution, Goal goal);
 
   bool under_way() const { return next_ended_ < entries_.size(); }
   /// The operation to wait for next. Only while one is under way.
@@ -48,12 +59,15 @@ class Reductions {
     return {};
   }
 
-  /// Forgets the step. Only when none is under way.
-  void clear();
+  /// Ends a micro-step, or the step. Only when none is under way.
+  void end_micro_step();
+  void end_step();
 
   bool finite() const { return finite_; }
   double weight_sum() const { return weight_sum_; }
   const kernels::ExactSum &squares() const { return squares_; }
+  /// Bytes that sums over micro-steps take. Any thread.
+  int64_t sums_nbytes() const { return sums_nbytes_.load(std::memory_order_relaxed); }
   /// True when the progress thread took the queue at the last submission. Any thread.
   bool overlapping() const { return overlapping_.load(std::memory_order_relaxed); }
 
@@ -65,22 +79,33 @@ class Reductions {
 
   void submit_task(int64_t bucket, Task task);
   Task exchange_weights(double weight);
-  Task reduce_bucket(int64_t index, float *contribution);
+  Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
+  Task add_to_sums(int64_t index, const std::byte *contribution);
+  void sums_to_slot(int64_t index);
+  float *sums_of(int64_t index) const { return sums_[static_cast<size_t>(index)]; }
 
   const Plan &plan_;
   const Settings &settings_;
   const SlotMemory &slots_;
   const HostKernels &kernels_;
   std::shared_ptr<Group> group_;
+  MemorySource source_{};
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
-  std::vector<Entry> entries_;  ///< of this step, in the order they were submitted; has room for all of them
+  std::vector<Entry> entries_;  ///< of this micro-step, in the order they were submitted; has room for all of them
   size_t next_ended_ = 0;
+  std::vector<bool> counted_;
   std::atomic<bool> overlapping_{false};
   bool was_watched_ = false;
+
+  Arena sums_arena_;
+  std::vector<float *> sums_;  ///< by bucket: of this rank's cut
+  float *arrived_ = nullptr;   ///< a micro-step's sum before it is added
+  std::atomic<int64_t> sums_nbytes_{0};
 
   // Written by operations, which run one after another.
   double divisor_ = 1;
   double weight_sum_ = 0;
+  std::vector<bool> summed_;  ///< by bucket: sums hold something of this step
   bool finite_ = true;
   kernels::ExactSum squares_;
   std::vector<int64_t> weight_bits_;

@@ -4,6 +4,7 @@
 #include "engine/agreement.h"
 #include "engine/sealed_text.h"
 
+#include <algorithm>
 #include <new>
 
 namespace zero {
@@ -12,10 +13,12 @@ Task Optimizer::seal() { return run(seal_body()); }
 
 Task Optimizer::seal_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
-  const std::string text = sealed_text(settings_, hyper_, params_);
+  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_);
   ZERO_CO_TRY(compare_texts(*group_, text));
+  ZERO_CO_RETURN_IF_ERROR(check_matrices());
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_));
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_));
+  if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
   if (!made.ok()) {
@@ -27,32 +30,85 @@ Task Optimizer::seal_body() {
   co_return Status();
 }
 
+/// The same on all ranks, so all of them find the same.
+Status Optimizer::check_matrices() const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Param &param = params_[id];
+    const kernels::Algorithm *algorithm = sets_[static_cast<size_t>(param.options.set)].algorithm();
+    const bool matrix = algorithm != nullptr && algorithm->matrix && !param.options.frozen && !param.tied();
+    ZERO_CHECK(!matrix || param.shape.size() == 2, ZERO_E_UNSUPPORTED,
+               "%s has %zu dimensions, but algorithm \"%s\" updates matrices; put it into a parameter set with another algorithm",
+               param.text().c_str(), param.shape.size(), algorithm->name);
+  }
+  return {};
+}
+
+/// Formats, and so the layout of flat spaces, depend on nothing that may differ between runs of the same bits.
+void Optimizer::make_formats() {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (params_[id].tied()) {
+      spaces_.push_back(spaces_[static_cast<size_t>(params_.holder(id))]);
+      continue;
+    }
+    const HyperSet &set = sets_[static_cast<size_t>(params_[id].options.set)];
+    const Format format = make_format(params_[id], settings_, set.algorithm(), set.values().momentum);
+    const auto same = std::find(formats_.begin(), formats_.end(), format);
+    spaces_.push_back(same - formats_.begin());
+    if (same == formats_.end()) formats_.push_back(format);
+  }
+}
+
+/// Multiplications of an update that needs the whole matrix: rows x columns x the smaller of both, up to a factor.
+double Optimizer::cost_of(int64_t id) const {
+  const std::vector<int64_t> &shape = params_[id].shape;
+  if (shape.size() != 2) return 0;
+  return static_cast<double>(params_[id].count) * static_cast<double>(std::min(shape[0], shape[1]));
+}
+
 void Optimizer::make_plan() {
-  std::vector<int64_t> counts;
-  for (int64_t id = 0; id < params_.size(); ++id) counts.push_back(params_[id].count);
+  std::vector<TensorShape> tensors;
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    tensors.push_back({params_[id].count, spaces_[static_cast<size_t>(id)], params_[id].options.tied_to, cost_of(id)});
+  }
+  std::vector<SpaceShape> spaces;
+  for (const Format &format : formats_) {
+    const DType moved = format.trains ? format.grad : format.param;
+    spaces.push_back({settings_.bucket_nbytes / dtype_nbytes(moved), format.trains, format.whole_tensors()});
+  }
   const Weights weights(settings_.shard_weights);
-  plan_ = Plan({counts, params_.order(), settings_.bucket_nbytes / dtype_nbytes(DType::f32), weights, group_->rank()});
+  plan_ = Plan({tensors, spaces, params_.order(), weights, group_->rank()});
 }
 
 Status Optimizer::allocate() {
   try {
+    make_formats();
     make_plan();
-    const std::vector<int32_t> states = state_slots(settings_, hyper_.values().momentum);
-    ZERO_TRY(slots_.allocate(plan_, settings_.stage, states, alone(), memory_source()));
-    ZERO_TRY(gradients_.open(reduce_group_, memory_source()));
+    ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
+    ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->transport().staging_nbytes() + gather_group_->transport().staging_nbytes());
     access_.resize(plan_.params().size());
-    if (shards_params()) first_copies_.resize(plan_.params().size());
+    first_copies_.resize(plan_.params().size());
+    master_written_.resize(plan_.params().size());
+    average_written_.resize(plan_.params().size());
     make_views();
-    make_updates();
-    constexpr size_t kVoteWords = 2 + kernels::ExactSum::kExported;
-    votes_.resize(kVoteWords);
-    vote_sums_.resize(kVoteWords);
+    updates_.build(formats_, updates_all());
+    updates_.begin_states();
+    if (settings_.leaves_unfilled) touched_.resize(plan_.params().size());
+    votes_.resize(kVoteWords + touched_.size());
+    vote_sums_.resize(votes_.size());
     return {};
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", static_cast<long long>(params_.size()));
   }
+}
+
+/// Tensors that all ranks of the model group hold count once: on its rank 0.
+std::vector<bool> Optimizer::counted_buckets() const {
+  std::vector<bool> counted;
+  const bool first = model_group_ == nullptr || model_group_->rank() == 0;
+  for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !formats_[static_cast<size_t>(bucket.space)].replicated);
+  return counted;
 }
 
 /// What other ranks read lies in one mapping per group: contributions in the group of reductions, parameters in that of gathers.
@@ -66,37 +122,15 @@ Task Optimizer::share_memory() {
 }
 
 void Optimizer::make_views() {
-  if (!alone() && settings_.stage > 0) {
-    for (const PlannedView &view : plan_.views()) views_.push_back({view.param, view.offset, view.count, nullptr});
+  const auto trains = [this](int64_t id) { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].trains; };
+  if (!updates_all()) {
+    for (const PlannedView &view : plan_.views()) {
+      if (trains(view.param)) views_.push_back({view.param, view.offset, view.count, nullptr});
+    }
     return;
   }
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (params_[id].count > 0) views_.push_back({id, 0, params_[id].count, nullptr});
-  }
-}
-
-/// One piece per bucket; pieces that follow one another in every slot become one.
-void Optimizer::make_updates() {
-  const std::span<const Slot> states = slots_.states();
-  for (const PlannedBucket &bucket : plan_.buckets()) {
-    const Range range = slots_.grad().whole && (alone() || settings_.stage == 0) ? Range{0, bucket.flat.count()} : bucket.own;
-    if (range.empty()) continue;
-    kernels::Slots piece{};
-    piece.param = slots_.f32(slots_.param(), bucket, range.begin);
-    piece.grad = slots_.f32(slots_.grad(), bucket, range.begin);
-    for (size_t i = 0; i < states.size(); ++i) piece.state[i] = slots_.f32(states[i], bucket, range.begin);
-    piece.count = range.count();
-    if (!updates_.empty()) {
-      kernels::Slots &last = updates_.back();
-      const int64_t distance = round_up(last.count, kLine);
-      bool follows = last.param + distance == piece.param && last.grad + distance == piece.grad;
-      for (size_t i = 0; i < states.size(); ++i) follows = follows && last.state[i] + distance == piece.state[i];
-      if (follows) {
-        last.count = distance + piece.count;
-        continue;
-      }
-    }
-    updates_.push_back(piece);
+    if (params_[id].count > 0 && !params_[id].tied() && trains(id)) views_.push_back({id, 0, params_[id].count, nullptr});
   }
 }
 
@@ -114,8 +148,11 @@ void Optimizer::unseal() {
   access_.clear();
   views_.clear();
   updates_.clear();
+  formats_.clear();
+  spaces_.clear();
   reduce_group_.reset();
   gather_group_.reset();
+  model_group_.reset();
 }
 
 }  // namespace zero

@@ -51,17 +51,13 @@ Task name_difference(Group &group, const std::string &mine, const std::vector<in
 
 }  // namespace
 
-std::string sealed_text(const Settings &settings, const HyperSet &hyper, const Params &params) {
-  std::string text = "stage " + std::to_string(settings.stage) + "\n";
-  text += std::string("algorithm ") + settings.algorithm_name() + " with " + std::to_string(settings.custom_slots) + " custom slots\n";
-  text += "hyper-parameters " + hyper.text() + "\n";
-  text += "bucket bytes " + std::to_string(settings.bucket_nbytes) + "\n";
-  text += "divisor " + std::to_string(settings.divisor) + "\n";
-  text += std::string("non-finite gradients ") + (settings.skips_nonfinite ? "skip" : "propagate") + "\n";
-  text += "gradient norm " + std::to_string(settings.grad_norm ? 1 : 0) + "\n";
-  text += "shard weights";
-  for (const int64_t weight : settings.shard_weights) text += " " + std::to_string(weight);
-  text += "\n";
+std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, const LossScale &scale, const Params &params) {
+  std::string text = settings.text();
+  for (size_t set = 0; set < sets.size(); ++set) {
+    const kernels::Algorithm *algorithm = sets[set].algorithm();
+    text += "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
+  }
+  text += "loss scale " + scale.text() + "\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
   text += "order";
   for (const int64_t id : params.order()) text += " " + std::to_string(id);

@@ -6,34 +6,83 @@
 namespace zero {
 namespace {
 
-Status read_algorithm(const Config &config, Settings *out) {
-  const std::string &name = config.str(ZERO_KEY_ALGORITHM);
-  out->custom_slots = config.i64(ZERO_KEY_CUSTOM_SLOTS);
-  if (name == "custom") return {};
-  ZERO_CHECK(out->custom_slots == 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots",
-             static_cast<long long>(out->custom_slots));
-  out->algorithm = kernels::find_algorithm(name.empty() ? "adamw" : name.c_str());
-  ZERO_CHECK(out->algorithm != nullptr, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_ALGORITHM is \"%s\", but must be \"sgd\", \"adam\", \"adamw\" or \"custom\"", name.c_str());
+std::string algorithm_names() {
+  std::string names;
+  for (const kernels::Algorithm &algorithm : kernels::algorithms()) names += std::string("\"") + algorithm.name + "\", ";
+  return names + "\"custom\" or \"none\"";
+}
+
+Status read_clipping(const Config &config, Settings *out) {
+  out->clipping = {config.f64(ZERO_KEY_CLIP_NORM), config.f64(ZERO_KEY_CLIP_VALUE)};
+  ZERO_CHECK(out->clipping.norm == 0 || out->clipping.value == 0, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CLIP_NORM is %.17g and ZERO_KEY_CLIP_VALUE %.17g, but gradients are clipped in one way or the other", out->clipping.norm,
+             out->clipping.value);
+  return {};
+}
+
+Status read_accumulation(const Config &config, Settings *out) {
+  const int64_t dtype = config.i64(ZERO_KEY_ACCUMULATE_DTYPE);
+  ZERO_CHECK(dtype == 0 || dtype == ZERO_DTYPE_F32, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", static_cast<long long>(dtype), ZERO_DTYPE_F32);
+  out->accumulates_in_f32 = dtype == ZERO_DTYPE_F32;
   return {};
 }
 
 }  // namespace
 
+Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
+  const std::string &name = config.str(ZERO_KEY_ALGORITHM);
+  *out = nullptr;
+  if (name == "custom" || name == "none") return {};
+  *out = kernels::find_algorithm(name.empty() ? "adamw" : name.c_str());
+  ZERO_CHECK(*out != nullptr, ZERO_E_UNSUPPORTED, "ZERO_KEY_ALGORITHM is \"%s\", but must be %s", name.c_str(), algorithm_names().c_str());
+  return {};
+}
+
 Status read_settings(const Config &config, int64_t size, Settings *out) {
   Settings settings{};
   settings.stage = config.i64(ZERO_KEY_STAGE);
-  ZERO_TRY(read_algorithm(config, &settings));
+  settings.trains = config.str(ZERO_KEY_ALGORITHM) != "none";
+  ZERO_TRY(read_algorithm(config, &settings.algorithm));
+  settings.custom_slots = config.i64(ZERO_KEY_CUSTOM_SLOTS);
+  ZERO_CHECK(settings.custom_slots == 0 || config.str(ZERO_KEY_ALGORITHM) == "custom", ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", static_cast<long long>(settings.custom_slots));
+  ZERO_TRY(read_precision(config, &settings.precision));
   settings.bucket_nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
   settings.divisor = config.i64(ZERO_KEY_DIVISOR);
   settings.skips_nonfinite = config.i64(ZERO_KEY_NONFINITE) == ZERO_NONFINITE_SKIP;
-  settings.grad_norm = config.i64(ZERO_KEY_GRAD_NORM) != 0;
+  ZERO_TRY(read_clipping(config, &settings));
+  settings.grad_norm = config.i64(ZERO_KEY_GRAD_NORM) != 0 || settings.clipping.norm > 0;
+  settings.stochastic = config.i64(ZERO_KEY_ROUNDING) == ZERO_ROUNDING_STOCHASTIC;
+  settings.seed = static_cast<uint64_t>(config.i64(ZERO_KEY_SEED));
+  settings.leaves_unfilled = config.i64(ZERO_KEY_UNFILLED) == ZERO_UNFILLED_UNTOUCHED;
+  ZERO_TRY(read_accumulation(config, &settings));
+  settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
+  settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;
   *out = std::move(settings);
   return {};
+}
+
+std::string Settings::text() const {
+  std::string text = "stage " + std::to_string(stage) + "\n";
+  text += std::string("algorithm ") + algorithm_name() + " with " + std::to_string(custom_slots) + " custom slots\n";
+  text += "bucket bytes " + std::to_string(bucket_nbytes) + "\n";
+  text += "divisor " + std::to_string(divisor) + "\n";
+  text += std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
+  text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
+  text += "clipping by norm " + std::to_string(clipping.norm) + ", by value " + std::to_string(clipping.value) + "\n";
+  text += std::string("rounding ") + (stochastic ? "stochastic" : "to nearest") + " with seed " + std::to_string(seed) + "\n";
+  text += std::string("unfilled parameters ") + (leaves_unfilled ? "untouched" : "zero") + "\n";
+  text += std::string("accumulation in ") + (accumulates_in_f32 ? "f32" : "the gradient's dtype") + "\n";
+  text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
+  text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
+  text += "shard weights";
+  for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
+  return text + "\n";
 }
 
 }  // namespace zero

@@ -3,6 +3,7 @@
 
 #include "core/config.h"
 #include "core/status.h"
+#include "engine/precision.h"
 #include "kernels/kernels.h"
 
 #include <cstdint>
@@ -14,21 +15,41 @@ namespace zero {
 /// Slots that algorithm "custom" may keep.
 inline constexpr int64_t kMostCustomSlots = 4;
 
+/// How gradients of a step are bounded: by global norm, or by value; 0 = not.
+struct Clipping {
+  double norm;
+  double value;
+};
+
 struct Settings {
   int64_t stage;
-  const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own
+  bool trains;                          ///< false: algorithm "none", parameters only
+  const kernels::Algorithm *algorithm;  ///< of set 0; nullptr: the caller's own, or none
   int64_t custom_slots;
+  Precision precision;
   int64_t bucket_nbytes;
   int64_t divisor;  ///< a zero_divisor
   bool skips_nonfinite;
-  bool grad_norm;
+  bool grad_norm;  ///< asked for, or needed to clip
+  Clipping clipping;
+  bool stochastic;
+  uint64_t seed;
+  bool leaves_unfilled;    ///< parameters that no rank filled stay untouched
+  bool accumulates_in_f32;
+  bool average;
+  int64_t gather_below;  ///< elements
   bool overlap;
   int64_t pool_limit;  ///< 0 = none
   std::vector<int64_t> shard_weights;
   AllocatorHook hook;
 
-  const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : "custom"; }
+  const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
+  /// Everything that must be the same on all ranks but for hyper-parameters and parameters, one line each.
+  std::string text() const;
 };
+
+/// Finds the algorithm that a config names; nullptr for "custom" and "none".
+Status read_algorithm(const Config &config, const kernels::Algorithm **out);
 
 /// Reads the config of an optimizer over `size` ranks.
 Status read_settings(const Config &config, int64_t size, Settings *out);

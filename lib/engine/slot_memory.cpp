@@ -4,42 +4,76 @@
 #include <algorithm>
 
 namespace zero {
-namespace {
 
-int64_t slot_nbytes(const Slot &slot, const Plan &plan) {
-  return (slot.whole ? plan.extent() : plan.shard_extent()) * dtype_nbytes(slot.dtype);
+void SlotMemory::keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place) {
+  const auto has_number = [number](const Slot &slot) { return slot.number == number; };
+  auto slot = std::find_if(slots_.begin(), slots_.end(), has_number);
+  if (slot == slots_.end()) slot = slots_.insert(slots_.end(), {number, category, std::vector<SlotPlace>(bucket_count)});
+  slot->places[bucket] = place;
 }
 
-/// An arena for one slot. What other ranks read in place is shared, unless there are none.
-Status make_arena(const Slot &slot, const Plan &plan, bool shared, const MemorySource &source, Arena *out) {
-  const int64_t nbytes = slot_nbytes(slot, plan);
-  return shared ? Arena::create_shared(source, slot.category, nbytes, out) : Arena::create_private(source, slot.category, nbytes, out);
+void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
+  const size_t count = plan.buckets().size();
+  const auto whole_below = [&](int64_t stage) { return sharding.alone || sharding.stage < stage; };
+  slots_.push_back({ZERO_SLOT_PARAM, ZERO_MEMORY_PARAM, std::vector<SlotPlace>(count)});
+  slots_.push_back({ZERO_SLOT_GRAD, ZERO_MEMORY_GRAD, std::vector<SlotPlace>(count)});
+  for (size_t index = 0; index < count; ++index) {
+    const PlannedBucket &bucket = plan.buckets()[index];
+    const Format &format = formats[static_cast<size_t>(bucket.space)];
+    element_counts_.push_back(bucket.element_count);
+    own_element_counts_.push_back(bucket.own_element_count);
+    const auto place = [&](DType dtype, int64_t per, bool whole) { return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole}; };
+    slots_[0].places[index] = place(format.param, 1, whole_below(3) || format.gathered);
+    if (!format.trains) continue;
+    slots_[1].places[index] = place(format.grad, 1, whole_below(2));
+    for (const SlotFormat &state : format.states) {
+      keep(state.number, ZERO_MEMORY_STATE, index, count, place(state.dtype, state.per, whole_below(1)));
+    }
+  }
 }
 
-}  // namespace
-
-Status SlotMemory::allocate(const Plan &plan, int64_t stage, std::span<const int32_t> states, bool alone, const MemorySource &source) {
-  slots_.push_back({ZERO_SLOT_PARAM, DType::f32, ZERO_MEMORY_PARAM, alone || stage < 3, nullptr});
-  slots_.push_back({ZERO_SLOT_GRAD, DType::f32, ZERO_MEMORY_GRAD, alone || stage < 2, nullptr});
-  for (const int32_t number : states) slots_.push_back({number, DType::f32, ZERO_MEMORY_STATE, alone || stage < 1, nullptr});
-  ZERO_TRY(make_arena(slots_[0], plan, !alone, source, &param_arena_));
-  // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
-  ZERO_TRY(make_arena(slots_[1], plan, !alone && slots_[1].whole, source, &grad_arena_));
-  slots_[0].data = param_arena_.data();
-  slots_[1].data = grad_arena_.data();
-  return allocate_states(plan, source);
+/// Rounded up to whole lines, so that kernels may be cut on them.
+int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) const {
+  if (!place.kept) return 0;
+  const int64_t elements = round_up(place.whole ? bucket.flat.count() : bucket.own.count(), kLine);
+  return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-Status SlotMemory::allocate_states(const Plan &plan, const MemorySource &source) {
+int64_t SlotMemory::slots_nbytes(std::span<const Slot> slots, const Plan &plan) const {
   int64_t nbytes = 0;
-  for (const Slot &slot : states()) nbytes += Arena::view_nbytes(slot_nbytes(slot, plan));
-  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STATE, nbytes, &state_arena_));
-  for (size_t i = 2; i < slots_.size(); ++i) slots_[i].data = state_arena_.take(slot_nbytes(slots_[i], plan));
-  return {};
+  for (const Slot &slot : slots) {
+    for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
+  }
+  return nbytes;
+}
+
+void SlotMemory::hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan) {
+  for (Slot &slot : slots) {
+    for (size_t i = 0; i < slot.places.size(); ++i) {
+      if (slot.places[i].kept) slot.places[i].data = arena.take(place_nbytes(slot.places[i], plan.buckets()[i]));
+    }
+  }
+}
+
+Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source) {
+  list_slots(plan, formats, sharding);
+  const std::span<Slot> slots = slots_;
+  const auto make = [&](std::span<Slot> part, int32_t category, bool shared, Arena *out) -> Status {
+    const int64_t nbytes = slots_nbytes(part, plan);
+    ZERO_TRY(shared ? Arena::create_shared(source, category, nbytes, out) : Arena::create_private(source, category, nbytes, out));
+    hand_out(*out, part, plan);
+    return {};
+  };
+  ZERO_TRY(make(slots.subspan(0, 1), ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
+  // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
+  ZERO_TRY(make(slots.subspan(1, 1), ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
+  return make(slots.subspan(2), ZERO_MEMORY_STATE, false, &state_arena_);
 }
 
 void SlotMemory::release() {
   slots_.clear();
+  element_counts_.clear();
+  own_element_counts_.clear();
   param_arena_.release();
   grad_arena_.release();
   state_arena_.release();
@@ -50,22 +84,19 @@ const Slot *SlotMemory::find(int32_t number) const {
   return found != slots_.end() ? &*found : nullptr;
 }
 
-std::byte *SlotMemory::at(const Slot &slot, const PlannedBucket &bucket, int64_t index) const {
-  const int64_t element = slot.whole ? bucket.flat.begin + index : bucket.shard_begin + index - bucket.own.begin;
-  return slot.data + element * dtype_nbytes(slot.dtype);
-}
-
-std::vector<int32_t> state_slots(const Settings &settings, double momentum) {
-  std::vector<int32_t> numbers;
-  if (settings.algorithm == nullptr) {
-    for (int64_t i = 0; i < settings.custom_slots; ++i) numbers.push_back(static_cast<int32_t>(ZERO_SLOT_CUSTOM + i));
-    return numbers;
+/// Scales are counted by whole lines of their bucket, because lines that ranks share do not exist.
+int64_t SlotMemory::formula_nbytes(int32_t category) const {
+  int64_t nbytes = 0;
+  for (const Slot &slot : slots_) {
+    if (slot.category != category) continue;
+    for (size_t i = 0; i < slot.places.size(); ++i) {
+      const SlotPlace &place = slot.places[i];
+      if (!place.kept) continue;
+      const int64_t elements = place.whole ? element_counts_[i] : own_element_counts_[i];
+      nbytes += place.entries(elements) * dtype_nbytes(place.dtype);
+    }
   }
-  const bool has_momentum =
-      std::find(settings.algorithm->keys.begin(), settings.algorithm->keys.end(), ZERO_KEY_MOMENTUM) != settings.algorithm->keys.end();
-  if (has_momentum && momentum == 0) return numbers;
-  numbers.assign(settings.algorithm->state_slot, settings.algorithm->state_slot + settings.algorithm->state_count);
-  return numbers;
+  return nbytes;
 }
 
 }  // namespace zero

@@ -1,8 +1,9 @@
-/// @file SlotMemory: what is kept per element, and where it lies on this rank. One table says for each slot its dtype and whether this rank
-/// holds all of it or a shard. Knows no collectives and no arithmetic.
+/// @file SlotMemory: what is kept per element, and where it lies on this rank. One table says for each slot and bucket its dtype and whether
+/// this rank holds all of it or its cut. Knows no collectives and no arithmetic.
 #pragma once
 
 #include "core/dtype.h"
+#include "engine/format.h"
 #include "engine/plan.h"
 #include "engine/settings.h"
 #include "memory/arena.h"
@@ -15,46 +16,68 @@
 
 namespace zero {
 
+/// Where a bucket's elements of one slot lie.
+struct SlotPlace {
+  std::byte *data = nullptr;
+  int64_t first = 0;  ///< the bucket's element that lies at data
+  int64_t per = 1;    ///< elements per entry
+  DType dtype = DType::f32;
+  bool kept = false;   ///< false: this bucket has no such slot
+  bool whole = false;  ///< all of the bucket; otherwise this rank's cut
+
+  int64_t entries(int64_t elements) const { return (elements + per - 1) / per; }
+  /// Element `index` of the bucket, on a multiple of `per`.
+  std::byte *at(int64_t index) const { return data + (index - first) / per * dtype_nbytes(dtype); }
+};
+
 struct Slot {
-  int32_t number;  ///< a zero_slot
-  DType dtype;
+  int32_t number;    ///< a zero_slot
   int32_t category;  ///< a zero_memory
-  bool whole;        ///< all of the flat space; otherwise this rank's cuts one after another
-  std::byte *data;
+  std::vector<SlotPlace> places;
+};
+
+/// What decides which rank holds what.
+struct Sharding {
+  int64_t stage;
+  bool alone;  ///< a world of one: every slot is whole and private
 };
 
 class SlotMemory {
  public:
-  /// Bytes on top of the formula are padding. With `alone` (a world of one) every slot is whole and private.
-  Status allocate(const Plan &plan, int64_t stage, std::span<const int32_t> states, bool alone, const MemorySource &source);
+  /// `formats` are those of the plan's spaces. Bytes on top of formula_nbytes are padding.
+  Status allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source);
   void release();
 
-  /// nullptr for a slot that the algorithm does not have.
+  /// nullptr for a slot that no parameter has.
   const Slot *find(int32_t number) const;
   const Slot &param() const { return slots_[0]; }
   const Slot &grad() const { return slots_[1]; }
   std::span<const Slot> states() const { return std::span(slots_).subspan(2); }
 
-  /// Element `index` of a bucket; a sharded slot has only those of this rank's cut.
-  std::byte *at(const Slot &slot, const PlannedBucket &bucket, int64_t index) const;
-  float *f32(const Slot &slot, const PlannedBucket &bucket, int64_t index) const {
-    return reinterpret_cast<float *>(at(slot, bucket, index));
-  }
+  const SlotPlace &place(const Slot &slot, int64_t bucket) const { return slot.places[static_cast<size_t>(bucket)]; }
+  std::byte *param_at(int64_t bucket, int64_t index) const { return place(param(), bucket).at(index); }
+  std::byte *grad_at(int64_t bucket, int64_t index) const { return place(grad(), bucket).at(index); }
+
+  /// Bytes of a category without padding and gaps (for two fp32 states Rajbhandari et al., "ZeRO", 2020, figure 1).
+  int64_t formula_nbytes(int32_t category) const;
 
   /// nullptr where the memory is private.
   const std::shared_ptr<Mapping> &param_mapping() const { return param_arena_.mapping(); }
   const std::shared_ptr<Mapping> &grad_mapping() const { return grad_arena_.mapping(); }
 
  private:
-  Status allocate_states(const Plan &plan, const MemorySource &source);
+  void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
+  void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
+  int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) const;
+  int64_t slots_nbytes(std::span<const Slot> slots, const Plan &plan) const;
+  void hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan);
 
   std::vector<Slot> slots_;
+  std::vector<int64_t> element_counts_;      ///< by bucket
+  std::vector<int64_t> own_element_counts_;  ///< by bucket
   Arena param_arena_;
   Arena grad_arena_;
   Arena state_arena_;
 };
-
-/// Numbers of the state slots that the settings ask for.
-std::vector<int32_t> state_slots(const Settings &settings, double momentum);
 
 }  // namespace zero

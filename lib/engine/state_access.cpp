@@ -14,20 +14,61 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
 
 }  // namespace
 
-Status Optimizer::find_slot(int32_t number, const Slot **out) const {
+/// `id` may be that of a tensor without elements, which has no slots: *out is then nullptr.
+Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
   *out = slots_.find(number);
-  ZERO_CHECK(*out != nullptr, ZERO_E_UNSUPPORTED, "slot %d is not kept by algorithm \"%s\" as it was sealed", number,
+  const int64_t bucket = plan_.param(id).bucket;
+  const bool kept = *out != nullptr && (bucket < 0 || slots_.place(**out, bucket).kept);
+  ZERO_CHECK(kept, ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number, params_[id].text().c_str(),
              settings_.algorithm_name());
   return {};
 }
 
+const SlotPlace &Optimizer::place_of(const Slot &slot, int64_t id) const { return slots_.place(slot, plan_.param(id).bucket); }
+
+/// Element `offset` of a tensor with elements.
+std::byte *Optimizer::slot_at(const Slot &slot, int64_t id, int64_t offset) const {
+  const PlannedParam &param = plan_.param(id);
+  return place_of(slot, id).at(param.flat.begin - plan_.bucket(param.bucket).flat.begin + offset);
+}
+
 /// Where this rank's cut of a tensor lies in a slot; any address where the cut is empty.
 std::byte *Optimizer::own_cut(const Slot &slot, int64_t id) const {
-  const PlannedParam &param = plan_.param(id);
-  const Range own = param.cuts[static_cast<size_t>(group_->rank())];
-  if (own.empty()) return slot.data;
-  const PlannedBucket &bucket = plan_.bucket(param.bucket);
-  return slots_.at(slot, bucket, param.flat.begin - bucket.flat.begin + own.begin);
+  const Range own = plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
+  return own.empty() ? place_of(slot, id).data : slot_at(slot, id, own.begin);
+}
+
+/// A tensor's cuts counted in entries of a slot.
+Cuts Optimizer::entry_cuts(const SlotPlace &place, int64_t id) const {
+  Cuts cuts;
+  for (const Range &cut : plan_.param(id).cuts) cuts.push_back({place.entries(cut.begin), place.entries(cut.end)});
+  return cuts;
+}
+
+Status Optimizer::slot_count(int64_t id, int64_t *out) const {
+  ZERO_TRY(check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
+  ZERO_TRY(params_.check_id(id));
+  *out = static_cast<int64_t>(slots_of(id).size());
+  return {};
+}
+
+Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
+  ZERO_TRY(check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
+  ZERO_TRY(params_.check_id(id));
+  const std::vector<SlotFormat> slots = slots_of(id);
+  ZERO_CHECK(index >= 0 && index < static_cast<int64_t>(slots.size()), ZERO_E_INVALID_ARGUMENT, "index is %lld, but %s has %zu slots",
+             static_cast<long long>(index), params_[id].name.c_str(), slots.size());
+  const SlotFormat &slot = slots[static_cast<size_t>(index)];
+  *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
+  return {};
+}
+
+/// Parameter and states; a gradient lives for one step.
+std::vector<SlotFormat> Optimizer::slots_of(int64_t id) const {
+  const Format &format = formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])];
+  std::vector<SlotFormat> slots{{ZERO_SLOT_PARAM, format.param}};
+  slots.insert(slots.end(), format.states.begin(), format.states.end());
+  return slots;
 }
 
 Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
@@ -41,12 +82,13 @@ Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   const Slot *from = nullptr;
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
-  ZERO_CO_RETURN_IF_ERROR(check_range(id, offset, count));
-  ZERO_CO_RETURN_IF_ERROR(find_slot(slot, &from));
+  ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &from));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
-  const CutWhole whole{&plan_.param(id).cuts, own_cut(*from, id), from->dtype, detail_of(id, slot, 0)};
+  const SlotPlace &place = place_of(*from, id);
+  const Cuts cuts = entry_cuts(place, id);
+  const CutWhole whole{&cuts, own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
   ZERO_CO_TRY(read_range(*gather_group_, whole, {offset, offset + count}, data));
   co_return Status();
 }
@@ -54,19 +96,33 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
 Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
   const Slot *to = nullptr;
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
-  ZERO_CO_RETURN_IF_ERROR(check_range(id, offset, count));
-  ZERO_CO_RETURN_IF_ERROR(find_slot(slot, &to));
+  ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &to));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
+  const auto holder = static_cast<size_t>(params_.holder(id));
+  if (slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
+  if (slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   if (params_[id].count == 0) co_return Status();
-  const Cuts &cuts = plan_.param(id).cuts;
+  const SlotPlace &place = place_of(*to, id);
+  const Cuts cuts = entry_cuts(place, id);
   std::byte *own = own_cut(*to, id);
-  const CutWhole whole{&cuts, own, to->dtype, detail_of(id, slot, kWrite)};
+  const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data));
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (slot == ZERO_SLOT_PARAM || !to->whole) co_return Status();
-  std::byte *start = to->data + plan_.param(id).flat.begin * dtype_nbytes(to->dtype);
-  ZERO_CO_TRY(all_gather(*gather_group_, own, start, cuts, to->dtype));
+  if (slot == ZERO_SLOT_PARAM || !place.whole) co_return Status();
+  ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   co_return Status();
+}
+
+/// A range in entries of a slot.
+Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const {
+  ZERO_TRY(params_.check_id(id));
+  ZERO_TRY(find_slot(slot, id, out));
+  if (params_[id].count == 0) return check_range(id, offset, count);
+  const int64_t entries = place_of(**out, id).entries(params_[id].count);
+  ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
+             "offset %lld and count %lld are given, but slot %d of %s has %lld entries", static_cast<long long>(offset),
+             static_cast<long long>(count), slot, params_[id].name.c_str(), static_cast<long long>(entries));
+  return {};
 }
 
 Status Optimizer::view_count(int64_t *out) const {
@@ -80,14 +136,12 @@ Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   const auto count = static_cast<int64_t>(views_.size());
   ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views", static_cast<long long>(index),
              static_cast<long long>(count));
+  View view = views_[static_cast<size_t>(index)];
   const Slot *from = nullptr;
-  ZERO_TRY(find_slot(slot, &from));
+  ZERO_TRY(find_slot(slot, view.param, &from));
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
-  View view = views_[static_cast<size_t>(index)];
-  const PlannedParam &param = plan_.param(view.param);
-  const PlannedBucket &bucket = plan_.bucket(param.bucket);
-  view.data = slots_.at(*from, bucket, param.flat.begin - bucket.flat.begin + view.offset);
+  view.data = slot_at(*from, view.param, view.offset);
   *out = view;
   return {};
 }

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace zero {
@@ -23,16 +24,20 @@ class Stopwatch {
   const int64_t begin_ns_ = now_ns();
 };
 
-/// Words of the vote, which are added over ranks.
-constexpr size_t kNonfinite = 0;
-constexpr size_t kHyperHash = 1;
-constexpr size_t kLimbs = 2;
-
 }  // namespace
+
+/// Frozen parameters have no gradient.
+Status Optimizer::check_trains(int64_t id) const {
+  ZERO_CHECK(formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].trains, ZERO_E_STATE,
+             settings_.trains ? "%s is frozen and has no gradient" : "%s has no gradient: algorithm \"none\" keeps parameters only",
+             params_[id].name.c_str());
+  return {};
+}
 
 Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate) {
   ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
+  ZERO_TRY(check_trains(id));
   Status status = gradients_.acquire(id, out_data, out_accumulate);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
@@ -41,20 +46,32 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
 Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count) {
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
-  Status status = gradients_.ready(id, params_[id].name.c_str(), grad, offset, count);
+  ZERO_TRY(check_trains(id));
+  Status status = gradients_.ready(id, grad, offset, count);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
 }
 
 Task Optimizer::step(zero_step_result *out) { return run(step_body(out)); }
 Task Optimizer::reduce(zero_step_result *out) { return run(reduce_body(out)); }
+Task Optimizer::apply() { return run(apply_body()); }
 Task Optimizer::gather() { return run(gather_body()); }
 
+Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind)); }
+
+Task Optimizer::micro_step_body(int32_t kind) {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
+  ZERO_CO_CHECK(kind >= ZERO_MICRO_STEP_LAST && kind <= ZERO_MICRO_STEP_REDUCE, ZERO_E_INVALID_ARGUMENT,
+                "kind is %d, but must be a zero_micro_step (0 .. 2)", kind);
+  ZERO_CO_TRY(gradients_.begin_micro_step(static_cast<MicroStep>(kind)));
+  co_return Status();
+}
+
 Task Optimizer::step_body(zero_step_result *out) {
-  ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE,
+  ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
   ZERO_CO_TRY(reduce_body(nullptr));
-  if (!skips_) update();
+  if (!skips_) ZERO_CO_TRY(update());
   ZERO_CO_TRY(gather_body());
   write_result(out);
   co_return Status();
@@ -62,6 +79,7 @@ Task Optimizer::step_body(zero_step_result *out) {
 
 Task Optimizer::reduce_body(zero_step_result *out) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_step", Phase::running, Phase::running));
+  ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_CHECK(acquired_count_ == 0 || !shards_params(), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
@@ -82,61 +100,91 @@ Task Optimizer::reduce_body(zero_step_result *out) {
   co_return Status();
 }
 
-/// All ranks learn whether any met a non-finite gradient, the norm, and whether all have the same hyper-parameters: with a sum over ranks
-/// equal to N times each rank's own hash, hashes are equal.
+uint64_t Optimizer::hyper_hash() const {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  const auto take = [&state](const auto &value) { XXH3_64bits_update(&state, &value, sizeof value); };
+  for (const HyperSet &set : sets_) take(set.values());
+  take(applied_count_);
+  take(loss_scale_.value());
+  take(loss_scale_.growth_count());
+  take(loss_scale_.overflow_count());
+  return XXH3_64bits_digest(&state);
+}
+
+/// All ranks learn whether any met a non-finite gradient, the norm, who filled which parameter, and whether all have the same
+/// hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote() {
-  kernels::HyperParameters hyper = hyper_.values();
-  hyper.step = applied_count_;
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
-  votes_[kHyperHash] = static_cast<int64_t>(XXH3_64bits(&hyper, sizeof hyper));
+  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
   if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
+  for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   if (alone()) {
     vote_sums_ = votes_;
   } else {
-    const int64_t words = settings_.grad_norm ? static_cast<int64_t>(votes_.size()) : static_cast<int64_t>(kLimbs);
-    ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), words, DType::i64, ReduceOp::sum));
+    const size_t words = !touched_.empty() ? votes_.size() : settings_.grad_norm ? kVoteWords : kLimbs;
+    ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
   const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
   ZERO_CO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
-                "hyper-parameters or step counts differ between ranks: rank %lld has step count %lld, %s",
-                static_cast<long long>(group_->rank()), static_cast<long long>(applied_count_), hyper_.text().c_str());
-  skips_ = vote_sums_[kNonfinite] > 0;
-  grad_norm_ = settings_.grad_norm ? std::sqrt(kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total()) : 0;
+                "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
+                static_cast<long long>(group_->rank()), static_cast<long long>(applied_count_), loss_scale_.value(),
+                sets_.front().text().c_str());
+  std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
+  if (model_group_ != nullptr) {
+    votes_ = vote_sums_;
+    ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
+  }
+  judge();
   co_return Status();
 }
 
-Status Optimizer::apply() {
-  ZERO_TRY(check_call("zero_optimizer_apply", Phase::reduced, Phase::reduced));
-  ZERO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE, "algorithm \"custom\" has no update of its own; update the views instead");
-  ZERO_CHECK(!applied_, ZERO_E_STATE, "zero_optimizer_apply was called already in this step; zero_optimizer_gather comes next");
-  if (!skips_) update();
-  return {};
+/// The norm is that of the gradients as the caller means them: without the loss scale. Clipping by norm as torch.nn.utils.clip_grad_norm_.
+void Optimizer::judge() {
+  constexpr double kClipEpsilon = 1e-6;
+  const double scale = loss_scale_.value();
+  skips_ = vote_sums_[kNonfinite] > 0;
+  grad_norm_ = settings_.grad_norm ? std::sqrt(kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total()) / scale : 0;
+  double factor = 1;
+  if (settings_.clipping.norm > 0) factor = settings_.clipping.norm / (grad_norm_ + kClipEpsilon);
+  if (factor > 1) factor = 1;
+  grad_factor_ = static_cast<float>(factor / scale);
+  loss_scale_.update(skips_);
 }
 
-void Optimizer::update() {
+Task Optimizer::apply_body() {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
+  ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE,
+                "algorithm \"custom\" has no update of its own; update the views instead");
+  ZERO_CO_CHECK(!applied_, ZERO_E_STATE, "zero_optimizer_apply was called already in this step; zero_optimizer_gather comes next");
+  if (!skips_) ZERO_CO_TRY(update());
+  co_return Status();
+}
+
+Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns);
-  kernels::HyperParameters hyper = hyper_.values();
-  hyper.step = applied_count_ + 1;
-  kernels_.update(kernels::active().*settings_.algorithm->update, updates_, hyper);
+  ZERO_CO_TRY(updates_.run(*gather_group_, {applied_count_ + 1, grad_factor_, touched_}));
   applied_ = true;
+  co_return Status();
 }
 
 Task Optimizer::gather_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns);
-  if (!skips_ && settings_.stage > 0 && !shards_params()) ZERO_CO_TRY(gather_params());
+  if (!skips_ && settings_.stage > 0) ZERO_CO_TRY(gather_params(false));
   if (!skips_ && (applied_ || settings_.algorithm == nullptr)) ++applied_count_;
   end_step();
   co_return Status();
 }
 
-/// Every rank's cut of every bucket goes to all ranks.
-Task Optimizer::gather_params() {
+/// Every rank's cut of every bucket that all ranks hold goes to all of them.
+Task Optimizer::gather_params(bool frozen_too) {
   if (alone()) co_return Status();
-  const Slot &param = slots_.param();
-  for (const PlannedBucket &bucket : plan_.buckets()) {
-    std::byte *own = slots_.at(param, bucket, bucket.own.begin);
-    ZERO_CO_TRY(all_gather(*gather_group_, own, slots_.at(param, bucket, 0), bucket.cuts, param.dtype));
+  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
+    const PlannedBucket &bucket = plan_.bucket(index);
+    const SlotPlace &place = slots_.place(slots_.param(), index);
+    if (!place.whole || (!frozen_too && !formats_[static_cast<size_t>(bucket.space)].trains)) continue;
+    ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
   }
   co_return Status();
 }
@@ -154,6 +202,7 @@ void Optimizer::write_result(zero_step_result *out) const {
   out->skipped_total = skipped_count_;
   out->unfilled_count = unfilled_count_;
   out->grad_norm = grad_norm_;
+  out->loss_scale = loss_scale_.value();
 }
 
 }  // namespace zero

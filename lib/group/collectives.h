@@ -34,6 +34,7 @@ struct ReduceScatter {
   ReduceOp op;
   double divisor = 1;          ///< with sum; must be the same on all ranks
   bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
+  DType out_dtype = DType{};   ///< f32: fp32 sums of 16-bit contributions are not rounded; otherwise dtype
 };
 Task reduce_scatter(Group &group, ReduceScatter call);
 

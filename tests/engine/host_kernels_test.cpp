@@ -22,7 +22,8 @@ std::vector<float> values_of(uint64_t stream, int64_t count) {
 }
 
 struct Results {
-  std::vector<float> sums, params, scaled, copied;
+  std::vector<float> sums, params, scaled, copied, masters;
+  std::vector<uint16_t> narrow;
   double squares = 0;
 };
 
@@ -43,23 +44,33 @@ Results compute(const Inputs &inputs, int64_t threads) {
   results.params = a;
   std::vector<float> moment = first_moment;
   std::vector<float> square(a.size(), 0.25F);
-  // Two pieces, of which the first has a tail.
-  const int64_t first = count / 2;
-  const int64_t second = round_up(first, kLine) < count ? round_up(first, kLine) : count;
-  const kernels::Slots pieces[2] = {
-      {results.params.data(), b.data(), {moment.data(), square.data()}, first},
-      {results.params.data() + second, b.data() + second, {moment.data() + second, square.data() + second}, count - second}};
-  host.update(kernels::active().adamw, pieces, {0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3});
+  host.over_lines(count, [&](Range range) {
+    const kernels::Slots piece{results.params.data() + range.begin, b.data() + range.begin,
+                               {moment.data() + range.begin, square.data() + range.begin}, range.count()};
+    kernels::active().adamw(piece, {0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3});
+  });
   results.scaled.resize(a.size());
   results.copied.resize(a.size());
   if (count > 0) {
-    host.scale(results.scaled.data(), a.data(), count, 0.3F);
-    EXPECT_TRUE(host.copy_finite(results.copied.data(), c.data(), count));
-    host.copy(results.copied.data(), c.data(), count);
-    EXPECT_TRUE(host.all_finite(a.data(), count));
+    host.scale(results.scaled.data(), a.data(), DType::f32, count, 0.3F);
+    host.add(results.scaled.data(), DType::f32, b.data(), DType::f32, count, 0.7F);
+    EXPECT_TRUE(host.copy_finite(results.copied.data(), c.data(), DType::f32, count));
+    host.copy(results.copied.data(), c.data(), DType::f32, count);
+    EXPECT_TRUE(host.all_finite(a.data(), DType::f32, count));
+  }
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<uint16_t> narrow(a.size());
+    host.convert(narrow.data(), dtype, a.data(), DType::f32, count);
+    host.scale(narrow.data(), narrow.data(), dtype, count, 0.3F);
+    host.add(narrow.data(), dtype, b.data(), DType::f32, count, 1.5F);
+    results.narrow.insert(results.narrow.end(), narrow.begin(), narrow.end());
+    std::vector<float> masters = a;
+    host.follow(masters.data(), narrow.data(), dtype, count);
+    results.masters.insert(results.masters.end(), masters.begin(), masters.end());
   }
   kernels::ExactSum sum;
-  host.add_squares(results.sums.data(), count, sum);
+  host.add_squares(results.sums.data(), DType::f32, count, sum);
+  host.add_squares(results.narrow.data(), DType::bf16, count, sum);
   results.squares = sum.total();
   return results;
 }
@@ -69,6 +80,8 @@ void expect_same(const Results &a, const Results &b) {
   EXPECT_EQ(differing(a.params, b.params), 0);
   EXPECT_EQ(differing(a.scaled, b.scaled), 0);
   EXPECT_EQ(differing(a.copied, b.copied), 0);
+  EXPECT_EQ(differing(a.masters, b.masters), 0);
+  EXPECT_EQ(a.narrow, b.narrow);
   EXPECT_EQ(a.squares, b.squares);
 }
 
@@ -98,6 +111,22 @@ TEST(HostKernels, TheCallersFloatingPointEnvironmentDoesNotChangeBitsAndStays) {
   expect_same(usual, unusual);
 }
 
+TEST(HostKernels, MastersFollowOnlyParametersTheyDoNotRoundTo) {
+  const HostKernels host(2);
+  std::vector<float> masters;
+  for (int64_t i = 0; i < 5000; ++i) masters.push_back(value_at(9, 9, i));
+  const std::vector<float> before = masters;
+  std::vector<uint16_t> params(masters.size());
+  host.convert(params.data(), DType::bf16, masters.data(), DType::f32, 5000);
+  host.follow(masters.data(), params.data(), DType::bf16, 5000);
+  EXPECT_EQ(differing(masters, before), 0);
+  for (size_t i = 0; i < params.size(); i += 3) params[i] ^= 1;
+  host.follow(masters.data(), params.data(), DType::bf16, 5000);
+  std::vector<float> values(masters.size());
+  host.convert(values.data(), DType::f32, params.data(), DType::bf16, 5000);
+  for (size_t i = 0; i < masters.size(); ++i) EXPECT_EQ(masters[i], i % 3 == 0 ? values[i] : before[i]) << i;
+}
+
 TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
   const HostKernels host(3);
   std::vector<float> values(150'000, 1.0F);
@@ -105,12 +134,12 @@ TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
   for (size_t at = 0; at < values.size(); at += 12'345) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       values[at] = bad;
-      EXPECT_FALSE(host.all_finite(values.data(), 150'000));
-      EXPECT_FALSE(host.copy_finite(copy.data(), values.data(), 150'000));
+      EXPECT_FALSE(host.all_finite(values.data(), DType::f32, 150'000));
+      EXPECT_FALSE(host.copy_finite(copy.data(), values.data(), DType::f32, 150'000));
       values[at] = 1.0F;
     }
   }
-  EXPECT_TRUE(host.all_finite(values.data(), 150'000));
+  EXPECT_TRUE(host.all_finite(values.data(), DType::f32, 150'000));
 }
 
 TEST(HostThreads, FollowKeyVariableAndCores) {

@@ -91,7 +91,7 @@ TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
       ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
       int64_t id = 0;
       for (size_t i = 0; i < model.counts.size(); ++i) {
-        ASSERT_TRUE(optimizer->add_param(("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+        ASSERT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
       }
       ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
       begin_training(*optimizer, model, manner);
@@ -124,7 +124,7 @@ TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
       EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes, sum);
       EXPECT_EQ(hook.private_nbytes + hook.shared_nbytes, sum - use_of(*optimizer, ZERO_MEMORY_STAGING).now_nbytes);
       EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
-      EXPECT_NE(optimizer->describe().find("memory: P parameters"), std::string::npos);
+      EXPECT_NE(optimizer->describe().find("memory: N ranks"), std::string::npos);
     }
     EXPECT_EQ(hook.private_nbytes, 0);
     EXPECT_EQ(hook.shared_nbytes, 0);
@@ -159,11 +159,13 @@ TEST_P(CostOfStages, ElementsSentAreTheFormulas) {
     reduced += optimizer->traffic(OperationKind::reduce_scatter).sent_elements;
     gathered += optimizer->traffic(OperationKind::all_gather).sent_elements - before_gather;
     if (group->rank() == 0) {
-      const std::vector<int64_t> order(model.counts.size());
       const Weights equal(model.ranks);
       std::vector<int64_t> ids(model.counts.size());
       std::iota(ids.rbegin(), ids.rend(), 0);
-      const Plan plan({model.counts, ids, manner.bucket_nbytes / 4, equal, 0});
+      std::vector<TensorShape> tensors;
+      for (const int64_t count : model.counts) tensors.push_back({count});
+      const std::vector<SpaceShape> spaces = {{manner.bucket_nbytes / 4}};
+      const Plan plan({tensors, spaces, ids, equal, 0});
       for (const PlannedBucket &bucket : plan.buckets()) padded += bucket.flat.count();
     }
     EXPECT_EQ(optimizer->traffic(OperationKind::all_reduce).call_count, ranks == 1 ? 0 : kSteps);
@@ -238,7 +240,7 @@ std::shared_ptr<Optimizer> pool_optimizer(const std::shared_ptr<Group> &group, c
   EXPECT_TRUE(Optimizer::create(group, pool_config(model, manner, limit), &optimizer).ok());
   int64_t id = 0;
   for (size_t i = 0; i < model.counts.size(); ++i) {
-    EXPECT_TRUE(optimizer->add_param(("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+    EXPECT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
   }
   *out_status = group->queue()->run(optimizer->seal());
   if (out_status->ok()) begin_training(*optimizer, model, manner);

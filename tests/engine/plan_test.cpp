@@ -19,9 +19,20 @@ std::vector<int64_t> backwards(size_t count) {
   return order;
 }
 
-Plan make_plan(const std::vector<int64_t> &counts, int64_t bucket_elements, const std::vector<int64_t> &weights, int64_t rank) {
+std::vector<TensorShape> tensors_of(const std::vector<int64_t> &counts) {
+  std::vector<TensorShape> tensors;
+  for (const int64_t count : counts) tensors.push_back({count});
+  return tensors;
+}
+
+Plan make_plan(const std::vector<TensorShape> &tensors, const std::vector<SpaceShape> &spaces, const std::vector<int64_t> &weights,
+               int64_t rank) {
   const Weights shares(weights);
-  return Plan({counts, backwards(counts.size()), bucket_elements, shares, rank});
+  return Plan({tensors, spaces, backwards(tensors.size()), shares, rank});
+}
+
+Plan make_plan(const std::vector<int64_t> &counts, int64_t bucket_elements, const std::vector<int64_t> &weights, int64_t rank) {
+  return make_plan(tensors_of(counts), {{bucket_elements}}, weights, rank);
 }
 
 TEST(Plan, BucketsTakeWholeTensorsUntilTheyWouldPassTheirSize) {
@@ -31,7 +42,6 @@ TEST(Plan, BucketsTakeWholeTensorsUntilTheyWouldPassTheirSize) {
   EXPECT_EQ(plan.bucket(1).flat, (Range{1024, 1536}));
   EXPECT_EQ(plan.bucket(2).flat, (Range{1536, 6536}));
   EXPECT_EQ(plan.bucket(3).flat, (Range{6656, 6912}));
-  EXPECT_EQ(plan.largest_bucket(), 5000);
   EXPECT_EQ(plan.order(), (std::vector<int64_t>{3, 2, 1, 0}));
 }
 
@@ -55,7 +65,8 @@ TEST(Plan, AnOrderMovesReductionsAndNothingElse) {
   const std::vector<int64_t> counts = {512, 512, 512};
   const Weights shares(std::vector<int64_t>{1, 1});
   const std::vector<int64_t> order = {1, 0, 2};
-  const Plan given({counts, order, 512, shares, 0});
+  const std::vector<SpaceShape> spaces = {{512}};
+  const Plan given({tensors_of(counts), spaces, order, shares, 0});
   const Plan standard = make_plan(counts, 512, {1, 1}, 0);
   EXPECT_EQ(given.order(), (std::vector<int64_t>{1, 0, 2}));
   for (int64_t id = 0; id < 3; ++id) EXPECT_EQ(given.param(id).flat, standard.param(id).flat);
@@ -77,11 +88,8 @@ TEST(Plan, EveryElementHasOneOwnerAndOnePlace) {
       const Plan plan = make_plan(counts, bucket, weights, rank);
       owned += plan.own_element_count();
       EXPECT_EQ(plan.element_count(), std::accumulate(counts.begin(), counts.end(), int64_t{0}));
-      int64_t shard_end = 0;
       for (const PlannedBucket &planned : plan.buckets()) {
         EXPECT_EQ(planned.flat.begin % kLine, 0);
-        EXPECT_EQ(planned.shard_begin, round_up(shard_end, kLine));
-        shard_end = planned.shard_begin + planned.own.count();
         EXPECT_EQ(planned.own.begin % kLine == 0 || planned.own.empty(), true);
       }
       for (size_t id = 0; id < counts.size(); ++id) {
@@ -102,15 +110,57 @@ TEST(Plan, EveryElementHasOneOwnerAndOnePlace) {
   }
 }
 
-TEST(MemoryFormula, IsThatOfThePaper) {
-  constexpr int64_t kP = 1000;
-  constexpr int64_t kOwn = 250;  // four ranks
-  const int64_t expected[4] = {16 * kP, 8 * kP + 8 * kOwn, 4 * kP + 12 * kOwn, 16 * kOwn};
-  for (int64_t stage = 0; stage < 4; ++stage) {
-    const MemoryFormula formula = memory_formula(stage, kP, kOwn, 2);
-    EXPECT_EQ(formula.param_nbytes + formula.grad_nbytes + formula.state_nbytes, expected[stage]);
+TEST(Plan, TensorsOfDifferentSpacesNeverShareABucket) {
+  const std::vector<TensorShape> tensors = {{300, 0}, {10, 1}, {20, 0}, {30, 1}, {400, 1}};
+  const Plan plan = make_plan(tensors, {{1024}, {1024}}, {1, 1}, 0);
+  ASSERT_EQ(plan.bucket_count(), 2);
+  EXPECT_EQ(plan.bucket(0).params, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(plan.bucket(1).params, (std::vector<int64_t>{1, 3, 4}));
+  EXPECT_EQ(plan.param(1).flat, (Range{0, 10}));
+  EXPECT_EQ(plan.param(3).flat, (Range{16, 46}));
+  EXPECT_EQ(plan.element_count(), 760);
+}
+
+TEST(Plan, SpacesThatDoNotTrainAreNotReduced) {
+  const Plan plan = make_plan({{300, 0}, {300, 1}}, {{1024, false}, {1024}}, {1}, 0);
+  EXPECT_EQ(plan.order(), (std::vector<int64_t>{1}));
+}
+
+TEST(Plan, TiedTensorsShareOnePlaceAndCountOnce) {
+  const Plan plan = make_plan({{300, 0}, {500, 0}, {300, 0, 0}}, {{256}}, {1, 1}, 1);
+  EXPECT_EQ(plan.element_count(), 800);
+  EXPECT_EQ(plan.param(2).flat, plan.param(0).flat);
+  EXPECT_EQ(plan.param(2).cuts, plan.param(0).cuts);
+  // The gradient of the first bucket is complete when the last of both names is ready.
+  EXPECT_EQ(plan.order(), (std::vector<int64_t>{1, 0}));
+}
+
+TEST(Plan, WholeTensorsGoToOneRankEachAndShareTheCost) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 100; ++round) {
+    const auto ranks = static_cast<int64_t>(random() % 6) + 1;
+    std::vector<TensorShape> tensors;
+    double total = 0;
+    double largest = 0;
+    for (size_t i = random() % 30 + 1; i > 0; --i) {
+      const auto count = static_cast<int64_t>(random() % 3000) + 1;
+      tensors.push_back({count, 0, -1, static_cast<double>(count)});
+      total += static_cast<double>(count);
+      largest = std::max(largest, static_cast<double>(count));
+    }
+    double most = 0;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      const Plan plan = make_plan(tensors, {{256, true, true}}, std::vector<int64_t>(static_cast<size_t>(ranks), 1), rank);
+      ASSERT_EQ(plan.bucket_count(), static_cast<int64_t>(tensors.size()));
+      for (const PlannedBucket &bucket : plan.buckets()) {
+        EXPECT_EQ(bucket.flat.begin % kLine, 0);
+        EXPECT_TRUE(bucket.own.empty() || bucket.own == (Range{0, bucket.flat.count()}));
+      }
+      most = std::max(most, static_cast<double>(plan.own_element_count()));
+    }
+    // Graham's bound over the best possible, which is at least the mean and at least the largest.
+    EXPECT_LE(most, 4.0 / 3.0 * std::max(total / static_cast<double>(ranks), largest) + largest);
   }
-  EXPECT_EQ(memory_formula(0, kP, kOwn, 0).state_nbytes, 0);
 }
 
 TEST(ReadyRanges, KnowWhatIsReadyAndWhatIsMissing) {
@@ -132,6 +182,19 @@ TEST(ReadyRanges, KnowWhatIsReadyAndWhatIsMissing) {
     std::vector<bool> missing(kWhole);
     ranges.for_each_missing(kWhole, [&](Range range) { std::fill(missing.begin() + range.begin, missing.begin() + range.end, true); });
     for (size_t i = 0; i < ready.size(); ++i) EXPECT_NE(ready[i], missing[i]);
+    const auto begin = static_cast<int64_t>(random() % kWhole);
+    const Range asked{begin, std::min<int64_t>(kWhole, begin + static_cast<int64_t>(random() % 20))};
+    int64_t at = asked.begin;
+    ranges.for_each_part(asked, [&](Range part, bool held) {
+      EXPECT_EQ(part.begin, at);
+      for (int64_t i = part.begin; i < part.end; ++i) EXPECT_EQ(ready[static_cast<size_t>(i)], held);
+      at = part.end;
+    });
+    EXPECT_EQ(at, asked.end);
+    const bool covered = std::all_of(ready.begin() + asked.begin, ready.begin() + asked.end, [](bool bit) { return bit; });
+    EXPECT_EQ(ranges.covers(asked), covered);
+    ranges.add_missing(asked);
+    EXPECT_TRUE(ranges.covers(asked));
   }
 }
 

@@ -90,7 +90,7 @@ std::shared_ptr<Optimizer> make_optimizer(const std::shared_ptr<Group> &group, c
   if (optimizer == nullptr) return optimizer;
   for (size_t i = 0; i < model.counts.size(); ++i) {
     int64_t id = 0;
-    status = optimizer->add_param(("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id);
+    status = optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id);
     EXPECT_TRUE(status.ok()) << status.text();
   }
   if (manner.order_seed != 0) {

@@ -11,15 +11,16 @@ namespace {
 
 /// Sums one arrived chunk of every rank into out.
 bool sum_chunk(const Group &group, std::span<const Arrival> arrivals, const void *own, std::span<const void *> sources, void *out,
-               int64_t count, DType dtype, ReduceOp op, double divisor) {
+               int64_t count, DType dtype, ReduceOp op, double divisor, DType out_dtype = DType{}) {
   for (size_t rank = 0; rank < sources.size(); ++rank) sources[rank] = arrivals[rank].data;
   sources[static_cast<size_t>(group.rank())] = own;
-  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor});
+  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype});
 }
 
 Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
   const Cuts &cuts = *call.cuts;
   const int64_t element = dtype_nbytes(call.dtype);
+  const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
   const int64_t step = chunk_elements(group, element, group.size() - 1);
   const Range mine = cuts[static_cast<size_t>(group.rank())];
   Pieces pieces(group.size());
@@ -36,7 +37,7 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
     ZERO_CO_TRY(round);
     if (!part.empty()) {
       finite &= sum_chunk(group, pieces.arrivals, at(call.whole, part.begin, element), pieces.sources,
-                          at(call.out, part.begin - mine.begin, element), part.count(), call.dtype, call.op, call.divisor);
+                          at(call.out, part.begin - mine.begin, out_element), part.count(), call.dtype, call.op, call.divisor, call.out_dtype);
     }
     begin += step;
   } while (begin < longest(cuts));
