@@ -25,8 +25,8 @@ constexpr Range intersect(Range a, Range b) {
 /// Tensors of this many elements or more start at a multiple of it, smaller ones never cross one, shards are cut on one.
 inline constexpr int64_t kLine = 256;
 
-/// Every tensor starts at a multiple of this many elements, so that fp32 tensors are aligned to 64 bytes.
-inline constexpr int64_t kTensorStart = 16;
+/// Every tensor starts at a multiple of this many elements, so that tensors of 16 bits per element are aligned to 64 bytes.
+inline constexpr int64_t kTensorStart = 32;
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

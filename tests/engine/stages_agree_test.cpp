@@ -29,6 +29,8 @@ Count compare_manners(const Model &model, uint64_t seed, int64_t manners) {
       if (norms.empty()) norms = outcome.norms;
       Outcome wanted = expected;
       wanted.norms = norms;
+      wanted.slots = outcome.slots;
+      wanted.scales = outcome.scales;
       const int64_t different = differing(wanted, outcome) + outcome.unfilled;
       differing_bits += different;
       EXPECT_EQ(different, 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
@@ -52,6 +54,53 @@ TEST(StagesAgreeBitForBit, RandomModelsInRandomManners) {
     if (count.differing != 0) break;
   }
   std::printf("combinations compared: %lld, differing elements: %lld\n", static_cast<long long>(sum.combinations),
+              static_cast<long long>(sum.differing));
+}
+
+/// Trains one model with a recipe in `manners` ways and compares all of them with the first: stage 0, one bucket, one thread.
+Count compare_recipes(const Model &model, uint64_t seed, int64_t manners) {
+  std::atomic<int64_t> differing_bits{0};
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    const Outcome expected = train(group, model, Manner{});
+    for (int64_t i = 0; i < manners; ++i) {
+      Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(i), model.ranks);
+      manner.stage = i < 4 ? i : manner.stage;
+      const Outcome outcome = train(group, model, manner);
+      const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
+      differing_bits += different;
+      EXPECT_EQ(different, 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+      if (different != 0) return;
+    }
+  });
+  return {manners, differing_bits.load()};
+}
+
+Model random_recipe_model(uint64_t seed, int64_t ranks, int64_t most) {
+  static constexpr const char *kMore[] = {"adagrad", "lion"};
+  Model model = random_model(seed, ranks, most);
+  if (seed % 3 == 0) model.algorithm = kMore[seed / 3 % 2];
+  model.recipe = random_recipe(seed, model.algorithm);
+  if (seed % 4 == 0) {
+    model.recipe.tied = true;
+    model.counts.push_back(model.counts.front());
+  }
+  model.steps = 4;
+  return model;
+}
+
+TEST(StagesAgreeBitForBit, RandomRecipesInRandomManners) {
+  const int64_t models = full_tests() ? 1000 : 60;
+  constexpr int64_t kManners = 10;
+  Count sum;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 20'001;
+    const int64_t most = full_tests() && i % 4 == 0 ? int64_t{1} << 16 : int64_t{1} << 13;
+    const Count count = compare_recipes(random_recipe_model(seed, i % 8 + 1, most), seed, kManners);
+    sum.combinations += count.combinations;
+    sum.differing += count.differing;
+    if (count.differing != 0) break;
+  }
+  std::printf("combinations with recipes compared: %lld, differing: %lld\n", static_cast<long long>(sum.combinations),
               static_cast<long long>(sum.differing));
 }
 

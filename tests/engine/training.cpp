@@ -1,6 +1,7 @@
 /// @file Running small trainings.
 #include "tests/engine/training.h"
 
+#include "kernels/convert.h"
 #include "kernels/kernels.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,31 @@ std::string Model::text() const {
   std::string text = algorithm + " momentum " + std::to_string(momentum) + " divisor " + std::to_string(divisor) + " ranks " +
                      std::to_string(ranks) + " seed " + std::to_string(seed) + " counts";
   for (const int64_t count : counts) text += " " + std::to_string(count);
+  return text + "\n" + recipe.text();
+}
+
+std::string Recipe::text() const {
+  std::string text = std::string("dtype ") + dtype_name(dtype) + " mixed " + std::to_string(mixed) + " grad " + std::to_string(grad) +
+                     " master " + std::to_string(master) + " moments " + dtype_name(first_moment) + " " + dtype_name(second_moment) +
+                     " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) + " " + std::to_string(clip_value) +
+                     " scale " + std::to_string(loss_scale) + " f32 sums " + std::to_string(accumulates_in_f32) + " average " +
+                     std::to_string(average) + " sets " + std::to_string(sets) + " frozen " + std::to_string(frozen_every) + " tied " +
+                     std::to_string(tied) + " untouched " + std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) +
+                     " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
+  for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
+}
+
+std::vector<std::byte> encode(const std::vector<float> &values, DType dtype) {
+  std::vector<std::byte> bytes(values.size() * static_cast<size_t>(dtype_nbytes(dtype)));
+  kernels::narrow(*kernels::supported().front(), bytes.data(), dtype, values.data(), static_cast<int64_t>(values.size()));
+  return bytes;
+}
+
+std::vector<float> decode(const void *values, DType dtype, int64_t count) {
+  std::vector<float> result(static_cast<size_t>(count));
+  kernels::widen(*kernels::supported().front(), result.data(), values, dtype, count);
+  return result;
 }
 
 std::string Manner::text() const {
@@ -63,6 +88,60 @@ double weight_of(const Model &model, int64_t step, int64_t rank) {
   return rank == 0 ? samples + 1 : samples;
 }
 
+namespace {
+
+void set_recipe(Config &config, const Recipe &recipe) {
+  const auto set = [&config](int32_t key, int64_t value) { EXPECT_TRUE(config.set_i64(key, value).ok()) << key; };
+  set(ZERO_KEY_GRAD_DTYPE, recipe.grad);
+  set(ZERO_KEY_MASTER, recipe.master);
+  set(ZERO_KEY_FIRST_MOMENT_DTYPE, static_cast<int64_t>(recipe.first_moment));
+  set(ZERO_KEY_SECOND_MOMENT_DTYPE, static_cast<int64_t>(recipe.second_moment));
+  set(ZERO_KEY_ROUNDING, recipe.stochastic ? 1 : 0);
+  set(ZERO_KEY_SEED, 12345);
+  set(ZERO_KEY_ACCUMULATE_DTYPE, recipe.accumulates_in_f32 ? ZERO_DTYPE_F32 : 0);
+  set(ZERO_KEY_AVERAGE, recipe.average ? 1 : 0);
+  set(ZERO_KEY_UNFILLED, recipe.untouched ? 1 : 0);
+  set(ZERO_KEY_GATHER_BELOW, recipe.gather_below);
+  EXPECT_TRUE(config.set_f64(ZERO_KEY_CLIP_NORM, recipe.clip_norm).ok());
+  EXPECT_TRUE(config.set_f64(ZERO_KEY_CLIP_VALUE, recipe.clip_value).ok());
+  EXPECT_TRUE(config.set_f64(ZERO_KEY_LOSS_SCALE, recipe.loss_scale).ok());
+  if (recipe.overflow_step >= 0) {
+    set(ZERO_KEY_LOSS_SCALE_DYNAMIC, 1);
+    set(ZERO_KEY_LOSS_SCALE_WINDOW, 2);
+  }
+}
+
+/// The options of one tensor.
+Config param_config(const Model &model, int64_t id) {
+  Config config;
+  if (model.recipe.tied && id + 1 == model.tensors()) {
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_TIED_TO, 0).ok());
+    return config;
+  }
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_SET, id % model.recipe.sets).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_FROZEN, model.frozen(id) ? 1 : 0).ok());
+  return config;
+}
+
+void add_tensors(Optimizer &optimizer, const Model &model) {
+  for (int64_t set = 1; set < model.recipe.sets; ++set) {
+    Config config;
+    int64_t out = 0;
+    EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01 * static_cast<double>(set)).ok());
+    expect_ok(optimizer.add_set(config, &out), "add_set");
+    EXPECT_EQ(out, set);
+  }
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    int64_t out = 0;
+    const Config config = param_config(model, id);
+    const int64_t *count = &model.counts[static_cast<size_t>(id)];
+    expect_ok(optimizer.add_param(&config, ("p" + std::to_string(id)).c_str(), static_cast<int32_t>(model.dtype(id)), count, 1, &out),
+              "add_param");
+  }
+}
+
+}  // namespace
+
 Config make_config(const Model &model, const Manner &manner) {
   Config config;
   EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, manner.stage).ok());
@@ -73,6 +152,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, manner.overlap ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_THREADS, manner.threads).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
+  set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
   EXPECT_TRUE(config.set_f64(ZERO_KEY_WEIGHT_DECAY, model.weight_decay).ok());
@@ -88,11 +168,7 @@ std::shared_ptr<Optimizer> make_optimizer(const std::shared_ptr<Group> &group, c
   Status status = Optimizer::create(group, make_config(model, manner), &optimizer);
   EXPECT_TRUE(status.ok()) << status.text();
   if (optimizer == nullptr) return optimizer;
-  for (size_t i = 0; i < model.counts.size(); ++i) {
-    int64_t id = 0;
-    status = optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id);
-    EXPECT_TRUE(status.ok()) << status.text();
-  }
+  add_tensors(*optimizer, model);
   if (manner.order_seed != 0) {
     std::vector<int64_t> order(model.counts.size());
     std::iota(order.begin(), order.end(), 0);
@@ -105,6 +181,17 @@ std::shared_ptr<Optimizer> make_optimizer(const std::shared_ptr<Group> &group, c
   return optimizer;
 }
 
+namespace {
+
+/// Tied tensors begin with the same values.
+std::vector<float> first_values(const Model &model, int64_t id, Range range) {
+  std::vector<float> values;
+  for (int64_t k = range.begin; k < range.end; ++k) values.push_back(first_value_at(model, model.shared(id) ? 0 : id, k));
+  return values;
+}
+
+}  // namespace
+
 void begin_training(Optimizer &optimizer, const Model &model, const Manner &manner) {
   const int64_t rank = optimizer.group()->rank();
   for (size_t i = 0; i < model.counts.size(); ++i) {
@@ -112,8 +199,7 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
     if (manner.source == ZERO_SOURCE_SHARDS) {
       // Each rank writes an even part, whoever owns it.
       const Range part = even_share(model.counts[i], rank, model.ranks);
-      std::vector<float> values;
-      for (int64_t k = part.begin; k < part.end; ++k) values.push_back(first_value_at(model, id, k));
+      const std::vector<std::byte> values = encode(first_values(model, id, part), model.dtype(id));
       expect_ok(optimizer.queue()->run(optimizer.write(id, ZERO_SLOT_PARAM, part.begin, values.data(), part.count())), "write");
       continue;
     }
@@ -121,7 +207,8 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
     void *data = nullptr;
     expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0U);
-    for (int64_t k = 0; k < model.counts[i]; ++k) static_cast<float *>(data)[k] = first_value_at(model, id, k);
+    const std::vector<std::byte> values = encode(first_values(model, id, {0, model.counts[i]}), model.dtype(id));
+    if (!values.empty()) std::memcpy(data, values.data(), values.size());
     expect_ok(optimizer.param_release(id), "param_release");
   }
   expect_ok(optimizer.queue()->run(optimizer.begin(manner.source)), "begin");
@@ -129,18 +216,41 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
 
 namespace {
 
-void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step, int64_t id, Range range) {
-  const int64_t rank = optimizer.group()->rank();
-  if (manner.caller_memory) {
-    std::vector<float> values;
-    for (int64_t k = range.begin; k < range.end; ++k) values.push_back(gradient_at(model, step, rank, id, k));
-    expect_ok(optimizer.grad_ready(id, values.data(), range.begin, range.count()), "grad_ready");
+/// This rank's gradient as the caller's backward pass would leave it.
+std::vector<float> gradients_of(const Model &model, int64_t micro, int64_t rank, int64_t id, Range range) {
+  std::vector<float> values;
+  const auto scale = static_cast<float>(model.recipe.loss_scale);
+  for (int64_t k = range.begin; k < range.end; ++k) values.push_back(scale * gradient_at(model, micro, rank, id, k));
+  const bool overflows = model.recipe.overflow_step == micro && rank == model.ranks - 1 && range.begin == 0 && !values.empty();
+  if (overflows) values[0] = std::numeric_limits<float>::infinity();
+  return values;
+}
+
+/// `adds`, by tensor: what the first acquire of the micro-step told, -1 before.
+void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t micro, int64_t id, Range range,
+                std::vector<int64_t> &adds) {
+  const DType dtype = model.grad_dtype(id);
+  std::vector<float> values = gradients_of(model, micro, optimizer.group()->rank(), id, range);
+  std::vector<std::byte> bytes = encode(values, dtype);
+  // What is tied cannot be added to in place when it is weighted, or while its other name is acquired.
+  const bool own_memory = manner.caller_memory || (model.shared(id) && (manner.by_ranges || model.divisor == ZERO_DIVISOR_WEIGHTS));
+  if (own_memory) {
+    expect_ok(optimizer.grad_ready(id, bytes.data(), range.begin, range.count()), "grad_ready");
     return;
   }
   void *data = nullptr;
   int64_t accumulate = -1;
   expect_ok(optimizer.grad_acquire(id, &data, &accumulate), "grad_acquire");
-  for (int64_t k = range.begin; k < range.end; ++k) static_cast<float *>(data)[k] = gradient_at(model, step, rank, id, k);
+  std::byte *to = static_cast<std::byte *>(data) + range.begin * dtype_nbytes(dtype);
+  int64_t &first = adds[static_cast<size_t>(id)];
+  if (first < 0) first = accumulate;
+  if (first == 1) {
+    const std::vector<float> sums = decode(to, dtype, range.count());
+    const std::vector<float> addends = decode(bytes.data(), dtype, range.count());
+    for (size_t i = 0; i < sums.size(); ++i) values[i] = sums[i] + addends[i];
+    bytes = encode(values, dtype);
+  }
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
   expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count()), "grad_ready");
 }
 
@@ -149,6 +259,7 @@ std::vector<std::pair<int64_t, Range>> ready_plan(const Model &model, const Mann
   std::vector<std::pair<int64_t, Range>> plan;
   for (auto id = static_cast<int64_t>(model.counts.size()) - 1; id >= 0; --id) {
     const int64_t count = model.counts[static_cast<size_t>(id)];
+    if (model.unfilled(id, step)) continue;
     if (!manner.by_ranges) {
       plan.push_back({id, {0, count}});
       continue;
@@ -159,7 +270,9 @@ std::vector<std::pair<int64_t, Range>> ready_plan(const Model &model, const Mann
       if (!range.empty()) plan.push_back({id, range});
     }
   }
-  if (manner.ready_seed != 0) {
+  // Sums of more than two gradients on one rank depend on the order in which that rank gives them.
+  const bool ordered = model.recipe.tied && !model.recipe.micro_steps.empty();
+  if (manner.ready_seed != 0 && !ordered) {
     std::shuffle(plan.begin(), plan.end(), std::mt19937_64(manner.ready_seed + static_cast<uint64_t>(step * 16 + rank)));
   }
   return plan;
@@ -169,8 +282,16 @@ std::vector<std::pair<int64_t, Range>> ready_plan(const Model &model, const Mann
 
 void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
   const int64_t rank = optimizer.group()->rank();
-  if (model.divisor == ZERO_DIVISOR_WEIGHTS) expect_ok(optimizer.set_weight(weight_of(model, step, rank)), "set_weight");
-  for (const auto &[id, range] : ready_plan(model, manner, step, rank)) give_range(optimizer, model, manner, step, id, range);
+  const auto micro_steps = std::max<int64_t>(1, static_cast<int64_t>(model.recipe.micro_steps.size()));
+  for (int64_t micro = 0; micro < micro_steps; ++micro) {
+    if (!model.recipe.micro_steps.empty()) {
+      expect_ok(optimizer.queue()->run(optimizer.micro_step(model.recipe.micro_steps[static_cast<size_t>(micro)])), "micro_step");
+    }
+    const int64_t number = step * micro_steps + micro;
+    if (model.divisor == ZERO_DIVISOR_WEIGHTS) expect_ok(optimizer.set_weight(weight_of(model, number, rank)), "set_weight");
+    std::vector<int64_t> adds(model.counts.size(), -1);
+    for (const auto &[id, range] : ready_plan(model, manner, step, rank)) give_range(optimizer, model, manner, number, id, range, adds);
+  }
 }
 
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
@@ -181,9 +302,26 @@ zero_step_result train_step(Optimizer &optimizer, const Model &model, const Mann
   return result;
 }
 
+std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model) {
+  std::vector<std::byte> all;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    int64_t count = 0;
+    expect_ok(optimizer.slot_count(id, &count), "slot_count");
+    for (int64_t index = 0; index < count; ++index) {
+      SlotInfo slot{};
+      expect_ok(optimizer.slot(id, index, &slot), "slot");
+      std::vector<std::byte> values(static_cast<size_t>(slot.count * dtype_nbytes(slot.dtype)));
+      expect_ok(optimizer.queue()->run(optimizer.read(id, slot.number, 0, values.data(), slot.count)), "read");
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
 std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t slot) {
   std::vector<float> all;
   for (size_t i = 0; i < model.counts.size(); ++i) {
+    if (model.dtype(static_cast<int64_t>(i)) != DType::f32 && slot == ZERO_SLOT_PARAM) continue;
     std::vector<float> values(static_cast<size_t>(model.counts[i]));
     expect_ok(optimizer.queue()->run(optimizer.read(static_cast<int64_t>(i), slot, 0, values.data(), model.counts[i])), "read");
     all.insert(all.end(), values.begin(), values.end());
@@ -194,16 +332,16 @@ std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t s
 namespace {
 
 /// Reads parameters the way a forward pass does; they must be what read() tells.
-void expect_acquired(Optimizer &optimizer, const Model &model, const std::vector<float> &params) {
-  size_t begin = 0;
-  for (size_t i = 0; i < model.counts.size(); ++i) {
-    const auto count = static_cast<size_t>(model.counts[i]);
+void expect_acquired(Optimizer &optimizer, const Model &model) {
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    const int64_t count = model.counts[static_cast<size_t>(id)];
+    std::vector<std::byte> values(static_cast<size_t>(count * dtype_nbytes(model.dtype(id))));
+    expect_ok(optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, values.data(), count)), "read");
     void *data = nullptr;
-    expect_ok(optimizer.queue()->run(optimizer.param_acquire(static_cast<int64_t>(i), nullptr, 0, &data)), "param_acquire");
-    const bool same = count == 0 || std::memcmp(data, params.data() + begin, count * sizeof(float)) == 0;
-    EXPECT_TRUE(same) << "tensor " << i;
-    expect_ok(optimizer.param_release(static_cast<int64_t>(i)), "param_release");
-    begin += count;
+    expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
+    const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
+    EXPECT_TRUE(same) << "tensor " << id;
+    expect_ok(optimizer.param_release(id), "param_release");
   }
 }
 
@@ -217,12 +355,17 @@ Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Man
   for (int64_t step = 0; step < model.steps; ++step) {
     const zero_step_result result = train_step(*optimizer, model, manner, step);
     outcome.norms.push_back(result.grad_norm);
+    outcome.scales.push_back(result.loss_scale);
     outcome.unfilled += result.unfilled_count;
+    outcome.skipped = result.skipped_total;
   }
+  outcome.slots = read_slots(*optimizer, model);
+  expect_acquired(*optimizer, model);
+  if (model.recipe.dtype != DType::f32 || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32) return outcome;
   outcome.params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
-  expect_acquired(*optimizer, model, outcome.params);
-  if (model.algorithm != "sgd" || model.momentum > 0) outcome.states = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);
-  if (model.algorithm != "sgd") {
+  const bool adam = model.algorithm == "adam" || model.algorithm == "adamw";
+  if (adam || (model.algorithm == "sgd" && model.momentum > 0)) outcome.states = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);
+  if (adam) {
     const std::vector<float> second = read_slot(*optimizer, model, ZERO_SLOT_SECOND_MOMENT);
     outcome.states.insert(outcome.states.end(), second.begin(), second.end());
   }
@@ -251,6 +394,35 @@ Model random_model(uint64_t seed, int64_t ranks, int64_t most) {
   model.weight_decay = random() % 3 == 0 ? 0 : 0.01;
   model.divisor = static_cast<int64_t>(random() % 3);
   return model;
+}
+
+Recipe random_recipe(uint64_t seed, const std::string &algorithm) {
+  std::mt19937_64 random(seed ^ 0x5ec1);
+  const auto one_in = [&random](uint64_t n) { return random() % n == 0; };
+  static constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::bf16, DType::f16};
+  static constexpr int64_t kGrads[] = {0, 0, ZERO_DTYPE_F32, ZERO_DTYPE_BF16};
+  Recipe recipe;
+  recipe.dtype = kDTypes[random() % 4];
+  recipe.mixed = one_in(3);
+  recipe.grad = kGrads[random() % 4];
+  recipe.master = static_cast<int64_t>(random() % (recipe.dtype == DType::bf16 ? 3 : 2));
+  if (algorithm != "sgd" && one_in(2)) recipe.first_moment = one_in(2) ? DType::bf16 : DType::f8e4m3;
+  if (algorithm != "sgd" && one_in(2)) recipe.second_moment = one_in(2) ? DType::bf16 : DType::f8ue5m3;
+  recipe.stochastic = one_in(3);
+  if (one_in(3)) recipe.clip_norm = 0.5;
+  if (recipe.clip_norm == 0 && one_in(3)) recipe.clip_value = 0.01;
+  recipe.loss_scale = one_in(2) ? 1 : 16;
+  static const std::vector<int32_t> kMicroSteps[] = {{}, {}, {1, 0}, {1, 1, 0}, {2, 0}, {2, 2}, {1, 2, 1, 0}, {1, 1}, {2, 1, 2}};
+  recipe.micro_steps = kMicroSteps[random() % 9];
+  recipe.accumulates_in_f32 = one_in(2);
+  recipe.average = one_in(4);
+  recipe.sets = static_cast<int64_t>(random() % 3) + 1;
+  recipe.frozen_every = one_in(4) ? 3 : 0;
+  recipe.untouched = one_in(3);
+  recipe.unfilled_every = one_in(3) ? 2 : 0;
+  recipe.gather_below = one_in(3) ? 500 : 0;
+  recipe.overflow_step = one_in(4) ? 1 : -1;
+  return recipe;
 }
 
 Manner random_manner(uint64_t seed, int64_t ranks) {
@@ -283,6 +455,7 @@ int64_t differing(const std::vector<float> &a, const std::vector<float> &b) {
 
 int64_t differing(const Outcome &a, const Outcome &b) {
   int64_t count = differing(a.params, b.params) + differing(a.states, b.states);
+  if (a.slots != b.slots || a.scales != b.scales || a.skipped != b.skipped) ++count;
   if (a.norms.size() != b.norms.size()) return count + 1;
   for (size_t i = 0; i < a.norms.size(); ++i) count += std::bit_cast<uint64_t>(a.norms[i]) != std::bit_cast<uint64_t>(b.norms[i]) ? 1 : 0;
   return count;

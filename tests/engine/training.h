@@ -11,6 +11,32 @@
 
 namespace zero::test {
 
+/// What a model is trained with beyond the plain step.
+struct Recipe {
+  DType dtype = DType::f32;  ///< of every second tensor where `mixed`, otherwise of all
+  bool mixed = false;        ///< the other tensors are f32
+  int64_t grad = 0;
+  int64_t master = ZERO_MASTER_F32;
+  DType first_moment = DType::f32;
+  DType second_moment = DType::f32;
+  bool stochastic = false;
+  double clip_norm = 0;
+  double clip_value = 0;
+  double loss_scale = 1;
+  std::vector<int32_t> micro_steps = {};  ///< kinds; empty: the step is one without a call
+  bool accumulates_in_f32 = false;
+  bool average = false;
+  int64_t sets = 1;          ///< tensor i belongs to set i % sets
+  int64_t frozen_every = 0;  ///< every n-th tensor is frozen
+  bool tied = false;         ///< the last tensor is another name of the first
+  bool untouched = false;
+  int64_t unfilled_every = 0;  ///< every n-th tensor gets no gradient in odd steps
+  int64_t gather_below = 0;
+  int64_t overflow_step = -1;  ///< one rank has an infinite gradient there
+
+  std::string text() const;
+};
+
 /// What decides the bits of a training.
 struct Model {
   uint64_t seed = 1;
@@ -22,8 +48,18 @@ struct Model {
   double weight_decay = 0.01;
   int64_t divisor = ZERO_DIVISOR_RANKS;
   int64_t steps = 3;
+  Recipe recipe;
 
   std::string text() const;
+  int64_t tensors() const { return static_cast<int64_t>(counts.size()); }
+  DType dtype(int64_t id) const { return recipe.mixed && id % 2 == 1 && !shared(id) ? DType::f32 : recipe.dtype; }
+  DType grad_dtype(int64_t id) const { return recipe.grad != 0 ? static_cast<DType>(recipe.grad) : dtype(id); }
+  bool frozen(int64_t id) const { return recipe.frozen_every > 0 && id % recipe.frozen_every == recipe.frozen_every - 1 && !shared(id); }
+  /// The first and last tensor, where they are tied.
+  bool shared(int64_t id) const { return recipe.tied && (id == 0 || id + 1 == tensors()); }
+  bool unfilled(int64_t id, int64_t step) const {
+    return frozen(id) || (recipe.unfilled_every > 0 && step % 2 == 1 && id % recipe.unfilled_every == 0);
+  }
 };
 
 /// What must not decide them.
@@ -46,7 +82,10 @@ struct Manner {
 struct Outcome {
   std::vector<float> params;
   std::vector<float> states;
+  std::vector<std::byte> slots;  ///< every slot of every tensor
   std::vector<double> norms;
+  std::vector<double> scales;  ///< loss scales after each step
+  int64_t skipped = 0;
   int64_t unfilled = 0;
 };
 
@@ -66,7 +105,12 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
 void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
 /// One step with this rank's gradients.
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
-/// Reads a whole slot of all tensors, one after another.
+/// fp32 values in another dtype, rounded to nearest even, and back.
+std::vector<std::byte> encode(const std::vector<float> &values, DType dtype);
+std::vector<float> decode(const void *values, DType dtype, int64_t count);
+/// Reads all slots of all tensors.
+std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model);
+/// Reads a whole f32 slot of all tensors, one after another.
 std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t slot);
 /// Runs the whole training.
 Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner);
@@ -76,6 +120,8 @@ Outcome reference_training(const Model &model);
 
 /// 1 to 40 tensors of log-uniform sizes, some without elements, at most `most` elements in all.
 Model random_model(uint64_t seed, int64_t ranks, int64_t most);
+/// A recipe that goes with the model's algorithm.
+Recipe random_recipe(uint64_t seed, const std::string &algorithm);
 Manner random_manner(uint64_t seed, int64_t ranks);
 
 /// Elements of two arrays that differ in any bit.

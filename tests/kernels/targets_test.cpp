@@ -30,6 +30,11 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_NE(table->split, nullptr);
     EXPECT_NE(table->encode, nullptr);
     EXPECT_NE(table->decode, nullptr);
+    EXPECT_NE(table->multiply, nullptr);
+    EXPECT_NE(table->combine, nullptr);
+    EXPECT_NE(table->interpolate, nullptr);
+    EXPECT_NE(table->lamb_moments, nullptr);
+    EXPECT_NE(table->lamb_direction, nullptr);
     EXPECT_NE(table->add, nullptr);
     EXPECT_NE(table->clamp, nullptr);
     EXPECT_NE(table->average, nullptr);
@@ -50,7 +55,7 @@ TEST(Targets, ActiveIsTheFastestUnlessOneIsForced) {
 }
 
 TEST(Algorithms, EachRowIsComplete) {
-  EXPECT_EQ(algorithms().size(), 5U);
+  EXPECT_EQ(algorithms().size(), 7U);
   for (const Algorithm &algorithm : algorithms()) {
     EXPECT_EQ(find_algorithm(algorithm.name), &algorithm);
     EXPECT_GE(algorithm.state_count, 1);

@@ -210,4 +210,41 @@ inline constexpr Vector kVectors[] = {
      {0xbca5a9d0, 0x3eb6e0a1, 0x3f168ec5, 0x3f202b1a, 0xbd5741f9, 0xbe87e64f, 0x3dc1c2ed, 0x3cef83ec}},
 };
 
+/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by torch.optim.Muon's code.
+struct Float64Vector {
+  const char *algorithm;
+  HyperParameters hyper;
+  uint64_t seed;
+  int64_t rows;
+  int64_t columns;
+  double param[3][kShown];  ///< the first parameters, by kSteps
+};
+
+inline constexpr Float64Vector kFloat64Vectors[] = {
+    {"lamb", {0.01, 0.0, 0.0, 0.0, 0.9, 0.999, 1e-06, 0.01, 0}, 2000, 17, 59,
+     {{0x1.cb69d2b9d19c4p-5, -0x1.dcfc5b7f5779ap-4, -0x1.95880248ce3bap-1, -0x1.e4d98427d7138p-4, 0x1.c030736dd2eeap-5, 0x1.349625f0d313fp-5, -0x1.80ab938652a51p-3, -0x1.dcf734f75a198p-4},
+      {0x1.e317248976accp-5, -0x1.ebc0e262ae3bfp-4, -0x1.93d035dd25d66p-1, -0x1.eef95e51f20d5p-4, 0x1.e78118c1b270dp-5, 0x1.170a4f95f97bep-5, -0x1.8808bd8d2cadep-3, -0x1.ea3fbd50c228dp-4},
+      {0x1.cd9e6f31efa61p-6, -0x1.23a095cb11b58p-3, -0x1.83b0bdc018fe9p-1, -0x1.32fdfd9fefdbfp-3, 0x1.504b30339a322p-4, 0x1.a5d29f080f6efp-5, -0x1.ba6afc2f0cae2p-3, -0x1.a862974d7b4aep-4}}},
+    {"lamb", {0.03, 0.0, 0.0, 0.0, 0.3, 0.9, 1e-08, 0.0, 0}, 2001, 1, 300,
+     {{-0x1.fda3d118e634fp-1, 0x1.ddc119012ef86p-1, 0x1.8a772d8e2740bp-3, -0x1.d47ec37c4c5e6p-5, 0x1.c38dd4244bec7p-4, -0x1.e4270a585e981p-2, -0x1.217341e7fdb44p-4, 0x1.3fdc21bc22cf9p-2},
+      {-0x1.004e7afcb14e0p+0, 0x1.e503328b7e931p-1, 0x1.9d4611d2a4c06p-3, -0x1.bbb81d492526fp-5, 0x1.8cf0c0cdbca9bp-4, -0x1.e5b61cd2bfadbp-2, -0x1.39c7b11157902p-4, 0x1.4e53e3a0cb202p-2},
+      {-0x1.f81345f459226p-1, 0x1.e4e58dfc24354p-1, 0x1.c2752ca2c83c4p-3, -0x1.d53ba0ec7c803p-4, 0x1.68d6edc567a2ep-6, -0x1.05f7c9a552544p-1, -0x1.bfaade4754612p-4, 0x1.6ac36b827a578p-2}}},
+    {"lamb", {0.001, 0.0, 0.0, 0.0, 0.9, 0.95, 0.001, 0.3, 0}, 2002, 40, 40,
+     {{0x1.28b2c015bc79dp-6, -0x1.d5d4b6a0d2844p-3, 0x1.e9a6ae25c4cd4p-4, 0x1.5ccb65bdbf29ep-5, -0x1.8f8b6cf6fc8a5p-5, 0x1.8ce33b5899e70p-2, -0x1.afbf21a445539p-4, -0x1.f7e4844434537p-5},
+      {0x1.2e8687de83b39p-6, -0x1.d4fce27aec9dap-3, 0x1.ea871a8e21d59p-4, 0x1.59b3de8238b40p-5, -0x1.8c10c95bb3f73p-5, 0x1.8c759be6f1ec1p-2, -0x1.b1c465f186511p-4, -0x1.f549ad6f07b3ap-5},
+      {0x1.0adaa7732b8ebp-6, -0x1.cb0d6e6b53e16p-3, 0x1.e2c1376a7b96ap-4, 0x1.6060a996a0e45p-5, -0x1.a5bf194a82d6ap-5, 0x1.89ce9e880dba0p-2, -0x1.b7ada8fd7247cp-4, -0x1.e4bb55baac844p-5}}},
+    {"muon", {0.01, 0.95, 0.0, 1.0, 0.0, 0.0, 1e-07, 0.1, 0}, 2003, 16, 16,
+     {{-0x1.ed4998bc0e464p-2, -0x1.52e859a3d19d9p-6, 0x1.d2c93c44c1108p-12, -0x1.d7f3479cf2cd2p-2, -0x1.086751031ccbap-2, -0x1.76d70ab8b066ep-1, -0x1.7de6bc1048a0dp-3, 0x1.c9b0cba00dc57p-3},
+      {-0x1.e96bd9b91778dp-2, -0x1.616f554261711p-6, -0x1.4c01b381d0ad2p-12, -0x1.da522bd3cd8fbp-2, -0x1.093690b7a22a6p-2, -0x1.76762ea50da84p-1, -0x1.7bab72701b0cdp-3, 0x1.c7e809bac65aap-3},
+      {-0x1.d3112927a4855p-2, -0x1.7bb617a6e55b0p-6, 0x1.41954bc658e84p-8, -0x1.cd29aa819d7bap-2, -0x1.0ade40060ccf5p-2, -0x1.7517f7edd7ca2p-1, -0x1.5ecff6f5b52b1p-3, 0x1.bf75a200e7c33p-3}}},
+    {"muon", {0.02, 0.9, 0.0, 0.0, 0.0, 0.0, 1e-07, 0.0, 0}, 2004, 8, 31,
+     {{0x1.94b8f2df2fbf2p-1, 0x1.be14ae2489284p-1, 0x1.0d48e948f92fdp-4, 0x1.3ce26ee76a684p-1, -0x1.e615f52af00fbp-4, -0x1.9d68ebbbc594cp-5, 0x1.c6b56252e08dbp-5, 0x1.b5de0a635151dp-7},
+      {0x1.93af863310d9bp-1, 0x1.bdc12b5ebbc2ap-1, 0x1.122c838c1d9ccp-4, 0x1.3efbf09b5474ep-1, -0x1.def9799930d8dp-4, -0x1.cd3eefdd7e172p-5, 0x1.bec8d6fe1066dp-5, 0x1.b6e5e97183d04p-7},
+      {0x1.8f70cd77184bcp-1, 0x1.c557899ffde9ep-1, 0x1.a94e31b4ae1c8p-5, 0x1.411ba29b2c5ecp-1, -0x1.24e805ea216dbp-3, -0x1.2e77a5144bb43p-4, 0x1.6d77e43242e1fp-5, 0x1.1be7b59aa22e8p-6}}},
+    {"muon", {0.001, 0.4, 0.0, 1.0, 0.0, 0.0, 1e-07, 1.0, 0}, 2005, 31, 8,
+     {{0x1.06f212b50d84fp-2, 0x1.ae0ab555cd6dap-5, -0x1.40e16e4f1a8e4p-1, -0x1.411978a9c8cfdp-3, 0x1.22309c022142ap-1, -0x1.6c8bc69f7dd41p-2, -0x1.da38e6f3302adp-3, 0x1.abf3c732676c3p-4},
+      {0x1.06b7ab47e0d6fp-2, 0x1.ace4b3e27f077p-5, -0x1.408bac130beebp-1, -0x1.3d534d24a371ep-3, 0x1.21e2f80ca9c7fp-1, -0x1.6c2c5f3468a9fp-2, -0x1.dadaa33846ab0p-3, 0x1.abb2b2bbca2eap-4},
+      {0x1.05b9f8b3cbec0p-2, 0x1.a8c3e3a593e99p-5, -0x1.3f589b6b1e244p-1, -0x1.3bb5535809cc5p-3, 0x1.20fb366117cd7p-1, -0x1.68ef7d035b198p-2, -0x1.d62f3a564a83ap-3, 0x1.ab39e66af57efp-4}}},
+};
+
 }  // namespace zero::kernels::torch

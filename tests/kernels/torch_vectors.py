@@ -9,6 +9,7 @@ and the foreach implementation must agree; so must the fused one for the rows th
 torch built with Intel MKL takes square roots from MKL. Those of MKL's AVX-512 code are not correctly rounded (about one in a hundred is off
 by one unit in the last place); those of its AVX2 code are, as are those of torch built without MKL. MKL_CBWR chooses the AVX2 code.
 """
+import inspect
 import os
 import sys
 
@@ -54,6 +55,52 @@ LION_SETS = [
     dict(lr=1e-3, beta1=0.95, beta2=0.98, weight_decay=1.0),
     dict(lr=0.1, beta1=0.3, beta2=0.0, weight_decay=0.01),
 ]
+
+
+# Compared in float64, within a derived bound: (algorithm, rows, columns, hyper-parameters).
+FLOAT64_SETS = [
+    ("lamb", 17, 59, dict(lr=1e-2, beta1=0.9, beta2=0.999, epsilon=1e-6, weight_decay=0.01)),
+    ("lamb", 1, 300, dict(lr=3e-2, beta1=0.3, beta2=0.9, epsilon=1e-8, weight_decay=0.0)),
+    ("lamb", 40, 40, dict(lr=1e-3, beta1=0.9, beta2=0.95, epsilon=1e-3, weight_decay=0.3)),
+    ("muon", 16, 16, dict(lr=1e-2, momentum=0.95, nesterov=1, epsilon=1e-7, weight_decay=0.1)),
+    ("muon", 8, 31, dict(lr=2e-2, momentum=0.9, nesterov=0, epsilon=1e-7, weight_decay=0.0)),
+    ("muon", 31, 8, dict(lr=1e-3, momentum=0.4, nesterov=1, epsilon=1e-7, weight_decay=1.0)),
+]
+
+
+class Lamb(torch.optim.Optimizer):
+    """Algorithm 2 of You et al., "Large Batch Optimization for Deep Learning", 2020, as its authors' code: phi is the identity, bias is
+    corrected, the ratio is 1 when a norm is 0."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for param in group["params"]:
+                state = self.state[param]
+                first = state.setdefault("exp_avg", torch.zeros_like(param))
+                second = state.setdefault("exp_avg_sq", torch.zeros_like(param))
+                state["step"] = state.get("step", 0) + 1
+                first.copy_(beta1 * first + (1 - beta1) * param.grad)
+                second.copy_(beta2 * second + (1 - beta2) * param.grad.square())
+                corrected_first = first / (1 - beta1 ** state["step"])
+                corrected_second = second / (1 - beta2 ** state["step"])
+                update = corrected_first / (corrected_second.sqrt() + group["eps"]) + group["weight_decay"] * param
+                param_norm, update_norm = param.norm(), update.norm()
+                ratio = param_norm / update_norm if param_norm > 0 and update_norm > 0 else 1.0
+                param.sub_(group["lr"] * ratio * update)
+
+
+def use_float64_in_muon():
+    """torch.optim.Muon rounds to bf16 before its matrix products; here its own code runs in float64."""
+    module = sys.modules["torch.optim._muon"]
+    source = inspect.getsource(module._zeropower_via_newtonschulz)
+    if source.count("torch.bfloat16") != 1:
+        sys.exit("torch.optim.Muon is no longer the code that this script knows")
+    exec(source.replace("torch.bfloat16", "torch.float64"), module.__dict__)
 
 
 class Lion(torch.optim.Optimizer):
@@ -165,6 +212,27 @@ def row(algorithm, hyper, seed):
             f'    {{"{algorithm}", {{{values}}}, {seed},\n     {{{text}}},\n     {{{shown}}}}},')
 
 
+def float64_row(algorithm, rows, columns, hyper, seed):
+    generator = Generator(seed)
+    param = torch.nn.Parameter(torch.from_numpy(generator.values(rows * columns, 3)).double().reshape(rows, columns))
+    if algorithm == "lamb":
+        optimizer = Lamb([param], lr=hyper["lr"], betas=(hyper["beta1"], hyper["beta2"]), eps=hyper["epsilon"],
+                         weight_decay=hyper["weight_decay"])
+    else:
+        optimizer = torch.optim.Muon([param], lr=hyper["lr"], momentum=hyper["momentum"], nesterov=bool(hyper["nesterov"]),
+                                     eps=hyper["epsilon"], weight_decay=hyper["weight_decay"])
+    lines = []
+    for step in range(1, STEPS[-1] + 1):
+        param.grad = torch.from_numpy(generator.values(rows * columns, 12)).double().reshape(rows, columns)
+        optimizer.step()
+        if step in STEPS:
+            lines.append("{" + ", ".join(float(value).hex() for value in param.detach().flatten()[:SHOWN]) + "}")
+    names = ("lr", "momentum", "dampening", "nesterov", "beta1", "beta2", "epsilon", "weight_decay")
+    values = ", ".join([repr(float(hyper.get(name, 0))) for name in names] + ["0"])
+    joined = ",\n      ".join(lines)
+    return f'    {{"{algorithm}", {{{values}}}, {seed}, {rows}, {columns},\n     {{{joined}}}}},'
+
+
 def check_square_root():
     values = Generator(1).values(100000, 30) ** 2
     if not np.array_equal(torch.from_numpy(values).sqrt().numpy(), np.sqrt(values)):
@@ -203,6 +271,22 @@ struct Vector {{
 
 inline constexpr Vector kVectors[] = {{""")
     print("\n".join(rows))
+    print("""};
+
+/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by torch.optim.Muon's code.
+struct Float64Vector {
+  const char *algorithm;
+  HyperParameters hyper;
+  uint64_t seed;
+  int64_t rows;
+  int64_t columns;
+  double param[3][kShown];  ///< the first parameters, by kSteps
+};
+
+inline constexpr Float64Vector kFloat64Vectors[] = {""")
+    use_float64_in_muon()
+    for i, (algorithm, height, width, hyper) in enumerate(FLOAT64_SETS):
+        print(float64_row(algorithm, height, width, hyper, 2000 + i))
     print("};\n\n}  // namespace zero::kernels::torch")
 
 
