@@ -12,9 +12,16 @@ constexpr int32_t kAdamKeys[] = {ZERO_KEY_LR, ZERO_KEY_BETA1, ZERO_KEY_BETA2, ZE
 constexpr int32_t kAdagradKeys[] = {ZERO_KEY_LR, ZERO_KEY_LR_DECAY, ZERO_KEY_EPSILON, ZERO_KEY_WEIGHT_DECAY, ZERO_KEY_INITIAL_ACCUMULATOR};
 constexpr int32_t kLionKeys[] = {ZERO_KEY_LR, ZERO_KEY_BETA1, ZERO_KEY_BETA2, ZERO_KEY_WEIGHT_DECAY};
 
+constexpr int32_t kMuonKeys[] = {ZERO_KEY_LR,      ZERO_KEY_MOMENTUM,     ZERO_KEY_NESTEROV,
+                                 ZERO_KEY_EPSILON, ZERO_KEY_WEIGHT_DECAY, ZERO_KEY_NEWTON_SCHULZ_STEPS};
+
 constexpr HyperDefault kAdamWDefaults[] = {{ZERO_KEY_WEIGHT_DECAY, 0.01}};
 constexpr HyperDefault kAdagradDefaults[] = {{ZERO_KEY_LR, 1e-2}, {ZERO_KEY_EPSILON, 1e-10}};
 constexpr HyperDefault kLionDefaults[] = {{ZERO_KEY_LR, 1e-4}, {ZERO_KEY_BETA2, 0.99}};
+
+constexpr HyperDefault kLambDefaults[] = {{ZERO_KEY_EPSILON, 1e-6}, {ZERO_KEY_WEIGHT_DECAY, 0.01}};
+constexpr HyperDefault kMuonDefaults[] = {
+    {ZERO_KEY_MOMENTUM, 0.95}, {ZERO_KEY_NESTEROV, 1}, {ZERO_KEY_EPSILON, 1e-7}, {ZERO_KEY_WEIGHT_DECAY, 0.1}};
 
 constexpr Algorithm kAlgorithms[] = {
     {"sgd", &Table::sgd, 1, {ZERO_SLOT_FIRST_MOMENT}, kSgdKeys, {}},
@@ -22,6 +29,8 @@ constexpr Algorithm kAlgorithms[] = {
     {"adamw", &Table::adamw, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, kAdamWDefaults},
     {"adagrad", &Table::adagrad, 1, {ZERO_SLOT_SECOND_MOMENT}, kAdagradKeys, kAdagradDefaults, &HyperParameters::initial_accumulator},
     {"lion", &Table::lion, 1, {ZERO_SLOT_FIRST_MOMENT}, kLionKeys, kLionDefaults},
+    {"lamb", &Table::lamb, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, kLambDefaults, nullptr, true},
+    {"muon", nullptr, 1, {ZERO_SLOT_FIRST_MOMENT}, kMuonKeys, kMuonDefaults, nullptr, false, true},
 };
 
 }  // namespace

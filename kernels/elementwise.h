@@ -15,6 +15,8 @@ void join(float *out, const uint16_t *upper, const uint16_t *lower, int64_t coun
 void split(uint16_t *upper, uint16_t *lower, const float *values, int64_t count);
 void add(float *out, const float *a, const float *b, int64_t count);
 void clamp(float *out, const float *values, int64_t count, float limit);
+void combine(float *values, float factor, const float *addend, float weight, int64_t count);
+void interpolate(float *out, const float *from, const float *to, float weight, int64_t count);
 void average(float *average, const float *values, int64_t count, float weight);
 void add_squares(const float *values, int64_t count, ExactSum &sum);
 

@@ -90,6 +90,17 @@ struct Table {
   UpdateKernel adamw;
   UpdateKernel adagrad;
   UpdateKernel lion;
+  UpdateKernel lamb;
+  /// The other passes of lamb (kernels/lamb.h): the moments, and the direction from them and the parameter.
+  UpdateKernel lamb_moments;
+  void (*lamb_direction)(float *out, const Slots &slots, const HyperParameters &hyper);
+  /// out = a * b, row-major: out[i][j] = fma(a[i][k], b[k][j], ...) over ascending k, from 0 on. `out` overlaps neither.
+  void (*multiply)(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
+  /// values = fma(weight, addend, values * factor).
+  void (*combine)(float *values, float factor, const float *addend, float weight, int64_t count);
+  /// out = from + weight * (to - from): fma(weight, to - from, from) for weights below 0.5, otherwise fma(weight - 1, to - from, to). `out`
+  /// may equal either.
+  void (*interpolate)(float *out, const float *from, const float *to, float weight, int64_t count);
 };
 
 /// Tables this machine can run, slowest (the plain reference, which defines what is right) first.
@@ -114,7 +125,7 @@ struct Algorithm {
   std::span<const HyperDefault> defaults;
   /// The value that every element of state 0 has before the first step; nullptr = 0, as of all other states.
   double HyperParameters::*initial_state = nullptr;
-  bool layerwise = false;  ///< the update of an element depends on norms of its whole tensor
+  bool layerwise = false;  ///< the update of an element depends on norms of its whole tensor: several passes (kernels/lamb.h)
   bool matrix = false;     ///< updates two-dimensional tensors, which one rank must hold whole
 };
 

@@ -28,6 +28,12 @@ constinit const Table kTable = {
     .adamw = adamw,
     .adagrad = adagrad,
     .lion = lion,
+    .lamb = lamb,
+    .lamb_moments = lamb_moments,
+    .lamb_direction = lamb_direction,
+    .multiply = multiply,
+    .combine = combine,
+    .interpolate = interpolate,
 };
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

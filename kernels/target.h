@@ -30,6 +30,12 @@ void adam(const Slots &slots, const HyperParameters &hyper);
 void adamw(const Slots &slots, const HyperParameters &hyper);
 void adagrad(const Slots &slots, const HyperParameters &hyper);
 void lion(const Slots &slots, const HyperParameters &hyper);
+void lamb(const Slots &slots, const HyperParameters &hyper);
+void lamb_moments(const Slots &slots, const HyperParameters &hyper);
+void lamb_direction(float *out, const Slots &slots, const HyperParameters &hyper);
+void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
+void combine(float *values, float factor, const float *addend, float weight, int64_t count);
+void interpolate(float *out, const float *from, const float *to, float weight, int64_t count);
 
 extern const Table kTable;
 

@@ -45,11 +45,11 @@ void update(const Table &table, const Algorithm &algorithm, const Piece &piece, 
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
     slots.param = block.param();
-    slots.grad = block.grad();
+    if (!algorithm.layerwise) slots.grad = block.grad();
     for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
     kernel(slots, scalars.hyper);
     block.store_param(slots.param);
-    for (int i = 0; i < algorithm.state_count; ++i) block.store_state(i, slots.state[i]);
+    for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
   }
 }
 

@@ -34,7 +34,8 @@ struct Piece {
   Elements state[kMaxStates];  ///< f32, bf16, f8
   Elements average;            ///< f32 or none: exponential moving average of the parameter
   int64_t count = 0;
-  uint64_t first = 0;  ///< place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding
+  uint64_t first =
+      0;  ///< place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding
 };
 
 /// What one update is told beside its slots.
@@ -50,7 +51,8 @@ struct UpdateScalars {
 /// Gives the states the values that they have before the first step: Algorithm::initial_state and zeros.
 void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
 
-/// One update of `piece` by `algorithm`.
+/// One update of `piece` by `algorithm`. Layerwise algorithms: the last of their passes (lamb.h), which reads no gradient and writes no
+/// state. Matrix algorithms have functions of their own (muon.h).
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
 
 }  // namespace zero::kernels

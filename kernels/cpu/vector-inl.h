@@ -53,11 +53,11 @@ class FiniteCheck {
   hn::Vec<D> seen_;
 };
 
-/// What the main loop leaves over.
+/// What the main loop leaves over. `param` and `grad` may be nullptr.
 HWY_INLINE Slots rest(const Slots &slots, int64_t begin, int state_count) {
   Slots result = slots;
-  result.param += begin;
-  result.grad += begin;
+  if (result.param != nullptr) result.param += begin;
+  if (result.grad != nullptr) result.grad += begin;
   for (int i = 0; i < state_count; ++i) result.state[i] += begin;
   result.count -= begin;
   return result;

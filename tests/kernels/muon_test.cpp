@@ -245,7 +245,7 @@ struct Exact {
 ///   G: e1 = l u s q^2                    G G: e2 = 2 q^2 e1 + s u s q^4         P: e3 = 4.775 e1 + 2.0315 e2 + 2 u sqrt(s) (7.0 + 4.4)
 ///   P X: e4 = q e3 + s u (2.81 sqrt(s)) (q sqrt(s))                 X: e5 = e4 + 2 u sqrt(s) (4.2 + 3.4)
 /// with |P| <= 2.81. An error of X in one step is in the next at most the largest slope of the polynomial on [-q, q] times as large, below
-/// 4.1 (its derivative in the space of matrices has divided differences for eigenvalues, all bounded by that slope). The momentum and the
+/// 4.25 (its derivative in the space of matrices has divided differences for eigenvalues, all bounded by that slope). The momentum and the
 /// normalisation add 100 u relative before the first step.
 double orthogonal_bound(int64_t rows, int64_t columns, double steps) {
   const double u = 0x1p-24;
@@ -258,7 +258,7 @@ double orthogonal_bound(int64_t rows, int64_t columns, double steps) {
   const double e4 = q * e3 + s * u * 2.81 * s * q;
   const double e5 = e4 + 2 * u * std::sqrt(s) * 7.6;
   double error = 100 * u;
-  for (int step = 0; step < static_cast<int>(steps); ++step) error = 4.1 * error + e5;
+  for (int step = 0; step < static_cast<int>(steps); ++step) error = 4.25 * error + e5;
   return error;
 }
 

@@ -1,0 +1,117 @@
+/// @file Product of fp32 matrices, SIMD: reference/multiply.cpp states the order of the sums. Panels of b are packed so that they stay in
+/// the first-level cache; a tile of sums stays in registers over a run of k, and in `out` between runs.
+#include "kernels/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr int64_t kLanes = hn::MaxLanes(D());
+constexpr int64_t kTileRows = 6;
+/// With 6 rows the sums, one row of b and one element of a fill 16 registers (AVX2) or 32.
+constexpr int64_t kTileVectors = kLanes == 8 ? 2 : 4;
+constexpr int64_t kWidth = kTileVectors * kLanes;
+constexpr int64_t kRun = 128;
+
+/// Part of a product: rows of `out` and a, one panel of b, one run of k.
+struct Part {
+  float *out;
+  const float *a;
+  const float *panel;  ///< run * kWidth, zeros behind the last column
+  int64_t columns;     ///< of out and b: distance of rows of out
+  int64_t inner;       ///< distance of rows of a
+  int64_t width;       ///< columns of this panel
+  int64_t run;
+  bool continues;  ///< out holds the sums of the runs before
+};
+
+/// Whole vectors of a row of sums; `row` has part.width elements.
+HWY_INLINE void load_row(const float *row, int64_t width, V *sums) {
+  float copy[kWidth] = {};
+  const float *from = row;
+  if (width < kWidth) {
+    for (int64_t j = 0; j < width; ++j) copy[j] = row[j];
+    from = copy;
+  }
+  for (int64_t v = 0; v < kTileVectors; ++v) sums[v] = hn::LoadU(D(), from + v * kLanes);
+}
+
+HWY_INLINE void store_row(float *row, int64_t width, const V *sums) {
+  float copy[kWidth];
+  float *to = width < kWidth ? copy : row;
+  for (int64_t v = 0; v < kTileVectors; ++v) hn::StoreU(canonical(D(), sums[v]), D(), to + v * kLanes);
+  for (int64_t j = 0; to == copy && j < width; ++j) row[j] = copy[j];
+}
+
+template <int64_t kRows>
+void multiply_tile(const Part &part) {
+  V sums[kRows][kTileVectors];
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t v = 0; v < kTileVectors; ++v) sums[i][v] = hn::Zero(D());
+    if (part.continues) load_row(part.out + i * part.columns, part.width, sums[i]);
+  }
+  const float *panel = part.panel;
+  for (int64_t k = 0; k < part.run; ++k, panel += kWidth) {
+    V row[kTileVectors];
+    for (int64_t v = 0; v < kTileVectors; ++v) row[v] = hn::Load(D(), panel + v * kLanes);
+    for (int64_t i = 0; i < kRows; ++i) {
+      const V factor = hn::Set(D(), part.a[i * part.inner + k]);
+      for (int64_t v = 0; v < kTileVectors; ++v) sums[i][v] = hn::MulAdd(factor, row[v], sums[i][v]);
+    }
+  }
+  for (int64_t i = 0; i < kRows; ++i) store_row(part.out + i * part.columns, part.width, sums[i]);
+}
+
+void multiply_last_rows(const Part &part, int64_t rows) {
+  switch (rows) {
+    case 1:
+      return multiply_tile<1>(part);
+    case 2:
+      return multiply_tile<2>(part);
+    case 3:
+      return multiply_tile<3>(part);
+    case 4:
+      return multiply_tile<4>(part);
+    case 5:
+      return multiply_tile<5>(part);
+    default:
+      return;
+  }
+}
+
+void pack(float *panel, const float *b, int64_t run, int64_t width, int64_t columns) {
+  for (int64_t k = 0; k < run; ++k) {
+    for (int64_t j = 0; j < kWidth; ++j) panel[k * kWidth + j] = j < width ? b[k * columns + j] : 0;
+  }
+}
+
+/// All rows of one panel and run.
+void multiply_panel(Part part, int64_t rows) {
+  int64_t i = 0;
+  for (; i + kTileRows <= rows; i += kTileRows) {
+    multiply_tile<kTileRows>(part);
+    part.out += kTileRows * part.columns;
+    part.a += kTileRows * part.inner;
+  }
+  multiply_last_rows(part, rows - i);
+}
+
+}  // namespace
+
+void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
+  alignas(64) float panel[kRun * kWidth];
+  for (int64_t j = 0; j < columns; j += kWidth) {
+    const int64_t width = columns - j < kWidth ? columns - j : kWidth;
+    for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
+      const int64_t run = inner - k < kRun ? inner - k : kRun;
+      pack(panel, b + k * columns + j, run, width, columns);
+      multiply_panel({out + j, a + k, panel, columns, inner, width, run, k > 0}, rows);
+    }
+  }
+}
+
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();
