@@ -34,8 +34,8 @@ struct Piece {
   Elements state[kMaxStates];  ///< f32, bf16, f8
   Elements average;            ///< f32 or none: exponential moving average of the parameter
   int64_t count = 0;
-  uint64_t first =
-      0;  ///< place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding
+  /// Place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding.
+  uint64_t first = 0;
 };
 
 /// What one update is told beside its slots.
