@@ -53,6 +53,8 @@ enum zero_key {
   ZERO_KEY_AVERAGE = 323,          /* i64, 0 .. 1, 0: keep an exponential moving average of each parameter (ZERO_KEY_AVERAGE_DECAY) */
   ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3 */
 
+  ZERO_KEY_PREFETCH_BYTES = 325,   /* i64, 0 .. 2^62, 16777216: most bytes of parameters gathered ahead of param_acquire in stage 3 */
+
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
   ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */
   ZERO_KEY_FROZEN = 351,              /* i64, 0 .. 1, 0: never updated: no gradient, no states */

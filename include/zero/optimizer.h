@@ -127,6 +127,14 @@ ZERO_API int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_
 ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
 
 /*
+ * Gives the order in which the first step of stage 3 acquires parameters, so that they are gathered ahead (ZERO_KEY_PREFETCH_BYTES, needs
+ * ZERO_KEY_OVERLAP); later steps follow the step before. Default: the first step gathers nothing ahead. Before seal, the same on all ranks.
+ *   ids, count  [in] any sequence of parameters, for example forward and then backward
+ * Not a collective. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
+
+/*
  * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
  * first difference) and allocates everything. Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the other
  * ranks; the group stays usable). Since ZERO_0.1.

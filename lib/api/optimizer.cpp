@@ -80,6 +80,13 @@ int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, 
   });
 }
 
+int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
+    return object.set_gather_order(ids, count);
+  });
+}
+
 int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id) {
   return api::call(optimizer, [&](Optimizer &object) { return object.param_release(id); });
 }

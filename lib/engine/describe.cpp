@@ -37,13 +37,17 @@ int64_t Optimizer::formula_nbytes(int32_t category) const {
          gradients_.accumulated_nbytes();
 }
 
-/// Of the tensors that are gathered when they are acquired.
-int64_t Optimizer::largest_gathered_nbytes() const {
+/// The largest tensor that is gathered when it is acquired, and those that are gathered ahead.
+int64_t Optimizer::gathered_nbytes() const {
   int64_t largest = 0;
+  int64_t all = 0;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (shards_param(id)) largest = std::max(largest, params_[id].count * dtype_nbytes(params_[id].dtype));
+    if (!shards_param(id) || params_[id].tied()) continue;
+    const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
+    largest = std::max(largest, nbytes);
+    all += nbytes;
   }
-  return largest;
+  return largest + std::min(all, prefetch_.most_nbytes());
 }
 
 /// Arenas do not change after seal, so what they hold beyond the formula is padding.
@@ -57,7 +61,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_GRAD_POOL:
       return gradients_.pool().first_nbytes();
     case ZERO_MEMORY_PARAM_POOL:
-      return Arena::private_nbytes(largest_gathered_nbytes());
+      return gathered_nbytes();
     case ZERO_MEMORY_TOTAL: {
       int64_t sum = 0;
       for (int32_t part = ZERO_MEMORY_PARAM; part < ZERO_MEMORY_BUFFER; ++part) sum += constant_nbytes(part);

@@ -60,7 +60,8 @@ Status HyperSet::read(const kernels::Algorithm *algorithm, const Config &config,
     if (config.is_set(row.key)) ZERO_TRY(check_key(row.key));
     values_.*row.value = inherits && !config.is_set(row.key) ? base->values_.*row.value : config.f64(row.key);
   }
-  for (const kernels::HyperDefault &row : algorithm != nullptr && !inherits ? algorithm->defaults : std::span<const kernels::HyperDefault>()) {
+  using Defaults = std::span<const kernels::HyperDefault>;
+  for (const kernels::HyperDefault &row : algorithm != nullptr && !inherits ? algorithm->defaults : Defaults()) {
     if (!config.is_set(row.key)) values_.*find_hyper_key(row.key)->value = row.value;
   }
   return check_together(values_);

@@ -109,6 +109,19 @@ Status Optimizer::set_order(const int64_t *ids, int64_t count) {
   return params_.set_order({ids, static_cast<size_t>(count)});
 }
 
+Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
+  ZERO_TRY(check_call("zero_optimizer_set_gather_order", Phase::building, Phase::building));
+  ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld",
+             ids == nullptr ? "NULL" : "given", static_cast<long long>(count));
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < count; ++i) {
+    ZERO_TRY(params_.check_id(ids[i]));
+    order.push_back(params_.holder(ids[i]));
+  }
+  prefetch_.set_order(std::move(order));
+  return {};
+}
+
 Status Optimizer::set_weight(double weight) {
   ZERO_TRY(check_call("zero_optimizer_set_weight", Phase::running, Phase::running));
   return gradients_.set_weight(weight);

@@ -11,6 +11,7 @@
 #include "engine/param_pool.h"
 #include "engine/params.h"
 #include "engine/plan.h"
+#include "engine/prefetch.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
 #include "engine/updates.h"
@@ -88,6 +89,7 @@ class Optimizer {
   Status add_set(const Config &config, int64_t *out_set);
   Status set_model_group(std::shared_ptr<Group> group);
   Status set_order(const int64_t *ids, int64_t count);
+  Status set_gather_order(const int64_t *ids, int64_t count);
   Task seal();
   /// @}
 
@@ -180,7 +182,8 @@ class Optimizer {
   Status check_call(const char *call, Phase first, Phase last) const;
   Status check_range(int64_t id, int64_t offset, int64_t count) const;
   /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
-  Task run(Task body);
+  enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
+  Task run(Task body, Uses uses = Uses::parameters);
   void lose(const Status &cause);
   /// @}
 
@@ -195,6 +198,7 @@ class Optimizer {
   Task share_memory();
   void make_views();
   std::vector<bool> counted_buckets() const;
+  void open_prefetch();
   void unseal();
   /// @}
 
@@ -216,6 +220,7 @@ class Optimizer {
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
   /// @{
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data);
+  Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
   Task gather_param(int64_t id, std::byte *whole);
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   const SlotPlace &place_of(const Slot &slot, int64_t id) const;
@@ -250,7 +255,7 @@ class Optimizer {
   /// @{
   int64_t formula_nbytes(int32_t category) const;
   int64_t constant_nbytes(int32_t category) const;
-  int64_t largest_gathered_nbytes() const;
+  int64_t gathered_nbytes() const;
   void describe_plan(std::string &text) const;
   void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;
@@ -270,6 +275,7 @@ class Optimizer {
   Gradients gradients_;
   Updates updates_;
   ParamPool param_pool_;
+  Prefetch prefetch_;
   std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
   std::shared_ptr<Group> model_group_;   ///< split from it for votes
   std::shared_ptr<Group> reduce_group_;

@@ -31,9 +31,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
       data = whole_param(id);
     } else {
       data = static_cast<std::byte *>(dst);
-      access.pooled = dst == nullptr;
-      if (access.pooled) ZERO_CO_RETURN_IF_ERROR(param_pool_.take(count * dtype_nbytes(params_[id].dtype), &data));
-      ZERO_CO_TRY(gather_param(id, data));
+      ZERO_CO_TRY(gather_whole(params_.holder(id), &data, &access.pooled));
     }
     access.data = data;
   }
@@ -45,6 +43,24 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   ++acquired_count_;
   *out_data = data;
   co_return Status();
+}
+
+/// Into *data, or a buffer of the pool where that is nullptr. What was gathered ahead is copied when it is wanted elsewhere.
+Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
+  const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
+  std::byte *ahead = nullptr;
+  ZERO_CO_TRY(prefetch_.take(id, &ahead));
+  *out_pooled = *data == nullptr;
+  if (ahead == nullptr) {
+    if (*out_pooled) ZERO_CO_RETURN_IF_ERROR(param_pool_.take(nbytes, data));
+    ZERO_CO_TRY(gather_param(id, *data));
+  } else if (*out_pooled) {
+    *data = ahead;
+  } else {
+    std::memcpy(*data, ahead, static_cast<size_t>(nbytes));
+    param_pool_.give_back(ahead);
+  }
+  co_return prefetch_.run_ahead();
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {

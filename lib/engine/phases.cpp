@@ -53,7 +53,7 @@ void Optimizer::lose(const Status &cause) {
   if (gather_group_ != nullptr) gather_group_->fail(cause);
 }
 
-Task Optimizer::run(Task body) {
+Task Optimizer::run(Task body, Uses uses) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());
   if (gather_group_ != nullptr) {
@@ -61,7 +61,9 @@ Task Optimizer::run(Task body) {
     gather_group_->set_deadline_ms(group_->deadline_ms());
   }
   under_way_.store(true, std::memory_order_release);
-  Status status = co_await body;
+  Status status;
+  if (uses == Uses::parameters) status = co_await prefetch_.drop();
+  if (status.ok()) status = co_await body;
   if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
   under_way_.store(false, std::memory_order_release);
   co_return status;

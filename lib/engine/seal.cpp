@@ -86,6 +86,7 @@ Status Optimizer::allocate() {
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
+    open_prefetch();
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->transport().staging_nbytes() + gather_group_->transport().staging_nbytes());
     access_.resize(plan_.params().size());
     first_copies_.resize(plan_.params().size());
@@ -101,6 +102,15 @@ Status Optimizer::allocate() {
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", static_cast<long long>(params_.size()));
   }
+}
+
+/// Without a thread that advances them, gathers ahead would only come at another time.
+void Optimizer::open_prefetch() {
+  const bool useful = shards_params() && settings_.overlap && !gather_group_->transport().single_thread();
+  std::vector<int64_t> nbytes;
+  for (int64_t id = 0; id < params_.size(); ++id) nbytes.push_back(params_[id].count * dtype_nbytes(params_[id].dtype));
+  prefetch_.open(gather_group_, &param_pool_, useful ? settings_.prefetch_nbytes : 0, std::move(nbytes),
+                 [this](int64_t id, std::byte *whole) { return gather_param(id, whole); });
 }
 
 /// Tensors that all ranks of the model group hold count once: on its rank 0.
@@ -136,6 +146,7 @@ void Optimizer::make_views() {
 
 /// Gives everything back that seal made.
 void Optimizer::unseal() {
+  prefetch_.stop();
   gradients_.close();
   if (gather_group_ != nullptr) {
     accounting_.add(ZERO_MEMORY_STAGING, -accounting_.now(ZERO_MEMORY_STAGING));

@@ -59,6 +59,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   ZERO_TRY(read_accumulation(config, &settings));
   settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
   settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
+  settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
@@ -80,6 +81,7 @@ std::string Settings::text() const {
   text += std::string("accumulation in ") + (accumulates_in_f32 ? "f32" : "the gradient's dtype") + "\n";
   text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
   text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
+  text += "gathered ahead " + std::to_string(overlap ? prefetch_nbytes : 0) + " bytes\n";
   text += "shard weights";
   for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
   return text + "\n";

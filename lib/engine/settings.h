@@ -37,7 +37,8 @@ struct Settings {
   bool leaves_unfilled;    ///< parameters that no rank filled stay untouched
   bool accumulates_in_f32;
   bool average;
-  int64_t gather_below;  ///< elements
+  int64_t gather_below;     ///< elements
+  int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
   bool overlap;
   int64_t pool_limit;  ///< 0 = none
   std::vector<int64_t> shard_weights;

@@ -57,7 +57,7 @@ Task Optimizer::reduce(zero_step_result *out) { return run(reduce_body(out)); }
 Task Optimizer::apply() { return run(apply_body()); }
 Task Optimizer::gather() { return run(gather_body()); }
 
-Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind)); }
+Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Uses::gradients); }
 
 Task Optimizer::micro_step_body(int32_t kind) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
@@ -173,6 +173,7 @@ Task Optimizer::gather_body() {
   const Stopwatch stopwatch(times_.gather_ns);
   if (!skips_ && settings_.stage > 0) ZERO_CO_TRY(gather_params(false));
   if (!skips_ && (applied_ || settings_.algorithm == nullptr)) ++applied_count_;
+  prefetch_.end_step();
   end_step();
   co_return Status();
 }

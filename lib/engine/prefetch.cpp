@@ -1,0 +1,98 @@
+/// @file Foreseeing which tensor is acquired next.
+#include "engine/prefetch.h"
+
+#include "core/progress_thread.h"
+#include "engine/reductions.h"
+
+namespace zero {
+
+void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather) {
+  group_ = std::move(group);
+  pool_ = pool;
+  most_nbytes_ = most_nbytes;
+  nbytes_ = std::move(nbytes);
+  gather_ = std::move(gather);
+}
+
+void Prefetch::stop() {
+  if (!ahead_.empty()) {
+    group_->fail(Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while parameters were being gathered",
+                               static_cast<long long>(group_->rank())));
+  }
+  for (const Ahead &next : ahead_) {
+    (void)queue_->wait(next.operation);
+    pool_->give_back(next.whole);
+  }
+  ahead_.clear();
+  // The thread may be asleep on the group's doorbell, which goes with the group.
+  if (was_watched_) unwatch_queue(queue_);
+  was_watched_ = false;
+}
+
+/// A forward pass that no backward pass follows, as in evaluation, begins the order again.
+void Prefetch::follow(int64_t id) {
+  if (position_ < order_.size() && order_[position_] == id) {
+    ++position_;
+  } else if (!order_.empty() && order_.front() == id) {
+    position_ = 1;
+    seen_.clear();
+    surprised_ = false;
+  } else {
+    surprised_ = true;
+  }
+  seen_.push_back(id);
+}
+
+Task Prefetch::take(int64_t id, std::byte **out) {
+  *out = nullptr;
+  follow(id);
+  if (ahead_.empty() || ahead_.front().id != id) co_return co_await drop();
+  OperationEnd end(*queue_, *ahead_.front().operation);
+  ZERO_CO_TRY(end);
+  const Ahead taken = ahead_.front();
+  ahead_.erase(ahead_.begin());
+  if (!taken.operation->status().ok()) {
+    pool_->give_back(taken.whole);
+    co_return taken.operation->status();
+  }
+  *out = taken.whole;
+  co_return Status();
+}
+
+Status Prefetch::run_ahead() {
+  if (surprised_) return {};
+  int64_t held = 0;
+  for (const Ahead &next : ahead_) held += nbytes_[static_cast<size_t>(next.id)];
+  for (size_t at = position_ + ahead_.size(); at < order_.size(); ++at) {
+    const int64_t id = order_[at];
+    held += nbytes_[static_cast<size_t>(id)];
+    if (held > most_nbytes_) return {};
+    Ahead next{id, nullptr, nullptr};
+    ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
+    next.operation = queue_->submit(gather_(id, next.whole));
+    ahead_.push_back(std::move(next));
+    was_watched_ = watch_queue(queue_) || was_watched_;
+  }
+  return {};
+}
+
+Task Prefetch::drop() {
+  while (!ahead_.empty()) {
+    OperationEnd end(*queue_, *ahead_.front().operation);
+    ZERO_CO_TRY(end);
+    pool_->give_back(ahead_.front().whole);
+    const Status status = ahead_.front().operation->status();
+    ahead_.erase(ahead_.begin());
+    if (!status.ok()) co_return status;
+  }
+  co_return Status();
+}
+
+void Prefetch::end_step() {
+  if (surprised_) order_ = seen_;
+  seen_.clear();
+  position_ = 0;
+  surprised_ = false;
+}
+
+}  // namespace zero

@@ -1,0 +1,66 @@
+/// @file Prefetch: gathers of stage 3 that run ahead of the caller, in the order in which tensors were acquired in the step before (or in a
+/// given one), in a queue of their own which the progress thread advances. Knows ids, bytes and buffers; the gather itself is a task it is
+/// given.
+#pragma once
+
+#include "core/task.h"
+#include "engine/param_pool.h"
+#include "group/group.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace zero {
+
+/// Used by one thread at a time. All ranks acquire in the same order, so they foresee alike.
+class Prefetch {
+ public:
+  /// Makes the task that gathers a tensor.
+  using Gather = std::function<Task(int64_t id, std::byte *whole)>;
+
+  /// `most_nbytes` 0: never ahead. `nbytes`, by parameter.
+  void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
+  /// The order of the first step.
+  void set_order(std::vector<int64_t> order) { order_ = std::move(order); }
+  /// Makes what is under way fail, waits for its end and gives buffers back.
+  void stop();
+
+  /// The caller acquires a tensor that has to be gathered. *out is its buffer when that ran ahead, otherwise nullptr and nothing is under
+  /// way any more.
+  Task take(int64_t id, std::byte **out);
+  /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
+  Status run_ahead();
+  /// Ends what is under way and gives its buffers back: parameters are about to change.
+  Task drop();
+  /// The next step follows the order of this one.
+  void end_step();
+
+  int64_t most_nbytes() const { return most_nbytes_; }
+
+ private:
+  void follow(int64_t id);
+
+  struct Ahead {
+    int64_t id;
+    std::byte *whole;
+    std::shared_ptr<Operation> operation;
+  };
+
+  std::shared_ptr<Group> group_;
+  ParamPool *pool_ = nullptr;
+  Gather gather_;
+  int64_t most_nbytes_ = 0;
+  std::vector<int64_t> nbytes_;
+  std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
+  bool was_watched_ = false;
+
+  std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet
+  std::vector<int64_t> seen_;   ///< what was acquired since the order last began
+  size_t position_ = 0;         ///< in the order, of what comes next
+  bool surprised_ = false;      ///< this step left the order
+  std::vector<Ahead> ahead_;    ///< order_[position_] and on
+};
+
+}  // namespace zero
