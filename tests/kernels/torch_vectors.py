@@ -104,7 +104,7 @@ def use_float64_in_muon():
 
 
 class Lion(torch.optim.Optimizer):
-    """Algorithm 2 of Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, with the tensor operations of its authors' code."""
+    """Algorithm 2 of Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, with the tensor operations of its authors."""
 
     def __init__(self, params, lr, betas, weight_decay):
         super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
