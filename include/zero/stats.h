@@ -23,7 +23,9 @@ enum zero_memory {
   ZERO_MEMORY_PARAM_POOL = 5,  /* stage 3: gathered parameters; before begin whole first values */
   ZERO_MEMORY_STAGING = 6,     /* shared memory of the optimizer's groups */
   ZERO_MEMORY_BUFFER = 7,      /* sharded buffers */
-  ZERO_MEMORY_ACCUMULATED = 8  /* gradients that micro-steps add up, beyond ZERO_MEMORY_GRAD */
+  ZERO_MEMORY_ACCUMULATED = 8, /* gradients that micro-steps add up, beyond ZERO_MEMORY_GRAD */
+  ZERO_MEMORY_MODULE_BUFFER = 9, /* module buffers */
+  ZERO_MEMORY_WORKSPACE = 10   /* of updates that need more than their slots: matrices of algorithm "muon" */
 };
 
 /* Bytes on this rank. Only 8-byte fields; fields are appended, never moved. */

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <iterator>
 
 namespace zero {
 namespace {
@@ -57,6 +58,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_GRAD:
     case ZERO_MEMORY_STATE:
     case ZERO_MEMORY_STAGING:
+    case ZERO_MEMORY_WORKSPACE:
       return accounting_.now(category) - formula_nbytes(category);
     case ZERO_MEMORY_GRAD_POOL:
       return gradients_.pool().first_nbytes();
@@ -64,7 +66,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
       return gathered_nbytes();
     case ZERO_MEMORY_TOTAL: {
       int64_t sum = 0;
-      for (int32_t part = ZERO_MEMORY_PARAM; part < ZERO_MEMORY_BUFFER; ++part) sum += constant_nbytes(part);
+      for (int32_t part = ZERO_MEMORY_PARAM; part < Accounting::kCategories; ++part) sum += constant_nbytes(part);
       return sum;
     }
     default:
@@ -155,9 +157,12 @@ void Optimizer::describe_memory(std::string &text) const {
            "memory: N ranks, bytes of parameters p, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
            kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
            static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
-  static constexpr const char *kNames[] = {"total", "param", "grad", "state", "grad_pool", "param_pool", "staging"};
-  for (int32_t category = ZERO_MEMORY_PARAM; category <= ZERO_MEMORY_STAGING; ++category) {
-    add_line(text, "  %-10s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
+  static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
+                                           "staging", "buffer", "accumulated", "module_buffer", "workspace"};
+  static_assert(std::size(kNames) == Accounting::kCategories);
+  for (int32_t category = ZERO_MEMORY_PARAM; category < Accounting::kCategories; ++category) {
+    if (category == ZERO_MEMORY_BUFFER) continue;
+    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
              static_cast<long long>(accounting_.now(category)), static_cast<long long>(accounting_.peak(category)),
              static_cast<long long>(formula_nbytes(category)), static_cast<long long>(constant_nbytes(category)));
   }

@@ -93,7 +93,7 @@ Status Optimizer::allocate() {
     master_written_.resize(plan_.params().size());
     average_written_.resize(plan_.params().size());
     make_views();
-    updates_.build(formats_, updates_all());
+    ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
     updates_.begin_states();
     if (settings_.leaves_unfilled) touched_.resize(plan_.params().size());
     votes_.resize(kVoteWords + touched_.size());

@@ -14,7 +14,8 @@ kernels::Elements slice(const kernels::Elements &elements, int64_t begin) {
   return {static_cast<std::byte *>(elements.data) + begin * dtype_nbytes(elements.dtype), elements.dtype, scales};
 }
 
-/// Elements from `begin` on, which is on a line.
+}  // namespace
+
 kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count) {
   kernels::Piece part;
   part.param = slice(piece.param, begin);
@@ -27,13 +28,20 @@ kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count) 
   return part;
 }
 
-}  // namespace
-
-void Updates::build(std::span<const Format> formats, bool all) {
+Status Updates::build(std::span<const Format> formats, bool all, const MemorySource &source) {
+  all_ = all;
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const Format &format = formats[static_cast<size_t>(plan_.bucket(index).space)];
     if (format.trains && format.algorithm != nullptr) add_bucket(index, format, all);
   }
+  return prepare_whole(formats, source);
+}
+
+void Updates::clear() {
+  pieces_.clear();
+  norm_index_.clear();
+  matrices_.clear();
+  workspaces_.release();
 }
 
 /// Tensors of one set that lie end to end become one piece, unless the update of each stands alone.
@@ -86,6 +94,7 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   kernels::UpdateScalars scalars;
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
   scalars.hyper.step = step.step;
+  scalars.hyper.trust_ratio = piece.trust_ratio;
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = static_cast<float>(settings_.clipping.value);
   scalars.average_decay = scalars.hyper.average_decay;
@@ -96,7 +105,7 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
 
 void Updates::begin_states() const {
   for (const Piece &piece : pieces_) {
-    kernels::begin_states(kernels::active(), *sets_[static_cast<size_t>(piece.set)].algorithm(), piece.slots, scalars_of(piece, {}));
+    kernels::begin_states(kernels::active(), algorithm_of(piece), piece.slots, scalars_of(piece, {}));
   }
 }
 
@@ -112,17 +121,18 @@ void Updates::update_elementwise(const StepScalars &step) {
     int64_t begin = 0;
     for (const Piece &piece : pieces_) {
       const Range part = intersect(mine, {begin, begin + piece.slots.count});
-      const kernels::Algorithm &algorithm = *sets_[static_cast<size_t>(piece.set)].algorithm();
-      if (!part.empty() && !skips(piece, step)) {
-        kernels::update(kernels::active(), algorithm, slice(piece.slots, part.begin - begin, part.count()), scalars_of(piece, step));
+      if (!part.empty() && !algorithm_of(piece).matrix && !skips(piece, step)) {
+        kernels::update(kernels::active(), algorithm_of(piece), slice(piece.slots, part.begin - begin, part.count()), scalars_of(piece, step));
       }
       begin += round_up(piece.slots.count, kLine);
     }
   });
 }
 
-Task Updates::run(Group &, StepScalars step) {
+Task Updates::run(Group &group, StepScalars step) {
+  if (!norms_.empty()) ZERO_CO_TRY(find_trust_ratios(group, step));
   update_elementwise(step);
+  update_matrices(step);
   co_return Status();
 }
 

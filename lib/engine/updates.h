@@ -25,6 +25,9 @@ struct StepScalars {
   std::span<const int64_t> touched;  ///< by parameter: ranks that filled it; empty: all count as filled
 };
 
+/// `count` elements from `begin` on, which is on a line of the piece.
+kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count);
+
 class Updates {
  public:
   Updates(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, const HostKernels &kernels,
@@ -32,8 +35,8 @@ class Updates {
       : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
 
   /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces.
-  void build(std::span<const Format> formats, bool all);
-  void clear() { pieces_.clear(); }
+  Status build(std::span<const Format> formats, bool all, const MemorySource &source);
+  void clear();
   /// Gives states the values they have before the first step.
   void begin_states() const;
 
@@ -45,13 +48,24 @@ class Updates {
     int64_t param;   ///< the first that lies in it, and the only one where tensors are told apart
     int64_t set;
     kernels::Piece slots;
+    double trust_ratio = 1;  ///< of this step, where it depends on norms of the tensor
   };
 
   void add_bucket(int64_t index, const Format &format, bool all);
   kernels::Piece slots_of(int64_t index, const Format &format, Range range) const;
   kernels::UpdateScalars scalars_of(const Piece &piece, const StepScalars &step) const;
   bool skips(const Piece &piece, const StepScalars &step) const;
+  const kernels::Algorithm &algorithm_of(const Piece &piece) const { return *sets_[static_cast<size_t>(piece.set)].algorithm(); }
   void update_elementwise(const StepScalars &step);
+
+  /// @name Updates that need whole tensors (updates_whole.cpp)
+  /// @{
+  Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
+  Task find_trust_ratios(Group &group, const StepScalars &step);
+  void add_norms(const Piece &piece, const StepScalars &step, int64_t *limbs) const;
+  void update_matrices(const StepScalars &step);
+  void update_matrix(const Piece &piece, const StepScalars &step, float *workspace) const;
+  /// @}
 
   const Plan &plan_;
   const Settings &settings_;
@@ -60,6 +74,13 @@ class Updates {
   const HostKernels &kernels_;
   const std::vector<HyperSet> &sets_;
   std::vector<Piece> pieces_;
+  bool all_ = false;
+  std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
+  std::vector<int64_t> norms_;       ///< exact sums of squares, exported: parameter and direction of each
+  std::vector<int64_t> norm_sums_;   ///< the same over ranks
+  std::vector<const Piece *> matrices_;
+  Arena workspaces_;
+  int64_t workspace_elements_ = 0;  ///< of one thread
 };
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace zero {
 /// Categories are those of zero_memory; the total is kept with them, so that its peak is that of one moment. Any thread.
 class Accounting {
  public:
-  static constexpr int32_t kCategories = ZERO_MEMORY_ACCUMULATED + 1;
+  static constexpr int32_t kCategories = ZERO_MEMORY_WORKSPACE + 1;
   static constexpr bool valid(int32_t category) { return category >= 0 && category < kCategories; }
 
   /// Counts memory that came (positive) or went. `category` is not ZERO_MEMORY_TOTAL.

@@ -76,9 +76,9 @@ Count compare_recipes(const Model &model, uint64_t seed, int64_t manners) {
 }
 
 Model random_recipe_model(uint64_t seed, int64_t ranks, int64_t most) {
-  static constexpr const char *kMore[] = {"adagrad", "lion"};
+  static constexpr const char *kMore[] = {"adagrad", "lion", "lamb", "muon"};
   Model model = random_model(seed, ranks, most);
-  if (seed % 3 == 0) model.algorithm = kMore[seed / 3 % 2];
+  if (seed % 2 == 0) model.algorithm = kMore[seed / 2 % 4];
   model.recipe = random_recipe(seed, model.algorithm);
   if (seed % 4 == 0) {
     model.recipe.tied = true;

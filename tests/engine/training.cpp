@@ -134,8 +134,9 @@ void add_tensors(Optimizer &optimizer, const Model &model) {
   for (int64_t id = 0; id < model.tensors(); ++id) {
     int64_t out = 0;
     const Config config = param_config(model, id);
-    const int64_t *count = &model.counts[static_cast<size_t>(id)];
-    expect_ok(optimizer.add_param(&config, ("p" + std::to_string(id)).c_str(), static_cast<int32_t>(model.dtype(id)), count, 1, &out),
+    const std::vector<int64_t> shape = model.shape(id);
+    expect_ok(optimizer.add_param(&config, ("p" + std::to_string(id)).c_str(), static_cast<int32_t>(model.dtype(id)), shape.data(),
+                                  static_cast<int64_t>(shape.size()), &out),
               "add_param");
   }
 }

@@ -52,6 +52,14 @@ struct Model {
 
   std::string text() const;
   int64_t tensors() const { return static_cast<int64_t>(counts.size()); }
+  /// Matrices of some rows where the algorithm wants them.
+  std::vector<int64_t> shape(int64_t id) const {
+    const int64_t count = counts[static_cast<size_t>(id)];
+    if (algorithm != "muon") return {count};
+    int64_t rows = 1;
+    while (count > 0 && rows * rows < count && count % (2 * rows) == 0) rows *= 2;
+    return {rows, count / rows};
+  }
   DType dtype(int64_t id) const { return recipe.mixed && id % 2 == 1 && !shared(id) ? DType::f32 : recipe.dtype; }
   DType grad_dtype(int64_t id) const { return recipe.grad != 0 ? static_cast<DType>(recipe.grad) : dtype(id); }
   bool frozen(int64_t id) const { return recipe.frozen_every > 0 && id % recipe.frozen_every == recipe.frozen_every - 1 && !shared(id); }
