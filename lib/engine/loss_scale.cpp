@@ -33,8 +33,10 @@ void LossScale::update(bool overflowed) {
   if (!dynamic_) return;
   if (overflowed) {
     growth_count_ = 0;
-    if (++overflow_count_ < hysteresis_) return;
-    overflow_count_ = 0;
+    if (overflow_count_ + 1 < hysteresis_) {
+      ++overflow_count_;
+      return;
+    }
     value_ = std::max(value_ * backoff_, least_);
     return;
   }

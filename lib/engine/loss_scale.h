@@ -41,7 +41,7 @@ class LossScale {
   double least_ = 0;
   double most_ = 0;
   int64_t growth_count_ = 0;    ///< steps without overflow since the scale last changed
-  int64_t overflow_count_ = 0;  ///< overflows since the scale last grew or backed off
+  int64_t overflow_count_ = 0;  ///< overflows since the scale last grew that hysteresis has swallowed
 };
 
 }  // namespace zero
