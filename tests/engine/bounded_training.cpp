@@ -1,0 +1,182 @@
+/// @file Updates in float64 with error bars.
+#include "tests/engine/bounded_training.h"
+
+#include <cmath>
+
+namespace zero::test {
+namespace {
+
+/// What make_config gives every algorithm, and the defaults of zero/config.h.
+constexpr double kRate = 0.01;
+constexpr double kBeta1 = 0.9;
+constexpr double kAverageDecay = 0.999;
+
+/// a + b with the sum rounded once.
+Bounds sum(Bounds a, Bounds b) { return (a + b).rounded(); }
+
+/// factor * a: the constant and the product are rounded.
+Bounds scaled(double factor, Bounds a) { return (factor * a).rounded(2); }
+
+/// p - change.
+Bounds stepped(Bounds param, Bounds change) { return (param - change).rounded(); }
+
+Bounds sign_of(Bounds a) { return {a.low > 0 ? 1.0 : a.low == 0 ? 0.0 : -1.0, a.high < 0 ? -1.0 : a.high == 0 ? 0.0 : 1.0}; }
+
+/// (1 - weight) * from + weight * to, computed from the difference: constant, difference, product and sum are rounded.
+Bounds between(Bounds from, Bounds to, double weight) {
+  const double moved = weight * (from.magnitude() + to.magnitude());
+  return ((1 - weight) * from + weight * to).wider(3 * kUnit * moved).rounded();
+}
+
+float tree_sum(const std::vector<float> &values, size_t low, size_t high) {
+  if (high - low == 1) return values[low];
+  size_t half = 1;
+  while (half * 2 < high - low) half *= 2;
+  return tree_sum(values, low, low + half) + tree_sum(values, low + half, high);
+}
+
+/// A line of an 8-bit slot: codes are rounded, then multiplied by the line's scale, which follows its largest element.
+void store_line(std::vector<Bounds> &values, size_t begin, size_t end, DType dtype) {
+  const auto format = kernels::test::format_of(dtype);
+  Bounds largest{};
+  for (size_t i = begin; i < end; ++i) {
+    const Bounds size = magnitude_of(values[i]);
+    largest = {std::max(largest.low, size.low), std::max(largest.high, size.high)};
+  }
+  if (largest.high == 0) return;
+  Bounds scale = (1 / format.largest * largest).rounded();
+  scale = {std::max(scale.low, 0x1p-126), std::max(scale.high, 0x1p-126)};
+  const auto stored_size = [&](double size, double by, double times) {
+    double code = kernels::test::round_nearest(std::min(size / by, format.largest), format);
+    if (dtype == DType::f8ue5m3 && size > 0) code = std::max(code, kernels::test::f8_value(dtype, 1));
+    return code * times;
+  };
+  for (size_t i = begin; i < end; ++i) {
+    const Bounds size = magnitude_of(values[i]).rounded(2);  // times the inverse of the scale, itself rounded
+    const double low = stored_size(std::max(size.low, 0.0), scale.high, scale.low);
+    const double high = stored_size(size.high, scale.low, scale.high);
+    const bool around = values[i].low < 0 && values[i].high > 0;
+    const Bounds kept = Bounds{around ? 0 : low, high}.rounded();
+    values[i] = around ? Bounds{-kept.high, kept.high} : values[i].high <= 0 ? Bounds{-kept.high, -kept.low} : kept;
+    if (dtype == DType::f8ue5m3) values[i].low = std::max(values[i].low, 0.0);
+  }
+}
+
+}  // namespace
+
+float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index) {
+  const DType dtype = model.grad_dtype(id);
+  std::vector<float> contributions;
+  for (int64_t rank = 0; rank < model.ranks; ++rank) {
+    contributions.push_back(static_cast<float>(nearest(gradient_at(model, step, rank, id, index), dtype)));
+  }
+  const float total = tree_sum(contributions, 0, contributions.size());
+  const float divided = model.divisor == ZERO_DIVISOR_RANKS ? total / static_cast<float>(model.ranks) : total;
+  return static_cast<float>(nearest(divided, dtype));
+}
+
+BoundedTensor::BoundedTensor(const Model &model, int64_t id) : model_(model), dtype_(model.dtype(id)) {
+  const auto count = static_cast<size_t>(model.counts[static_cast<size_t>(id)]);
+  for (size_t i = 0; i < count; ++i) {
+    kept_.push_back(Bounds::exactly(nearest(first_value_at(model, id, static_cast<int64_t>(i)), dtype_)));
+  }
+  first_.resize(count);
+  second_.resize(count);
+  average_ = kept_;
+}
+
+void BoundedTensor::restart(const std::vector<float> &kept, const std::vector<float> &first, const std::vector<float> &second,
+                            const std::vector<float> &average) {
+  const auto take = [](std::vector<Bounds> &to, const std::vector<float> &from) {
+    for (size_t i = 0; i < from.size(); ++i) to[i] = Bounds::exactly(from[i]);
+  };
+  take(kept_, kept);
+  take(first_, first);
+  take(second_, second);
+  take(average_, average);
+}
+
+Bounds BoundedTensor::param(int64_t index) const {
+  const Bounds value = kept(index);
+  if (model_.recipe.master != ZERO_MASTER_REMAINDER || dtype_ == DType::f32) return stored(value, dtype_);
+  return {kernels::test::round_away(value.low), kernels::test::round_away(value.high)};
+}
+
+void BoundedTensor::update(const std::vector<Bounds> &gradients) {
+  ++step_;
+  for (size_t i = 0; i < kept_.size(); ++i) update_element(i, gradients[i]);
+  store(first_, model_.recipe.first_moment);
+  store(second_, model_.recipe.second_moment);
+  const bool has_master = model_.recipe.master != ZERO_MASTER_NONE && dtype_ != DType::f32;
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (!has_master) kept_[i] = stored(kept_[i], dtype_);
+    average_[i] = between(average_[i], kept_[i], 1 - kAverageDecay);
+  }
+}
+
+void BoundedTensor::store(std::vector<Bounds> &state, DType dtype) const {
+  if (!kernels::test::is_f8(dtype)) {
+    for (Bounds &value : state) value = stored(value, dtype);
+    return;
+  }
+  constexpr size_t kLineElements = 256;
+  if (state.size() < kLineElements) return;  // such a tensor keeps fp32
+  for (size_t begin = 0; begin < state.size(); begin += kLineElements) {
+    store_line(state, begin, std::min(begin + kLineElements, state.size()), dtype);
+  }
+}
+
+void BoundedTensor::update_element(size_t index, Bounds gradient) {
+  const std::string &name = model_.algorithm;
+  const bool decoupled = name == "adamw" || name == "lion";
+  Bounds &param = kept_[index];
+  if (decoupled && model_.weight_decay != 0) param = scaled(1 - kRate * model_.weight_decay, param);
+  if (!decoupled && model_.weight_decay != 0) {
+    gradient = sum(gradient, (model_.weight_decay * param).rounded());
+  }
+  if (name == "sgd") sgd(index, gradient);
+  if (name == "adam" || name == "adamw") adam(index, gradient);
+  if (name == "adagrad") adagrad(index, gradient);
+  if (name == "lion") lion(index, gradient);
+}
+
+void BoundedTensor::sgd(size_t index, Bounds gradient) {
+  Bounds direction = gradient;
+  if (model_.momentum != 0) {
+    Bounds &buffer = first_[index];
+    buffer = step_ == 1 ? gradient : sum(scaled(model_.momentum, buffer), gradient);
+    direction = model_.nesterov != 0 ? sum(gradient, (model_.momentum * buffer).rounded()) : buffer;
+  }
+  kept_[index] = stepped(kept_[index], (kRate * direction).rounded());
+}
+
+void BoundedTensor::adam(size_t index, Bounds gradient) {
+  constexpr double kBeta2 = 0.999;
+  constexpr double kEpsilon = 1e-8;
+  const auto t = static_cast<double>(step_);
+  first_[index] = between(first_[index], gradient, 1 - kBeta1);
+  second_[index] = sum(scaled(kBeta2, second_[index]), ((1 - kBeta2) * square_of(gradient)).rounded(2));
+  second_[index].low = std::max(second_[index].low, 0.0);
+  const Bounds rate = scaled(kRate / (1 - std::pow(kBeta1, t)), first_[index]);
+  // Root, constant and quotient; then the constant and the sum.
+  const Bounds root = (1 / std::sqrt(1 - std::pow(kBeta2, t)) * root_of(second_[index])).rounded(3);
+  const Bounds divisor = sum(root, Bounds::exactly(kEpsilon).rounded());
+  kept_[index] = stepped(kept_[index], (rate / Bounds{std::max(divisor.low, kEpsilon / 2), divisor.high}).rounded());
+}
+
+void BoundedTensor::adagrad(size_t index, Bounds gradient) {
+  constexpr double kEpsilon = 1e-10;
+  second_[index] = sum(second_[index], square_of(gradient));
+  second_[index].low = std::max(second_[index].low, 0.0);
+  const Bounds divisor = sum(root_of(second_[index]).rounded(), Bounds::exactly(kEpsilon).rounded());
+  kept_[index] = stepped(kept_[index], (scaled(kRate, gradient) / Bounds{std::max(divisor.low, kEpsilon / 2), divisor.high}).rounded());
+}
+
+void BoundedTensor::lion(size_t index, Bounds gradient) {
+  constexpr double kBeta2 = 0.99;
+  const Bounds direction = sum(scaled(kBeta1, first_[index]), scaled(1 - kBeta1, gradient));
+  kept_[index] = stepped(kept_[index], (kRate * sign_of(direction)).rounded());
+  first_[index] = sum(scaled(kBeta2, first_[index]), (1 - kBeta2) * gradient).wider(kUnit * (1 - kBeta2) * gradient.magnitude());
+}
+
+}  // namespace zero::test
