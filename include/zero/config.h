@@ -54,6 +54,7 @@ enum zero_key {
   ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3 */
 
   ZERO_KEY_PREFETCH_BYTES = 325,   /* i64, 0 .. 2^62, 16777216: most bytes of parameters gathered ahead of param_acquire in stage 3 */
+  ZERO_KEY_MEMORY_LIMIT = 327,     /* i64, 0 .. 2^62, 0: bytes that the ranks of a host may take together, or seal fails; 0 = what is available */
 
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
   ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */

@@ -190,6 +190,7 @@ class Optimizer {
   /// @name Seal (seal.cpp)
   /// @{
   Task seal_body();
+  Status plan_all();
   void make_formats();
   void make_plan();
   double cost_of(int64_t id) const;

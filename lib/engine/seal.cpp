@@ -2,6 +2,7 @@
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
+#include "engine/memory_need.h"
 #include "engine/sealed_text.h"
 
 #include <algorithm>
@@ -16,6 +17,13 @@ Task Optimizer::seal_body() {
   const std::string text = sealed_text(settings_, sets_, loss_scale_, params_);
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
+  Status planned = plan_all();
+  const MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
+  planned = co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
+  if (!planned.ok()) {
+    unseal();
+    co_return planned;
+  }
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_));
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_));
   if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
@@ -79,10 +87,18 @@ void Optimizer::make_plan() {
   plan_ = Plan({tensors, spaces, params_.order(), weights, group_->rank()});
 }
 
-Status Optimizer::allocate() {
+Status Optimizer::plan_all() {
   try {
     make_formats();
     make_plan();
+    return {};
+  } catch (const std::bad_alloc &) {
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", static_cast<long long>(params_.size()));
+  }
+}
+
+Status Optimizer::allocate() {
+  try {
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
@@ -100,7 +116,7 @@ Status Optimizer::allocate() {
     vote_sums_.resize(votes_.size());
     return {};
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", static_cast<long long>(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", static_cast<long long>(params_.size()));
   }
 }
 

@@ -61,6 +61,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
   settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
+  settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;

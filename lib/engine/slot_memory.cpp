@@ -33,18 +33,24 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
 }
 
 /// Rounded up to whole lines, so that kernels may be cut on them.
-int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) const {
+int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) {
   if (!place.kept) return 0;
   const int64_t elements = round_up(place.whole ? bucket.flat.count() : bucket.own.count(), kLine);
   return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-int64_t SlotMemory::slots_nbytes(std::span<const Slot> slots, const Plan &plan) const {
+int64_t SlotMemory::slots_nbytes(std::span<const Slot> slots, const Plan &plan) {
   int64_t nbytes = 0;
   for (const Slot &slot : slots) {
     for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
   }
   return nbytes;
+}
+
+int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
+  SlotMemory memory;
+  memory.list_slots(plan, formats, sharding);
+  return slots_nbytes(memory.slots_, plan);
 }
 
 void SlotMemory::hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan) {

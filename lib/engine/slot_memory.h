@@ -46,6 +46,8 @@ class SlotMemory {
  public:
   /// `formats` are those of the plan's spaces. Bytes on top of formula_nbytes are padding.
   Status allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source);
+  /// What allocate would take.
+  static int64_t nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void release();
 
   /// nullptr for a slot that no parameter has.
@@ -68,8 +70,8 @@ class SlotMemory {
  private:
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
-  int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) const;
-  int64_t slots_nbytes(std::span<const Slot> slots, const Plan &plan) const;
+  static int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket);
+  static int64_t slots_nbytes(std::span<const Slot> slots, const Plan &plan);
   void hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan);
 
   std::vector<Slot> slots_;

@@ -1,0 +1,25 @@
+/// @file MemoryNeed: what a plan would take in each stage, and the refusal of plans that the ranks' hosts have no room for. Knows no
+/// allocation.
+#pragma once
+
+#include "core/task.h"
+#include "engine/format.h"
+#include "engine/plan.h"
+#include "group/group.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace zero {
+
+/// Bytes on this rank, by stage.
+using MemoryNeed = std::array<int64_t, 4>;
+
+MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone);
+
+/// Compares what the ranks of each host need together with what it has: limit_nbytes, or where that is 0 its available memory. Returns
+/// ZERO_E_OUT_OF_MEMORY on every rank when a host has too little, before anything was allocated. `mine` is this rank's error, if any.
+Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes);
+
+}  // namespace zero
