@@ -60,7 +60,7 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
     std::memcpy(*data, ahead, static_cast<size_t>(nbytes));
     param_pool_.give_back(ahead);
   }
-  co_return prefetch_.run_ahead();
+  co_return prefetch_.run_ahead(*data);
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {

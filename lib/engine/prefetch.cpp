@@ -4,13 +4,18 @@
 #include "core/progress_thread.h"
 #include "engine/reductions.h"
 
+#include <algorithm>
+
 namespace zero {
 
 void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather) {
   group_ = std::move(group);
   pool_ = pool;
-  most_nbytes_ = most_nbytes;
   nbytes_ = std::move(nbytes);
+  int64_t all = 0;
+  for (const int64_t tensor : nbytes_) all += Arena::private_nbytes(tensor);
+  most_nbytes_ = std::min(most_nbytes, all);
+  std::erase_if(order_, [this](int64_t id) { return nbytes_[static_cast<size_t>(id)] == 0; });
   gather_ = std::move(gather);
 }
 
@@ -59,14 +64,13 @@ Task Prefetch::take(int64_t id, std::byte **out) {
   co_return Status();
 }
 
-Status Prefetch::run_ahead() {
+/// Within the limit there is room for what runs ahead and for buffers that are free.
+Status Prefetch::run_ahead(const std::byte *acquired) {
   if (surprised_) return {};
-  int64_t held = 0;
-  for (const Ahead &next : ahead_) held += nbytes_[static_cast<size_t>(next.id)];
+  const int64_t most = most_nbytes_ + pool_->buffer_nbytes(acquired);
   for (size_t at = position_ + ahead_.size(); at < order_.size(); ++at) {
     const int64_t id = order_[at];
-    held += nbytes_[static_cast<size_t>(id)];
-    if (held > most_nbytes_) return {};
+    if (pool_->nbytes_after(nbytes_[static_cast<size_t>(id)]) > most) return {};
     Ahead next{id, nullptr, nullptr};
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));

@@ -20,7 +20,7 @@ class Prefetch {
   /// Makes the task that gathers a tensor.
   using Gather = std::function<Task(int64_t id, std::byte *whole)>;
 
-  /// `most_nbytes` 0: never ahead. `nbytes`, by parameter.
+  /// `most_nbytes` 0: never ahead. `nbytes`, by parameter: 0 for those that are not gathered.
   void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
   /// The order of the first step.
   void set_order(std::vector<int64_t> order) { order_ = std::move(order); }
@@ -30,8 +30,8 @@ class Prefetch {
   /// The caller acquires a tensor that has to be gathered. *out is its buffer when that ran ahead, otherwise nullptr and nothing is under
   /// way any more.
   Task take(int64_t id, std::byte **out);
-  /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
-  Status run_ahead();
+  /// Starts the gathers that come next; comes after the tensor that was taken has arrived at `acquired`.
+  Status run_ahead(const std::byte *acquired);
   /// Ends what is under way and gives its buffers back: parameters are about to change.
   Task drop();
   /// The next step follows the order of this one.

@@ -124,7 +124,9 @@ Status Optimizer::allocate() {
 void Optimizer::open_prefetch() {
   const bool useful = shards_params() && settings_.overlap && !gather_group_->transport().single_thread();
   std::vector<int64_t> nbytes;
-  for (int64_t id = 0; id < params_.size(); ++id) nbytes.push_back(params_[id].count * dtype_nbytes(params_[id].dtype));
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    nbytes.push_back(shards_param(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
+  }
   prefetch_.open(gather_group_, &param_pool_, useful ? settings_.prefetch_nbytes : 0, std::move(nbytes),
                  [this](int64_t id, std::byte *whole) { return gather_param(id, whole); });
 }

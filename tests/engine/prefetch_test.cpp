@@ -1,0 +1,146 @@
+/// @file Gathers that run ahead: whatever order the caller takes, it gets the parameters of now, and memory stays within the limit.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace zero::test {
+namespace {
+
+Model layers(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {3000, 40, 0, 2500, 5000, 100, 7000};
+  return model;
+}
+
+/// A sealed optimizer of stage 3 that may gather `most` bytes ahead.
+std::shared_ptr<Optimizer> make_ahead(const std::shared_ptr<Group> &group, const Model &model, int64_t most,
+                                      const std::vector<int64_t> &order = {}) {
+  Manner manner;
+  manner.stage = 3;
+  manner.overlap = true;
+  Config config = make_config(model, manner);
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_PREFETCH_BYTES, most).ok());
+  std::shared_ptr<Optimizer> optimizer;
+  EXPECT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    int64_t out = 0;
+    const std::string name = "p" + std::to_string(id);
+    EXPECT_TRUE(optimizer->add_param(nullptr, name.c_str(), ZERO_DTYPE_F32, &model.counts[static_cast<size_t>(id)], 1, &out).ok());
+  }
+  EXPECT_TRUE(optimizer->set_gather_order(order.data(), static_cast<int64_t>(order.size())).ok());
+  EXPECT_TRUE(group->queue()->run(optimizer->seal()).ok());
+  begin_training(*optimizer, model, manner);
+  return optimizer;
+}
+
+/// Acquires and releases tensors in the order given; each must hold `expected`.
+void visit(Optimizer &optimizer, const Model &model, const std::vector<int64_t> &order, const std::vector<std::vector<float>> &expected,
+           bool into_own_memory = false) {
+  for (const int64_t id : order) {
+    const int64_t count = model.counts[static_cast<size_t>(id)];
+    std::vector<float> own(static_cast<size_t>(count));
+    void *data = nullptr;
+    void *dst = into_own_memory && count > 0 ? own.data() : nullptr;
+    const Status status = optimizer.queue()->run(optimizer.param_acquire(id, dst, dst != nullptr ? count : 0, &data));
+    ASSERT_TRUE(status.ok()) << status.text();
+    const std::vector<float> &wanted = expected[static_cast<size_t>(id)];
+    if (count > 0) EXPECT_EQ(std::memcmp(data, wanted.data(), wanted.size() * sizeof(float)), 0) << "tensor " << id;
+    ASSERT_TRUE(optimizer.param_release(id).ok());
+  }
+}
+
+std::vector<std::vector<float>> params_of(Optimizer &optimizer, const Model &model) {
+  std::vector<std::vector<float>> params;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    params.emplace_back(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
+    const Status status = optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, params.back().data(), model.counts[static_cast<size_t>(id)]));
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  return params;
+}
+
+void train_once(Optimizer &optimizer, const Model &model, int64_t step) {
+  Manner manner;
+  manner.stage = 3;
+  train_step(optimizer, model, manner, step);
+}
+
+class Ahead : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(MostBytes, Ahead, testing::Values(0, 12'000, 30'000, 1 << 20));
+
+TEST_P(Ahead, EveryVisitSeesTheParametersOfNow) {
+  const Model model = layers(3);
+  run_world(3, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, GetParam());
+    const std::vector<int64_t> passes = {0, 1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1, 0};
+    for (int64_t step = 0; step < 4; ++step) {
+      const auto params = params_of(*optimizer, model);
+      visit(*optimizer, model, passes, params, step % 2 == 1);
+      train_once(*optimizer, model, step);
+    }
+    EXPECT_LE(optimizer->step_times().step_count, 4);
+    MemoryUse use{};
+    ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM_POOL, &use).ok());
+    EXPECT_LE(use.now_nbytes, use.constant_nbytes);
+  });
+}
+
+TEST_P(Ahead, OrdersThatChangeCostTimeAndNothingElse) {
+  const Model model = layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, GetParam());
+    std::mt19937_64 random(17);  // the same on all ranks
+    for (int64_t step = 0; step < 12; ++step) {
+      const auto params = params_of(*optimizer, model);
+      std::vector<int64_t> order = {0, 1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1, 0};
+      if (step % 3 == 2) std::shuffle(order.begin(), order.end(), random);
+      if (step % 4 == 3) visit(*optimizer, model, {0, 1, 2, 3, 4, 5, 6}, params);  // an evaluation before the step
+      if (step == 5) order.resize(4);
+      visit(*optimizer, model, order, params);
+      train_once(*optimizer, model, step);
+    }
+  });
+}
+
+TEST_P(Ahead, AGivenOrderServesTheFirstStep) {
+  const Model model = layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const std::vector<int64_t> passes = {6, 5, 4, 3, 2, 1, 0};
+    const auto optimizer = make_ahead(group, model, GetParam(), passes);
+    const auto params = params_of(*optimizer, model);
+    visit(*optimizer, model, passes, params);
+    train_once(*optimizer, model, 0);
+    visit(*optimizer, model, {0, 3, 6}, params_of(*optimizer, model));
+  });
+}
+
+TEST(Prefetch, OrdersNameParameters) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, Config(), &optimizer).ok());
+    const int64_t ids[] = {0};
+    EXPECT_EQ(optimizer->set_gather_order(ids, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->set_gather_order(nullptr, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(optimizer->set_gather_order(ids, -1).code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_TRUE(optimizer->set_gather_order(nullptr, 0).ok());
+  });
+}
+
+TEST(Prefetch, AnOptimizerMayBeReleasedWhileGathersRunAhead) {
+  const Model model = layers(2);
+  for (int round = 0; round < 20; ++round) {
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_ahead(group, model, 1 << 20, {0, 1, 3, 4, 5, 6});
+      void *data = nullptr;
+      ASSERT_TRUE(optimizer->queue()->run(optimizer->param_acquire(0, nullptr, 0, &data)).ok());
+    });
+  }
+}
+
+}  // namespace
+}  // namespace zero::test
