@@ -68,7 +68,8 @@ float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t ind
   const DType dtype = model.grad_dtype(id);
   std::vector<float> contributions;
   for (int64_t rank = 0; rank < model.ranks; ++rank) {
-    contributions.push_back(static_cast<float>(nearest(gradient_at(model, step, rank, id, index), dtype)));
+    const float value = static_cast<float>(model.recipe.loss_scale) * gradient_at(model, step, rank, id, index);
+    contributions.push_back(static_cast<float>(nearest(value, dtype)));
   }
   const float total = tree_sum(contributions, 0, contributions.size());
   const float divided = model.divisor == ZERO_DIVISOR_RANKS ? total / static_cast<float>(model.ranks) : total;

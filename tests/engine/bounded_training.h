@@ -11,7 +11,7 @@
 namespace zero::test {
 
 /// The gradient that the contract promises for an element, to the bit: contributions in their dtype, their sum over ranks by the tree in
-/// fp32, divided in fp32, rounded into the slot. For trainings without micro-steps, weights and ties.
+/// fp32, divided in fp32, rounded into the slot, with the loss scale in it. For trainings without micro-steps, weights and ties.
 float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index);
 
 /// Every element of one tensor. Each operation that the library may round widens the bounds by half a unit of fp32 in its last place, each
