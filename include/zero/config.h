@@ -28,7 +28,8 @@ enum zero_key {
 
   /* optimizer: 300 .. 399 */
   ZERO_KEY_STAGE = 300,        /* i64, 0 .. 3, 1: what is sharded: 0 nothing, 1 optimizer states, 2 + gradients, 3 + parameters */
-  ZERO_KEY_ALGORITHM = 301,    /* str: "sgd", "adam", "adamw" or "custom" (the caller's own, on the split step); default "adamw" */
+  ZERO_KEY_ALGORITHM = 301,    /* str: "sgd", "adam", "adamw", "adagrad", "lion", "lamb", "muon", "custom" (the caller's own, on the split
+                                  step) or "none" (parameters only, for evaluation and inference); default "adamw" */
   ZERO_KEY_BUCKET_BYTES = 302, /* i64, 1024 .. 2^40, 26214400: a bucket takes whole tensors until it would pass this size */
   ZERO_KEY_DIVISOR = 303,      /* i64, a zero_divisor, ZERO_DIVISOR_RANKS: what the sum of gradients is divided by */
   ZERO_KEY_NONFINITE = 304,    /* i64, a zero_nonfinite, ZERO_NONFINITE_SKIP: what a NaN or infinity in a gradient does */
@@ -67,14 +68,15 @@ enum zero_key {
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
 
   /* hyper-parameters, changeable at any step with zero_optimizer_set_f64: 400 .. 499 */
-  ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 */
-  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0: sgd */
+  ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 (adagrad: 1e-2, lion: 1e-4) */
+  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0 (muon: 0.95): sgd, muon */
   ZERO_KEY_DAMPENING = 402,    /* f64, 0 .. 1, 0: sgd */
-  ZERO_KEY_NESTEROV = 403,     /* f64, 0 or 1, 0: sgd; needs momentum > 0 and dampening 0 */
-  ZERO_KEY_BETA1 = 404,        /* f64, 0 .. below 1, 0.9: adam, adamw */
-  ZERO_KEY_BETA2 = 405,        /* f64, 0 .. below 1, 0.999: adam, adamw */
-  ZERO_KEY_EPSILON = 406,      /* f64, 0 .. 1e30, 1e-8: adam, adamw */
-  ZERO_KEY_WEIGHT_DECAY = 407, /* f64, 0 .. 1e30, 0 (adamw: 0.01): added to the gradient in sgd and adam, decoupled in adamw */
+  ZERO_KEY_NESTEROV = 403,     /* f64, 0 or 1, 0 (muon: 1): sgd, muon; needs momentum > 0 and dampening 0 */
+  ZERO_KEY_BETA1 = 404,        /* f64, 0 .. below 1, 0.9: adam, adamw, lamb, lion */
+  ZERO_KEY_BETA2 = 405,        /* f64, 0 .. below 1, 0.999 (lion: 0.99): adam, adamw, lamb, lion */
+  ZERO_KEY_EPSILON = 406,      /* f64, 0 .. 1e30, 1e-8 (adagrad: 1e-10, lamb: 1e-6, muon: 1e-7): all but sgd, lion */
+  ZERO_KEY_WEIGHT_DECAY = 407, /* f64, 0 .. 1e30, 0 (adamw, lamb: 0.01, muon: 0.1): added to the gradient in sgd, adam,
+                                  adagrad; decoupled in the others */
   ZERO_KEY_LR_DECAY = 408,            /* f64, 0 .. 1e30, 0: adagrad: the rate of step t is lr / (1 + (t - 1) * lr_decay) */
   ZERO_KEY_INITIAL_ACCUMULATOR = 409, /* f64, 0 .. 1e30, 0: adagrad: sum of squares before the first step */
   ZERO_KEY_NEWTON_SCHULZ_STEPS = 410, /* f64, 1 .. 99, a whole number, 5: muon */

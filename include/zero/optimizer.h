@@ -9,16 +9,33 @@
  * grad_ready, step. All ranks add the same parameters in the same order (seal compares them).
  *
  * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
- * the gradient slot; the update uses fp32(slot). Update rules, t = step number from 1, g = gradient, p = parameter:
- *   sgd    (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
- *            g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
- *            g = b;  p -= lr * g
- *   adam   (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
- *   adamw  (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
- *            p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
- *            p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ * the gradient slot; g = fp32(slot) * c, c = fp32(clip / loss scale), clip = min(1, ZERO_KEY_CLIP_NORM / (norm + 1e-6)) or 1; then clamped
+ * where ZERO_KEY_CLIP_VALUE says so. Updates are computed in fp32 from the master where there is one, otherwise from the parameter, and
+ * rounded into their slots. Update rules, t = step number from 1, p = parameter:
+ *   sgd      (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
+ *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
+ *              g = b;  p -= lr * g
+ *   adam     (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
+ *   adamw    (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
+ *              p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
+ *              p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *   adagrad  (Duchi, Hazan and Singer, 2011; as torch.optim.Adagrad)
+ *              g += weight_decay * p;  v += g^2;  p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(v) + epsilon)
+ *   lion     (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2)
+ *              p *= 1 - lr * weight_decay;  p -= lr * sign(beta1 * m + (1 - beta1) * g);  m = beta2 * m + (1 - beta2) * g
+ *   lamb     (You et al., "Large Batch Optimization for Deep Learning", 2020, algorithm 2)   m and v as in adam;
+ *              r = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon) + weight_decay * p;  p -= lr * |p| / |r| * r, norms over
+ *              the whole tensor although shards cut it
+ *   muon     (Jordan et al., 2024; as torch.optim.Muon, in fp32)   of two-dimensional tensors, each whole on one rank (ranks share the
+ *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors go into a parameter set
+ *              with another algorithm.
  *
- * Collectives. seal, begin, reduce, apply, gather, step, read and write, in stage 3 after begin also param_acquire, are collectives over
+ * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
+ * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
+ * fewer than 256 elements keep f32). Bytes per element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with
+ * fp32 master and 8-bit moments 10 + 2 / 64. In stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
+ *
+ * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read and write, in stage 3 after begin also param_acquire, are collectives over
  * the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` is reserved for device memory and must be NULL on host groups (ZERO_E_UNSUPPORTED).
