@@ -35,8 +35,9 @@
  * fewer than 256 elements keep f32). Bytes per element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with
  * fp32 master and 8-bit moments 10 + 2 / 64. In stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
  *
- * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read and write, in stage 3 after begin also param_acquire, are collectives over
- * the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
+ * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
+ * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
+ * ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` is reserved for device memory and must be NULL on host groups (ZERO_E_UNSUPPORTED).
  * Threads: one thread per optimizer at a time.
@@ -72,6 +73,27 @@ enum zero_source {
   ZERO_SOURCE_SHARDS = 2  /* written by range with zero_optimizer_write; the only way in which no rank of stage 3 holds the whole model */
 };
 
+/* How zero_optimizer_init_param makes values. Element i of parameter `id` depends on seed, id and i alone. */
+enum zero_initialiser {
+  ZERO_INITIALISER_CONSTANT = 0, /* a; b is not used */
+  ZERO_INITIALISER_UNIFORM = 1,  /* uniform in [a, b) as fp32; a when a = b */
+  ZERO_INITIALISER_NORMAL = 2    /* normal with mean a and deviation b */
+};
+
+/* How module buffers are brought in line (zero_optimizer_sync_module_buffers). */
+enum zero_sync {
+  ZERO_SYNC_NONE = 0,     /* each rank keeps its own */
+  ZERO_SYNC_AVERAGE = 1,  /* the mean over ranks, as ZERO_REDUCE_AVG of group.h; f32, f64, f16 and bf16 only */
+  ZERO_SYNC_BROADCAST = 2 /* that of rank 0 */
+};
+
+/* What zero_optimizer_verify found. */
+enum zero_finding {
+  ZERO_FINDING_NONE = 0,
+  ZERO_FINDING_SHARD = 1,   /* a rank's own part is not what the last step left there */
+  ZERO_FINDING_REPLICAS = 2 /* ranks that must hold the same bits do not */
+};
+
 /* What becomes of the gradients of a micro-step (zero_optimizer_micro_step). */
 enum zero_micro_step {
   ZERO_MICRO_STEP_LAST = 0,  /* reduced, together with what LOCAL micro-steps left, as they become ready; the step follows */
@@ -93,6 +115,25 @@ typedef struct zero_step_result {
 
 /* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
 ZERO_API int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size);
+
+/* The outcome of zero_optimizer_verify, the same on all ranks but for the last two fields. Only 8-byte fields; fields are appended, never
+   moved. */
+typedef struct zero_verify_result {
+  uint64_t struct_size;   /* [in] sizeof(zero_verify_result) as the caller knows it */
+  int64_t found;          /* a zero_finding; with ZERO_FINDING_NONE the fields up to `count` say nothing */
+  int64_t chunk_count;    /* pieces of at most 65536 bytes that are wrong, on all ranks together; what follows is of the first */
+  int64_t rank;           /* the rank that holds wrong bits */
+  int64_t other_rank;     /* -1; where as many ranks hold one as the other, a rank that differs from `rank`: either is wrong */
+  int64_t param;          /* the tensor's id */
+  int64_t slot;           /* a zero_slot */
+  int64_t offset;         /* the entries of the slot between which all wrong bits of the piece lie */
+  int64_t count;
+  int64_t replica_nbytes; /* bytes of this rank that were compared with other ranks' */
+  int64_t shard_nbytes;   /* bytes of this rank that were compared with what the last step left */
+} zero_verify_result;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
+ZERO_API int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struct_size);
 
 /*
  * Makes an optimizer without parameters.
@@ -144,6 +185,18 @@ ZERO_API int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_
 ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
 
 /*
+ * Registers a tensor that is no parameter but belongs to the model: statistics of a batch normalisation and the like. Every rank keeps all
+ * of it. Before seal, the same on all ranks. Not a collective.
+ *   name, shape, ndim  [in]  as in zero_optimizer_add_param; names are unique over parameters and module buffers
+ *   dtype              [in]  a zero_dtype that arrays may have
+ *   rule               [in]  a zero_sync
+ *   out_id             [out] 0, 1, 2 ...: ids of module buffers, counted apart from those of parameters
+ * Errors also: ZERO_E_UNSUPPORTED for ZERO_SYNC_AVERAGE with integers. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *name, int32_t dtype, const int64_t *shape,
+                                                  int64_t ndim, int32_t rule, int64_t *out_id);
+
+/*
  * Gives the order in which the first step of stage 3 acquires parameters, so that they are gathered ahead (ZERO_KEY_PREFETCH_BYTES, needs
  * ZERO_KEY_OVERLAP); later steps follow the step before. Default: the first step gathers nothing ahead. Before seal, the same on all ranks.
  *   ids, count  [in] any sequence of parameters, for example forward and then backward
@@ -168,6 +221,31 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
+
+/*
+ * Fills a parameter with first values: each rank only what it updates of it, so that no rank holds the whole tensor in stage 3. The same bits
+ * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin; on all ranks with
+ * the same arguments. Not a collective.
+ *   initialiser  [in] a zero_initialiser
+ *   a, b         [in] finite; uniform: a <= b; normal: b >= 0; no value may lie beyond the largest of the parameter's dtype
+ *   seed         [in] any; parameters of one seed have values of their own each
+ * Values are made in fp64 and rounded to fp32; an fp32 master or remainder keeps them exactly, and the parameter is the rounding of that. A
+ * tied parameter is ZERO_E_INVALID_ARGUMENT: initialise the one it is tied to. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id, int32_t initialiser, double a, double b, int64_t seed);
+
+/*
+ * The address of a module buffer, whole on every rank, zero at first, the caller's to write. Valid from seal to release.
+ *   id         [in]
+ *   out_data   [out] aligned to 64 bytes; NULL for a buffer without elements
+ *   out_count  [out] elements
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count);
+
+/* Brings all module buffers in line by their rules. A collective, at any time after seal. Since ZERO_0.1. */
+ZERO_API int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
 /*
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it; in stage 3 it is gathered from the
@@ -303,6 +381,20 @@ ZERO_API int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int
                                       void *stream);
 ZERO_API int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data,
                                             int64_t count, void *stream, zero_request **out);
+
+/*
+ * Tells whether memory holds what libzero wrote: whether what several ranks keep alike (parameters of stages 0 to 2 and those that stay
+ * gathered in stage 3, in stage 0 states too) has the same bits on all of them, and, within the window of ZERO_KEY_VERIFY_EVERY, whether each
+ * rank's own part is what it was after the last step. What is found is told, not mended, and the optimizer stays usable.
+ * The window of ZERO_KEY_VERIFY_EVERY = K: after step n*K - 1 (for n*K = 1 after begin) each rank takes checksums of what it updates
+ * (parameters, masters, moments, scales, averages; in stage 0 all of them); step n*K compares before it changes anything, and a difference
+ * makes it fail with ZERO_E_CORRUPT on all ranks. write, init_param and begin take the checksums of what they write anew; values edited in
+ * that window through addresses or views are differences, unless begin follows.
+ *   out_result  [in, out] struct_size set by the caller
+ * A collective between steps. Errors also: ZERO_E_STATE when parameters were written since the last begin. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
+ZERO_API int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out);
 
 /* Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Threads: any. Since ZERO_0.1. */
 ZERO_API void zero_optimizer_release(zero_optimizer *optimizer);

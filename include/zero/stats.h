@@ -24,7 +24,7 @@ enum zero_memory {
   ZERO_MEMORY_STAGING = 6,     /* shared memory of the optimizer's groups */
   ZERO_MEMORY_BUFFER = 7,      /* sharded buffers */
   ZERO_MEMORY_ACCUMULATED = 8, /* gradients that micro-steps add up, beyond ZERO_MEMORY_GRAD */
-  ZERO_MEMORY_MODULE_BUFFER = 9, /* module buffers */
+  ZERO_MEMORY_MODULE_BUFFER = 9, /* module buffers, whole on every rank */
   ZERO_MEMORY_WORKSPACE = 10   /* of updates that need more than their slots: matrices of algorithm "muon" */
 };
 

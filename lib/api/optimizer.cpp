@@ -30,6 +30,10 @@ int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size) {
   return api::guarded([&] { return api::init_struct(out, struct_size); });
 }
 
+int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struct_size) {
+  return api::guarded([&] { return api::init_struct(out, struct_size); });
+}
+
 int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out) {
   return api::guarded([&]() -> Status {
     std::shared_ptr<Group> parent;
@@ -77,6 +81,29 @@ int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, 
   return api::call(optimizer, [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
     return object.set_order(ids, count);
+  });
+}
+
+int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim,
+                                         int32_t rule, int64_t *out_id) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(name, "name"));
+    ZERO_TRY(api::check_dtype(dtype));
+    ZERO_TRY(api::check_bounds(rule, ZERO_SYNC_NONE, ZERO_SYNC_BROADCAST, "rule"));
+    ZERO_TRY(api::check_pointer(out_id, "out_id"));
+    return object.add_module_buffer(name, dtype, shape, ndim, rule, out_id);
+  });
+}
+
+int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
+  return api::call(optimizer, [&](Optimizer &object) { return object.init_param(id, initialiser, a, b, seed); });
+}
+
+int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count) {
+  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+    ZERO_TRY(api::check_pointer(out_data, "out_data"));
+    ZERO_TRY(api::check_pointer(out_count, "out_count"));
+    return object.module_buffer(id, out_data, out_count);
   });
 }
 

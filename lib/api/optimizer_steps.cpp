@@ -77,6 +77,21 @@ Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, con
   return {};
 }
 
+Task run_verify(Optimizer &optimizer, zero_verify_result *out) {
+  zero_verify_result result = {};
+  ZERO_CO_TRY(optimizer.verify(&result));
+  write_struct(result, out);
+  co_return Status();
+}
+
+Status describe_verify(Work &work, zero_optimizer *handle, const void *stream, zero_verify_result *out) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  ZERO_TRY(check_struct(out, "out_result"));
+  work.task.emplace(run_verify(*optimizer, out));
+  return {};
+}
+
 Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
                      const void *stream) {
   std::shared_ptr<Optimizer> optimizer;
@@ -184,4 +199,20 @@ int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot
 int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
                                    void *stream, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_write(work, optimizer, id, slot, offset, data, count, stream); });
+}
+
+int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream) {
+  return api::run_work([&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::sync_module_buffers, stream); });
+}
+
+int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::sync_module_buffers, stream); });
+}
+
+int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result) {
+  return api::run_work([&](Work &work) { return api::describe_verify(work, optimizer, stream, out_result); });
+}
+
+int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_verify(work, optimizer, stream, out_result); });
 }

@@ -12,7 +12,7 @@
 namespace zero::api {
 namespace {
 
-Status check_category(int32_t category) { return check_bounds(category, ZERO_MEMORY_TOTAL, ZERO_MEMORY_BUFFER, "category"); }
+Status check_category(int32_t category) { return check_bounds(category, ZERO_MEMORY_TOTAL, ZERO_MEMORY_WORKSPACE, "category"); }
 
 Status check_operation(int32_t operation) { return check_bounds(operation, ZERO_OPERATION_BARRIER, ZERO_OPERATION_RECV, "operation"); }
 

@@ -22,6 +22,8 @@ inline constexpr uint64_t kFirstNbytes<zero_key_bounds> = 64;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_step_result> = 48;
 template <>
+inline constexpr uint64_t kFirstNbytes<zero_verify_result> = 88;
+template <>
 inline constexpr uint64_t kFirstNbytes<zero_memory_stats> = 40;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_traffic_stats> = 32;

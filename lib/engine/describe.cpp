@@ -33,9 +33,10 @@ Status Optimizer::memory(int32_t category, MemoryUse *out) const {
 
 int64_t Optimizer::formula_nbytes(int32_t category) const {
   if (category == ZERO_MEMORY_ACCUMULATED) return gradients_.accumulated_nbytes();
+  if (category == ZERO_MEMORY_MODULE_BUFFER) return module_buffers_.formula_nbytes();
   if (category != ZERO_MEMORY_TOTAL) return slots_.formula_nbytes(category);
   return slots_.formula_nbytes(ZERO_MEMORY_PARAM) + slots_.formula_nbytes(ZERO_MEMORY_GRAD) + slots_.formula_nbytes(ZERO_MEMORY_STATE) +
-         gradients_.accumulated_nbytes();
+         gradients_.accumulated_nbytes() + module_buffers_.formula_nbytes();
 }
 
 /// The largest tensor that is gathered when it is acquired, and those that are gathered ahead.
@@ -58,6 +59,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_GRAD:
     case ZERO_MEMORY_STATE:
     case ZERO_MEMORY_STAGING:
+    case ZERO_MEMORY_MODULE_BUFFER:
     case ZERO_MEMORY_WORKSPACE:
       return accounting_.now(category) - formula_nbytes(category);
     case ZERO_MEMORY_GRAD_POOL:

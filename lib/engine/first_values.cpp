@@ -54,7 +54,9 @@ Task Optimizer::begin_body(int32_t source) {
   master_written_.assign(master_written_.size(), false);
   average_written_.assign(average_written_.size(), false);
   begun_ = true;
+  edited_ = false;
   phase_ = Phase::running;
+  move_window();
   co_return Status();
 }
 

@@ -74,6 +74,8 @@ Status Optimizer::add_param(const Config *config, const char *name, int32_t dtyp
   ParamOptions options;
   options.precision = settings_.precision;
   if (config != nullptr) ZERO_TRY(read_options(*config, name, &options));
+  ZERO_CHECK(name == nullptr || !module_buffers_.has(name), ZERO_E_INVALID_ARGUMENT,
+             "\"%s\" is the name of a module buffer; names must be unique in the optimizer", name);
   return params_.add(name, dtype, shape, ndim, options, out_id);
 }
 
@@ -107,6 +109,29 @@ Status Optimizer::set_order(const int64_t *ids, int64_t count) {
   ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld, but all %lld ids are needed",
              ids == nullptr ? "NULL" : "given", static_cast<long long>(count), static_cast<long long>(params_.size()));
   return params_.set_order({ids, static_cast<size_t>(count)});
+}
+
+Status Optimizer::add_module_buffer(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id) {
+  ZERO_TRY(check_call("zero_optimizer_add_module_buffer", Phase::building, Phase::building));
+  ZERO_CHECK(name == nullptr || !params_.has(name), ZERO_E_INVALID_ARGUMENT,
+             "\"%s\" is the name of a parameter; names must be unique in the optimizer", name);
+  return module_buffers_.add(name, dtype, shape, ndim, rule, out_id);
+}
+
+Status Optimizer::module_buffer(int64_t id, void **out_data, int64_t *out_count) const {
+  ZERO_TRY(check_call("zero_optimizer_module_buffer", Phase::sealed, Phase::reduced));
+  ZERO_TRY(module_buffers_.check_id(id));
+  *out_data = module_buffers_[id].data;
+  *out_count = module_buffers_[id].count;
+  return {};
+}
+
+Task Optimizer::sync_module_buffers() { return run(sync_body()); }
+
+Task Optimizer::sync_body() {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(module_buffers_.sync(*gather_group_));
+  co_return Status();
 }
 
 Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {

@@ -4,10 +4,12 @@
 
 #include "core/config.h"
 #include "core/task.h"
+#include "engine/checksums.h"
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
 #include "engine/loss_scale.h"
+#include "engine/module_buffers.h"
 #include "engine/param_pool.h"
 #include "engine/params.h"
 #include "engine/plan.h"
@@ -89,6 +91,7 @@ class Optimizer {
   Status add_set(const Config &config, int64_t *out_set);
   Status set_model_group(std::shared_ptr<Group> group);
   Status set_order(const int64_t *ids, int64_t count);
+  Status add_module_buffer(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id);
   Status set_gather_order(const int64_t *ids, int64_t count);
   Task seal();
   /// @}
@@ -96,12 +99,21 @@ class Optimizer {
   /// @name Values
   /// @{
   Task begin(int32_t source);
+  Status init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed);
   Task param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data);
   Status param_release(int64_t id);
   Status slot_count(int64_t id, int64_t *out) const;
   Status slot(int64_t id, int64_t index, SlotInfo *out) const;
   Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  /// `out` must not be nullptr; its struct_size is set here.
+  Task verify(zero_verify_result *out);
+  /// @}
+
+  /// @name Module buffers
+  /// @{
+  Status module_buffer(int64_t id, void **out_data, int64_t *out_count) const;
+  Task sync_module_buffers();
   /// @}
 
   /// @name Steps. `out` may be nullptr; its struct_size is the caller's.
@@ -138,7 +150,8 @@ class Optimizer {
   /// Words of the vote, which are added over ranks; behind them one word per parameter where unfilled ones stay untouched.
   static constexpr size_t kNonfinite = 0;
   static constexpr size_t kHyperHash = 1;
-  static constexpr size_t kLimbs = 2;
+  static constexpr size_t kCorrupt = 2;
+  static constexpr size_t kLimbs = 3;
   static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
 
   enum class Phase { building, sealed, running, reduced };
@@ -148,6 +161,18 @@ class Optimizer {
     int64_t count = 0;          ///< acquires without release
     std::byte *data = nullptr;  ///< what was handed out; in stage 3 valid while count > 0
     bool pooled = false;        ///< data belongs to the pool
+  };
+
+  /// What verify found first; the fields are those of zero_verify_result.
+  struct Finding {
+    int64_t found = ZERO_FINDING_NONE;
+    int64_t chunk_count = 0;
+    int64_t rank = -1;
+    int64_t other_rank = -1;
+    int64_t param = -1;
+    int32_t slot = 0;
+    int64_t offset = 0;
+    int64_t count = 0;
   };
 
   struct Times {
@@ -243,13 +268,34 @@ class Optimizer {
   Status check_trains(int64_t id) const;
   Task micro_step_body(int32_t kind);
   Task apply_body();
-  Task vote();
+  Task vote(Finding &change);
   void judge();
   uint64_t hyper_hash() const;
   Task update();
   Task gather_params(bool frozen_too);
   void end_step();
   void write_result(zero_step_result *out) const;
+  /// @}
+
+  /// @name Verification (verify.cpp)
+  /// @{
+  void list_shards(Checksums &out) const;
+  void list_replicas(Checksums &out) const;
+  void list_slots(int64_t id, Range range, bool only_whole, Checksums &out) const;
+  void move_window();
+  void note_write(int64_t id, int32_t slot);
+  Finding find_change() const;
+  Task share_finding(Finding &finding);
+  Status corrupt(const Finding &finding) const;
+  Task verify_body(zero_verify_result *out);
+  Task any_edited(bool *out);
+  Task compare_replicas(const Checksums &replicas, Finding &finding);
+  void narrow_down(const SlotPart &chunk, const std::vector<std::byte> &pieces, Finding &finding) const;
+  /// @}
+
+  /// @name Module buffers (optimizer.cpp)
+  /// @{
+  Task sync_body();
   /// @}
 
   /// @name Statistics (describe.cpp). After seal, any thread.
@@ -276,6 +322,7 @@ class Optimizer {
   Gradients gradients_;
   Updates updates_;
   ParamPool param_pool_;
+  ModuleBuffers module_buffers_;
   Prefetch prefetch_;
   std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
   std::shared_ptr<Group> model_group_;   ///< split from it for votes
@@ -295,6 +342,9 @@ class Optimizer {
   std::vector<bool> master_written_;   ///< by parameter, since the last begin
   std::vector<bool> average_written_;
   bool begun_ = false;
+  bool edited_ = false;        ///< parameters were written since the last begin
+  Checksums shard_sums_;       ///< of this rank's shards, where settings_.verify_every is set
+  bool window_open_ = false;   ///< shard_sums_ are those of the memory as it should be
 
   int64_t applied_count_ = 0;
   int64_t skipped_count_ = 0;

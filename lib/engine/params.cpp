@@ -13,7 +13,9 @@ constexpr int64_t kMostDimensions = 16;
 /// Bytes of all slots of a tensor stay within 63 bits.
 constexpr int64_t kMostElements = int64_t{1} << 56;
 
-Status check_name(const char *name) {
+}  // namespace
+
+Status check_tensor_name(const char *name) {
   ZERO_CHECK(name != nullptr, ZERO_E_INVALID_ARGUMENT, "name is NULL, but must be a text of 1 to %zu bytes", kLongestName);
   const size_t length = ::strnlen(name, kLongestName + 1);
   ZERO_CHECK(length >= 1 && length <= kLongestName, ZERO_E_INVALID_ARGUMENT, "name has %s bytes, but must have 1 to %zu",
@@ -21,7 +23,7 @@ Status check_name(const char *name) {
   return {};
 }
 
-Status check_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count) {
+Status check_tensor_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count) {
   ZERO_CHECK(ndim >= 0 && ndim <= kMostDimensions, ZERO_E_INVALID_ARGUMENT, "%s: ndim is %lld, but must be in 0 .. %lld", name,
              static_cast<long long>(ndim), static_cast<long long>(kMostDimensions));
   ZERO_CHECK(shape != nullptr || ndim == 0, ZERO_E_INVALID_ARGUMENT, "%s: shape is NULL, but ndim is %lld", name,
@@ -41,8 +43,6 @@ Status check_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t
   *out_count = count;
   return {};
 }
-
-}  // namespace
 
 std::string Param::text() const {
   std::string text = name + " " + dtype_name(dtype) + "[";
@@ -75,12 +75,12 @@ Status Params::check_tie(const char *name, DType dtype, std::span<const int64_t>
 }
 
 Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id) {
-  ZERO_TRY(check_name(name));
+  ZERO_TRY(check_tensor_name(name));
   const auto type = static_cast<DType>(dtype);
   ZERO_CHECK(dtype_nbytes(type) != 0, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, which is no zero_dtype", name, dtype);
   ZERO_TRY(check_precision(name, type, options.precision));
   int64_t count = 0;
-  ZERO_TRY(check_shape(name, shape, ndim, &count));
+  ZERO_TRY(check_tensor_shape(name, shape, ndim, &count));
   ZERO_TRY(check_tie(name, type, {shape, static_cast<size_t>(ndim)}, options));
   int64_t before = 0;
   for (const Param &param : params_) before += param.count;

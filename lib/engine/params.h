@@ -34,6 +34,13 @@ struct Param {
   std::string text() const;
 };
 
+/// @name What every registered tensor must satisfy
+/// @{
+Status check_tensor_name(const char *name);
+/// `name` is for the text.
+Status check_tensor_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count);
+/// @}
+
 class Params {
  public:
   Status add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id);
@@ -43,6 +50,7 @@ class Params {
   int64_t size() const { return static_cast<int64_t>(params_.size()); }
   const Param &operator[](int64_t id) const { return params_[static_cast<size_t>(id)]; }
   Status check_id(int64_t id) const;
+  bool has(const char *name) const { return names_.contains(name); }
   /// The parameter that holds the memory: itself, or the one it is tied to.
   int64_t holder(int64_t id) const { return (*this)[id].tied() ? (*this)[id].options.tied_to : id; }
 

@@ -47,8 +47,8 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
 void Optimizer::lose(const Status &cause) {
   if (!failure_.ok()) return;
   failure_ = cause;
-  // Every rank has found out by itself that replicas differ; others would wait for this one.
-  if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
+  // Every rank has found out that replicas differ or memory was changed; others would wait for this one.
+  if (cause.code() == ZERO_E_REPLICAS_DIFFER || cause.code() == ZERO_E_CORRUPT) return;
   if (reduce_group_ != nullptr) reduce_group_->fail(cause);
   if (gather_group_ != nullptr) gather_group_->fail(cause);
 }

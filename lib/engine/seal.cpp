@@ -14,11 +14,12 @@ Task Optimizer::seal() { return run(seal_body()); }
 
 Task Optimizer::seal_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
-  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_);
+  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_) + module_buffers_.text();
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = plan_all();
-  const MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
+  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
+  for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   planned = co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
   if (!planned.ok()) {
     unseal();
@@ -102,6 +103,7 @@ Status Optimizer::allocate() {
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
+    ZERO_TRY(module_buffers_.allocate(memory_source()));
     open_prefetch();
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->transport().staging_nbytes() + gather_group_->transport().staging_nbytes());
     access_.resize(plan_.params().size());
@@ -111,6 +113,7 @@ Status Optimizer::allocate() {
     make_views();
     ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
     updates_.begin_states();
+    if (settings_.verify_every > 0) list_shards(shard_sums_);
     if (settings_.leaves_unfilled) touched_.resize(plan_.params().size());
     votes_.resize(kVoteWords + touched_.size());
     vote_sums_.resize(votes_.size());
@@ -173,6 +176,8 @@ void Optimizer::unseal() {
   if (reduce_group_ != nullptr && slots_.grad_mapping() != nullptr) reduce_group_->transport().unshare(*slots_.grad_mapping());
   slots_.release();
   param_pool_.release();
+  module_buffers_.release();
+  shard_sums_.clear();
   first_copies_.clear();
   access_.clear();
   views_.clear();

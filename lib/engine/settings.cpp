@@ -63,6 +63,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
+  settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;
   *out = std::move(settings);
@@ -83,6 +84,7 @@ std::string Settings::text() const {
   text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
   text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
   text += "gathered ahead " + std::to_string(overlap ? prefetch_nbytes : 0) + " bytes\n";
+  text += "verify every " + std::to_string(verify_every) + " steps\n";
   text += "shard weights";
   for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
   return text + "\n";

@@ -41,6 +41,7 @@ struct Settings {
   int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
   bool overlap;
   int64_t pool_limit;    ///< 0 = none
+  int64_t verify_every;  ///< steps; 0 = never
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
   std::vector<int64_t> shard_weights;
   AllocatorHook hook;

@@ -3,6 +3,8 @@
 
 #include "engine/ranged_io.h"
 
+#include <algorithm>
+
 namespace zero {
 namespace {
 
@@ -14,11 +16,15 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
 
 }  // namespace
 
-/// `id` may be that of a tensor without elements, which has no slots: *out is then nullptr.
+/// A tensor without elements has the slots of its format, but no memory: *out may then be nullptr.
 Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
   *out = slots_.find(number);
   const int64_t bucket = plan_.param(id).bucket;
-  const bool kept = *out != nullptr && (bucket < 0 || slots_.place(**out, bucket).kept);
+  bool kept = *out != nullptr && (bucket < 0 || slots_.place(**out, bucket).kept);
+  if (*out == nullptr && bucket < 0) {
+    const std::vector<SlotFormat> slots = slots_of(id);
+    kept = std::any_of(slots.begin(), slots.end(), [number](const SlotFormat &slot) { return slot.number == number; });
+  }
   ZERO_CHECK(kept, ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number, params_[id].text().c_str(),
              settings_.algorithm_name());
   return {};
@@ -108,8 +114,9 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data));
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (slot == ZERO_SLOT_PARAM || !place.whole) co_return Status();
-  ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
+  if (slot != ZERO_SLOT_PARAM && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
+  edited_ = edited_ || (slot == ZERO_SLOT_PARAM && phase_ == Phase::running);
+  note_write(id, slot);
   co_return Status();
 }
 

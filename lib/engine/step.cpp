@@ -92,7 +92,8 @@ Task Optimizer::reduce_body(zero_step_result *out) {
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0 in this step, so that there is no gradient; nothing was applied");
   }
-  ZERO_CO_TRY(vote());
+  Finding change = find_change();
+  ZERO_CO_TRY(vote(change));
   phase_ = Phase::reduced;
   applied_ = false;
   if (skips_) ++skipped_count_;
@@ -112,11 +113,12 @@ uint64_t Optimizer::hyper_hash() const {
   return XXH3_64bits_digest(&state);
 }
 
-/// All ranks learn whether any met a non-finite gradient, the norm, who filled which parameter, and whether all have the same
-/// hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
-Task Optimizer::vote() {
+/// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all
+/// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
+Task Optimizer::vote(Finding &change) {
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
+  votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
   if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   if (alone()) {
@@ -131,10 +133,12 @@ Task Optimizer::vote() {
                 static_cast<long long>(group_->rank()), static_cast<long long>(applied_count_), loss_scale_.value(),
                 sets_.front().text().c_str());
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
+  if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
   if (model_group_ != nullptr) {
     votes_ = vote_sums_;
     ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
   }
+  if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
   judge();
   co_return Status();
 }
@@ -174,6 +178,7 @@ Task Optimizer::gather_body() {
   if (!skips_ && settings_.stage > 0) ZERO_CO_TRY(gather_params(false));
   if (!skips_ && (applied_ || settings_.algorithm == nullptr)) ++applied_count_;
   prefetch_.end_step();
+  move_window();
   end_step();
   co_return Status();
 }

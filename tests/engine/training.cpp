@@ -64,7 +64,7 @@ std::string Manner::text() const {
   return "stage " + std::to_string(stage) + " bucket " + std::to_string(bucket_nbytes) + " overlap " + std::to_string(overlap) +
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
-         std::to_string(order_seed) + " source " + std::to_string(source);
+         std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -152,6 +152,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_GRAD_NORM, 1).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, manner.overlap ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_THREADS, manner.threads).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_VERIFY_EVERY, manner.verify_every).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
   set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;

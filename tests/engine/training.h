@@ -82,6 +82,7 @@ struct Manner {
   uint64_t ready_seed = 0;  ///< 0: last tensor first; otherwise a random order, another one on each rank
   uint64_t order_seed = 0;  ///< 0: default; otherwise a random set_order
   int32_t source = ZERO_SOURCE_LOCAL;
+  int64_t verify_every = 0;
 
   std::string text() const;
 };

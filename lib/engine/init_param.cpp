@@ -1,0 +1,96 @@
+/// @file First values from an initialiser: each rank fills only what it updates of a parameter. Knows cuts and masters; never how values are
+/// made.
+#include "engine/optimizer.h"
+
+#include "kernels/convert.h"
+#include "kernels/initialise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zero {
+namespace {
+
+double largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 0x1.ffcp15;
+    case DType::bf16:
+      return 0x1.fep127;
+    default:
+      return 0x1.fffffep127;
+  }
+}
+
+/// Every value that may come must be a number of the parameter's dtype.
+Status check_values(const Param &param, int32_t initialiser, double a, double b) {
+  ZERO_CHECK(initialiser >= ZERO_INITIALISER_CONSTANT && initialiser <= ZERO_INITIALISER_NORMAL, ZERO_E_INVALID_ARGUMENT,
+             "initialiser is %d, but must be a zero_initialiser (0 .. 2)", initialiser);
+  ZERO_CHECK(std::isfinite(a) && std::isfinite(b), ZERO_E_INVALID_ARGUMENT, "a is %.17g and b %.17g, but both must be finite", a, b);
+  ZERO_CHECK(initialiser != ZERO_INITIALISER_UNIFORM || a <= b, ZERO_E_INVALID_ARGUMENT,
+             "a is %.17g and b %.17g, but uniform values lie in [a, b), which needs a <= b", a, b);
+  ZERO_CHECK(initialiser != ZERO_INITIALISER_NORMAL || b >= 0, ZERO_E_INVALID_ARGUMENT,
+             "b is %.17g, but the deviation of normal values must not be negative", b);
+  // 53 random bits make normal values of at most sqrt(2 ln 2^53) = 8.572 deviations.
+  constexpr double kMostDeviations = 8.6;
+  double most = std::abs(a);
+  if (initialiser == ZERO_INITIALISER_UNIFORM) most = std::max(most, std::abs(b));
+  if (initialiser == ZERO_INITIALISER_NORMAL) most += kMostDeviations * b;
+  ZERO_CHECK(most <= largest_of(param.dtype), ZERO_E_INVALID_ARGUMENT, "a is %.17g and b %.17g, which makes values beyond the largest of %s: %.9g",
+             a, b, param.text().c_str(), largest_of(param.dtype));
+  return {};
+}
+
+/// A parameter and its master, from one element on.
+struct Target {
+  std::byte *param;
+  DType param_dtype;
+  std::byte *master;  ///< nullptr: none
+  DType master_dtype;
+};
+
+/// Stores fp32 values exactly where there is a master or the parameter is fp32, otherwise rounded to nearest even.
+void store(const Target &target, int64_t index, const float *values, int64_t count) {
+  const kernels::Table &table = kernels::active();
+  std::byte *param = target.param + index * dtype_nbytes(target.param_dtype);
+  std::byte *master = target.master == nullptr ? nullptr : target.master + index * dtype_nbytes(target.master_dtype);
+  if (master != nullptr && target.master_dtype == DType::u16) {
+    table.split(reinterpret_cast<uint16_t *>(param), reinterpret_cast<uint16_t *>(master), values, count);
+    return;
+  }
+  if (master != nullptr) kernels::narrow(table, master, target.master_dtype, values, count);
+  kernels::narrow(table, param, target.param_dtype, values, count);
+}
+
+}  // namespace
+
+Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
+  ZERO_TRY(check_call("zero_optimizer_init_param", Phase::sealed, Phase::running));
+  ZERO_TRY(params_.check_id(id));
+  ZERO_CHECK(!params_[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one", params_[id].name.c_str(),
+             params_[params_.holder(id)].name.c_str());
+  ZERO_TRY(check_values(params_[id], initialiser, a, b));
+  edited_ = edited_ || phase_ == Phase::running;
+  const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
+  if (range.empty()) return {};
+  const Slot *master = nullptr;
+  Target target{slot_at(slots_.param(), id, range.begin), params_[id].dtype, nullptr, DType::f32};
+  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) {
+    target.master = slot_at(*master, id, range.begin);
+    target.master_dtype = place_of(*master, id).dtype;
+  }
+  kernels_.over_lines(range.count(), [&](Range part) {
+    float values[4 * kLine];
+    for (int64_t at = part.begin; at < part.end; at += std::ssize(values)) {
+      const int64_t count = std::min<int64_t>(std::ssize(values), part.end - at);
+      kernels::initialise(values, count, static_cast<kernels::Initialiser>(initialiser), a, b, static_cast<uint64_t>(seed),
+                          static_cast<uint64_t>(id), range.begin + at);
+      store(target, at, values, count);
+    }
+  });
+  note_write(id, ZERO_SLOT_PARAM);
+  note_write(id, ZERO_SLOT_MASTER);
+  return {};
+}
+
+}  // namespace zero

@@ -1,0 +1,228 @@
+/// @file verify: whether memory still holds what libzero wrote. Shards are compared with checksums taken one step before, replicas with each
+/// other. Knows no cure.
+#include "engine/optimizer.h"
+
+#include "engine/agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+std::string slot_text(int32_t slot) {
+  switch (slot) {
+    case ZERO_SLOT_PARAM:
+      return "the parameter";
+    case ZERO_SLOT_MASTER:
+      return "the master";
+    case ZERO_SLOT_AVERAGE:
+      return "the average";
+    case ZERO_SLOT_FIRST_MOMENT:
+      return "the first moment";
+    case ZERO_SLOT_SECOND_MOMENT:
+      return "the second moment";
+    case ZERO_SLOT_FIRST_SCALE:
+      return "the scales of the first moment";
+    case ZERO_SLOT_SECOND_SCALE:
+      return "the scales of the second moment";
+    default:
+      return "slot " + std::to_string(slot);
+  }
+}
+
+/// Of the most ranks that hold alike bytes the first; -1 where as many hold others. `pieces`, one after another, are those of all ranks.
+int64_t most_common(const std::vector<std::byte> &pieces, size_t nbytes, int64_t ranks) {
+  int64_t best = -1;
+  int64_t best_count = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    int64_t count = 0;
+    bool first = true;
+    for (int64_t other = 0; other < ranks; ++other) {
+      const bool same = std::memcmp(&pieces[static_cast<size_t>(rank) * nbytes], &pieces[static_cast<size_t>(other) * nbytes], nbytes) == 0;
+      count += same ? 1 : 0;
+      first = first && !(same && other < rank);
+    }
+    if (!first || count < best_count) continue;
+    best = count > best_count ? rank : -1;
+    best_count = count;
+  }
+  return best;
+}
+
+}  // namespace
+
+/// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
+void Optimizer::list_shards(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+    if (!range.empty()) list_slots(id, range, false, out);
+  }
+}
+
+/// What every rank holds alike.
+void Optimizer::list_replicas(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, true, out);
+  }
+}
+
+void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &out) const {
+  for (const SlotFormat &format : slots_of(id)) {
+    const Slot &slot = *slots_.find(format.number);
+    const SlotPlace &place = place_of(slot, id);
+    if (only_whole && !place.whole) continue;
+    const int64_t begin = place.entries(range.begin);
+    out.add({id, format.number, begin, place.entries(range.end) - begin, slot_at(slot, id, range.begin), dtype_nbytes(place.dtype)});
+  }
+}
+
+/// At the end of whatever wrote all of this rank's slots: checksums are taken when the step that comes next is one that compares.
+void Optimizer::move_window() {
+  if (settings_.verify_every == 0) return;
+  window_open_ = (applied_count_ + 1) % settings_.verify_every == 0;
+  if (window_open_) shard_sums_.take(kernels_);
+}
+
+/// The caller wrote this rank's part of a slot.
+void Optimizer::note_write(int64_t id, int32_t slot) {
+  if (window_open_) shard_sums_.take(params_.holder(id), slot);
+}
+
+/// Compares this rank's shards with their checksums, where they were taken.
+Optimizer::Finding Optimizer::find_change() const {
+  Finding finding;
+  if (!window_open_) return finding;
+  const Checksums::Changes changes = shard_sums_.changes(kernels_);
+  if (changes.count == 0) return finding;
+  const SlotPart chunk = shard_sums_.chunk(changes.first);
+  return {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
+}
+
+Status Optimizer::corrupt(const Finding &finding) const {
+  if (finding.found == ZERO_FINDING_NONE) {
+    return Status::error(ZERO_E_CORRUPT, "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
+  }
+  return Status::error(ZERO_E_CORRUPT,
+                       "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
+                       "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
+                       static_cast<long long>(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(),
+                       static_cast<long long>(finding.offset), static_cast<long long>(finding.offset + finding.count - 1));
+}
+
+/// Each rank's own finding becomes the first of all ranks', the same on all of them, with the chunks of all.
+Task Optimizer::share_finding(Finding &finding) {
+  if (alone()) co_return Status();
+  const std::array<int64_t, 6> mine = {finding.found, finding.chunk_count, finding.param, finding.slot, finding.offset, finding.count};
+  std::vector<int64_t> all(mine.size() * static_cast<size_t>(group_->size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::exchange;
+  fingerprint.count = static_cast<int64_t>(mine.size());
+  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, mine, all));
+  finding = {};
+  for (int64_t rank = 0; rank < group_->size(); ++rank) {
+    const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];
+    const int64_t chunks = finding.chunk_count + words[1];
+    if (finding.found == ZERO_FINDING_NONE && words[0] != ZERO_FINDING_NONE) {
+      finding = {words[0], 0, rank, -1, words[2], static_cast<int32_t>(words[3]), words[4], words[5]};
+    }
+    finding.chunk_count = chunks;
+  }
+  co_return Status();
+}
+
+Task Optimizer::verify(zero_verify_result *out) { return run(verify_body(out)); }
+
+Task Optimizer::verify_body(zero_verify_result *out) {
+  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
+  bool edited = false;
+  ZERO_CO_TRY(any_edited(&edited));
+  ZERO_CO_CHECK(!edited, ZERO_E_STATE,
+                "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
+  Checksums replicas;
+  if (!alone()) list_replicas(replicas);
+  replicas.take(kernels_);
+  Finding finding = find_change();
+  ZERO_CO_TRY(share_finding(finding));
+  if (finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0) ZERO_CO_TRY(compare_replicas(replicas, finding));
+  *out = {};
+  out->struct_size = sizeof *out;
+  out->found = finding.found;
+  out->chunk_count = finding.chunk_count;
+  out->rank = finding.rank;
+  out->other_rank = finding.other_rank;
+  out->param = finding.param;
+  out->slot = finding.slot;
+  out->offset = finding.offset;
+  out->count = finding.count;
+  out->replica_nbytes = replicas.nbytes();
+  out->shard_nbytes = window_open_ ? shard_sums_.nbytes() : 0;
+  co_return Status();
+}
+
+/// Whether a rank wrote parameters that begin has not taken over; initialisers are no collectives, so each rank knows only its own calls.
+Task Optimizer::any_edited(bool *out) {
+  *out = edited_;
+  if (alone()) co_return Status();
+  const int64_t mine = edited_ ? 1 : 0;
+  std::vector<int64_t> all(static_cast<size_t>(group_->size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::exchange;
+  fingerprint.count = 1;
+  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&mine, 1}, all));
+  *out = std::any_of(all.begin(), all.end(), [](int64_t word) { return word != 0; });
+  co_return Status();
+}
+
+/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
+Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
+  const int64_t ranks = group_->size();
+  const int64_t chunks = replicas.chunk_count();
+  std::vector<uint64_t> hashes(static_cast<size_t>(chunks * ranks));
+  Cuts cuts;
+  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunks, (rank + 1) * chunks});
+  ZERO_CO_TRY(all_gather(*gather_group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
+  int64_t first = -1;
+  for (int64_t index = chunks - 1; index >= 0; --index) {
+    bool same = true;
+    for (int64_t rank = 1; rank < ranks; ++rank) {
+      same = same && hashes[static_cast<size_t>(rank * chunks + index)] == hashes[static_cast<size_t>(index)];
+    }
+    if (same) continue;
+    first = index;
+    ++finding.chunk_count;
+  }
+  if (first < 0) co_return Status();
+  const SlotPart chunk = replicas.chunk(first);
+  std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
+  cuts.clear();
+  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
+  ZERO_CO_TRY(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
+  narrow_down(chunk, pieces, finding);
+  co_return Status();
+}
+
+/// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
+void Optimizer::narrow_down(const SlotPart &chunk, const std::vector<std::byte> &pieces, Finding &finding) const {
+  const auto nbytes = static_cast<size_t>(chunk.nbytes());
+  const auto at = [&](int64_t rank) { return &pieces[static_cast<size_t>(rank) * nbytes]; };
+  const int64_t common = most_common(pieces, nbytes, group_->size());
+  const int64_t right = common >= 0 ? common : 0;
+  int64_t wrong = 0;
+  while (wrong == right || std::memcmp(at(wrong), at(right), nbytes) == 0) ++wrong;
+  size_t begin = 0;
+  size_t end = nbytes;
+  while (at(wrong)[begin] == at(right)[begin]) ++begin;
+  while (at(wrong)[end - 1] == at(right)[end - 1]) --end;
+  finding.found = ZERO_FINDING_REPLICAS;
+  finding.rank = common >= 0 ? wrong : right;
+  finding.other_rank = common >= 0 ? -1 : wrong;
+  finding.param = chunk.param;
+  finding.slot = chunk.slot;
+  const int64_t first_entry = static_cast<int64_t>(begin) / chunk.entry_nbytes;
+  finding.offset = chunk.offset + first_entry;
+  finding.count = (static_cast<int64_t>(end) - 1) / chunk.entry_nbytes - first_entry + 1;
+}
+
+}  // namespace zero
