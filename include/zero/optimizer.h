@@ -341,8 +341,8 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
 
 /*
  * Hyper-parameters of a parameter set, from the next step on; the same on all ranks.
- *   set    [in] 0, the set of all parameters
- *   key    [in] 400 .. 499
+ *   set    [in] 0, or what zero_optimizer_add_set gave
+ *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
  * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value);
@@ -353,8 +353,9 @@ ZERO_API int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, 
 ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
 
 /*
- * What is kept of a tensor from one step to the next: its parameter and states, slot by slot. Read all of them and the scalars (keys 400 ..
- * 599) to save a run, write them to go on with it. Valid after seal.
+ * What is kept of a tensor from one step to the next: its parameter and states, slot by slot. Read all of them and the scalars
+ * (ZERO_KEY_LOSS_SCALE, keys 400 .. 599) to save a run; write them to go on with it, the parameters taken over by
+ * begin(ZERO_SOURCE_SHARDS). Valid after seal.
  *   index      [in]  0 .. count - 1
  *   out_slot   [out] a zero_slot
  *   out_dtype  [out] a zero_dtype

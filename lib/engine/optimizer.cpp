@@ -174,6 +174,8 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
   ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::reduced));
   if (key == ZERO_KEY_LOSS_SCALE) return loss_scale_.set(value);
+  double now = 0;
+  ZERO_TRY(sets_[static_cast<size_t>(set)].get(key, &now));
   ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum(set), ZERO_E_STATE,
              "momentum was 0 when the optimizer was sealed, so it keeps no momentum buffer; set momentum before zero_optimizer_seal");
   return sets_[static_cast<size_t>(set)].set(key, value);
