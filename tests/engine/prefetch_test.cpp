@@ -49,7 +49,7 @@ void visit(Optimizer &optimizer, const Model &model, const std::vector<int64_t> 
     const Status status = optimizer.queue()->run(optimizer.param_acquire(id, dst, dst != nullptr ? count : 0, &data));
     ASSERT_TRUE(status.ok()) << status.text();
     const std::vector<float> &wanted = expected[static_cast<size_t>(id)];
-    if (count > 0) EXPECT_EQ(std::memcmp(data, wanted.data(), wanted.size() * sizeof(float)), 0) << "tensor " << id;
+    EXPECT_TRUE(count == 0 || std::memcmp(data, wanted.data(), wanted.size() * sizeof(float)) == 0) << "tensor " << id;
     ASSERT_TRUE(optimizer.param_release(id).ok());
   }
 }
@@ -83,7 +83,6 @@ TEST_P(Ahead, EveryVisitSeesTheParametersOfNow) {
       visit(*optimizer, model, passes, params, step % 2 == 1);
       train_once(*optimizer, model, step);
     }
-    EXPECT_LE(optimizer->step_times().step_count, 4);
     MemoryUse use{};
     ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM_POOL, &use).ok());
     EXPECT_LE(use.now_nbytes, use.constant_nbytes);
