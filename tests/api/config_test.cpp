@@ -2,6 +2,7 @@
 #include "api_world.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -122,6 +123,19 @@ TEST_F(Config, StructsOfAnotherSizeAreRejected) {
     EXPECT_TRUE(failed_with(zero_config_bounds(ZERO_KEY_STAGE, &bounds), ZERO_E_INVALID_ARGUMENT, std::to_string(nbytes)));
     EXPECT_EQ(before.type, bounds.type);
   }
+}
+
+/// Here because no other test of this program loads the module.
+TEST(Library, AModuleThatCannotBeLoadedIsAnAnswerAndNoError) {
+  ::setenv("ZERO_MPI_MODULE", "/no/such/module.so", 1);
+  zero_config_release(reinterpret_cast<zero_config *>(uintptr_t{2}));
+  const std::string before = last_text();
+  EXPECT_EQ(zero_has_feature(ZERO_FEATURE_MPI), 0);
+  EXPECT_EQ(last_text(), before);
+  std::array<char, 4096> text{};
+  ZERO_EXPECT_OK(zero_describe_library(text.data(), static_cast<int64_t>(text.size()), nullptr));
+  EXPECT_NE(std::string(text.data()).find("MPI module: not loaded: "), std::string::npos) << text.data();
+  EXPECT_NE(std::string(text.data()).find("/no/such/module.so"), std::string::npos) << text.data();
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 /// @file The table of handles by itself.
 #include "api/handles.h"
 
+#include "api/barrier.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +30,21 @@ void expect_bad(Kind kind, uint64_t handle, const std::string &named) {
   EXPECT_NE(std::string::npos, std::string(status.text()).find(named)) << status.text();
   EXPECT_NE(std::string::npos, std::string(status.text()).find("thing")) << status.text();
   EXPECT_EQ(nullptr, object);
+}
+
+TEST(Barrier, LetsNoExceptionOutAndKeepsItsText) {
+  EXPECT_EQ(guarded([]() -> Status { throw std::bad_alloc(); }), ZERO_E_OUT_OF_MEMORY);
+  EXPECT_EQ(guarded([]() -> Status { throw std::runtime_error("the text"); }), ZERO_E_INTERNAL);
+  EXPECT_EQ(last_code(), ZERO_E_INTERNAL);
+  EXPECT_NE(std::string(last_text()).find("unexpected exception: the text"), std::string::npos) << last_text();
+  EXPECT_EQ(guarded([]() -> Status { throw 7; }), ZERO_E_INTERNAL);
+  EXPECT_NE(std::string(last_text()).find("unexpected exception"), std::string::npos) << last_text();
+}
+
+TEST(Handles, KindsHaveTheNamesOfTheirTypes) {
+  EXPECT_STREQ(kind_name(Kind::config), "zero_config");
+  EXPECT_STREQ(kind_name(Kind::request), "zero_request");
+  EXPECT_STREQ(kind_name(Kind::none), "no handle");
 }
 
 TEST(Handles, AreOddAndFindTheirObject) {

@@ -15,6 +15,7 @@ namespace {
 
 thread_local int64_t allocations_left = -1;
 std::array<std::atomic<int>, 4> failures_left{};
+std::array<std::atomic<int>, 4> reasons{};
 
 std::atomic<int> &left_of(zero::test::SystemCall call) { return failures_left[static_cast<size_t>(call)]; }
 
@@ -23,7 +24,7 @@ bool fails(zero::test::SystemCall call) {
   int now = left.load();
   while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {
   }
-  if (now > 0) errno = ENOSYS;
+  if (now > 0) errno = reasons[static_cast<size_t>(call)];
   return now > 0;
 }
 
@@ -69,7 +70,10 @@ namespace zero::test {
 FailingNew::FailingNew(int64_t allowed) { allocations_left = allowed; }
 FailingNew::~FailingNew() { allocations_left = -1; }
 
-FailingCall::FailingCall(SystemCall call, int times) : call_(call) { left_of(call) = times; }
+FailingCall::FailingCall(SystemCall call, int times, int reason) : call_(call) {
+  reasons[static_cast<size_t>(call)] = reason;
+  left_of(call) = times;
+}
 FailingCall::~FailingCall() { left_of(call_) = 0; }
 
 FailingThreadStart::FailingThreadStart() {

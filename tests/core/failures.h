@@ -2,6 +2,7 @@
 /// Knows nothing of what is tested.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,10 +18,10 @@ class FailingNew {
 /// System calls that the linker routes through here.
 enum class SystemCall { getrandom, madvise, memfd_create, sched_getaffinity };
 
-/// While it lives, the next `times` calls in this process fail.
+/// While it lives, the next `times` calls in this process fail with errno `reason`.
 class FailingCall {
  public:
-  FailingCall(SystemCall call, int times);
+  FailingCall(SystemCall call, int times, int reason = ENOSYS);
   ~FailingCall();
 
  private:

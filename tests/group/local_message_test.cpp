@@ -138,6 +138,38 @@ TEST(LocalMessage, MismatchIsAnErrorOnBothSidesBeforeAnyByteIsWritten) {
   }
 }
 
+/// Rank 0 sends pieces under fingerprints that fit, but whose bytes do not; returns what rank 1 got, which expects `expected` bytes.
+Status receive_misfit(const std::vector<int64_t> &pieces, int64_t expected) {
+  const std::string name = fresh_name();
+  Status received;
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 2);
+    std::vector<uint8_t> bytes(256);
+    if (rank == 1) {
+      received = test::recv(*transport, 0, message(OperationKind::recv, 1, 64, 0), bytes.data(), expected);
+      return;
+    }
+    Status sent;
+    for (size_t i = 0; sent.ok() && i < pieces.size(); ++i) {
+      sent = test::send(*transport, 1, message(OperationKind::send, 1, 64, 1), bytes.data(), pieces[i]);
+    }
+    EXPECT_EQ(sent.code(), ZERO_E_TRANSPORT) << sent.text();
+  });
+  return received;
+}
+
+TEST(LocalMessage, MoreBytesThanThereIsRoomForAreAnErrorOnBothSides) {
+  const Status status = receive_misfit({64}, 32);
+  EXPECT_EQ(status.code(), ZERO_E_TRANSPORT);
+  EXPECT_TRUE(contains(status, "sent 64 bytes, rank 1 has room for 32")) << status.text();
+}
+
+TEST(LocalMessage, AMessageInsideAnotherIsAnErrorOnBothSides) {
+  const Status status = receive_misfit({64, 64}, 128);
+  EXPECT_EQ(status.code(), ZERO_E_TRANSPORT);
+  EXPECT_TRUE(contains(status, "out of order")) << status.text();
+}
+
 TEST(LocalMessage, PeerThatLeavesIsNamedToSenderAndReceiver) {
   for (const bool sending : {true, false}) {
     const std::string name = fresh_name();

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <random>
@@ -97,6 +100,55 @@ TEST_P(LocalProcessesOfSize, RoundsSharedMemoryAndDerivedTransportsWork) {
       },
       kTimeoutMs);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+/// A child that does nothing until it is killed.
+pid_t idle_child() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  return child;
+}
+
+bool comes_to(pid_t process, ProcessState state) {
+  for (int i = 0; i < 20'000 && process_state(process) != state; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return process_state(process) == state;
+}
+
+TEST(ProcessStates, RunningStoppedAndEndedAreToldApart) {
+  EXPECT_EQ(process_state(::getpid()), ProcessState::running);
+  const pid_t child = idle_child();
+  EXPECT_TRUE(comes_to(child, ProcessState::running));
+  ::kill(child, SIGSTOP);
+  EXPECT_TRUE(comes_to(child, ProcessState::stopped));
+  LocalProcesses watched;
+  ASSERT_TRUE(watched.open({::getpid(), child, child}).ok());
+  watched.look();
+  EXPECT_FALSE(watched.ended(1));
+  ::kill(child, SIGKILL);
+  // Not waited for yet, so it is a zombie.
+  EXPECT_TRUE(comes_to(child, ProcessState::ended));
+  for (int i = 0; i < 20'000 && !watched.ended(1); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    watched.look();
+  }
+  EXPECT_TRUE(watched.ended(1));
+  EXPECT_TRUE(watched.ended(2));
+  EXPECT_FALSE(watched.ended(0));
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(process_state(child), ProcessState::ended);
+  LocalProcesses too_late;
+  ASSERT_TRUE(too_late.open({::getpid(), child}).ok());
+  EXPECT_TRUE(too_late.ended(1));
+}
+
+TEST(ProcessStates, AProcessThatCannotExistIsAnErrorThatNamesIt) {
+  LocalProcesses watched;
+  const Status status = watched.open({::getpid(), -5});
+  EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(test::contains(status, "rank 1 (process -5)")) << status.text();
 }
 
 TEST(LocalProcesses, ThreadsAndProcessesMeetInOneGroup) {

@@ -1,6 +1,8 @@
 /// @file Arenas and accounting: where memory comes from, that it is zero, and that everybody counts the same bytes.
 #include "memory/arena.h"
 
+#include "tests/core/failures.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -109,6 +111,61 @@ TEST(Arena, MoreMemoryThanThereIsIsAnError) {
   Accounting accounting;
   Arena arena;
   EXPECT_EQ(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, int64_t{1} << 60, &arena).code(), ZERO_E_OUT_OF_MEMORY);
+}
+
+/// How often creation calls madvise: private arenas also advise huge pages.
+constexpr int kPrivateCalls = 2;
+constexpr int kSharedCalls = 1;
+
+TEST(Arena, KernelsThatCannotPopulateGetTheirPagesTouched) {
+  const AllocatorHook none;
+  Accounting accounting;
+  for (const int reason : {EINVAL, EINTR}) {
+    Arena kept;
+    Arena shared;
+    {
+      const FailingCall old_kernel(SystemCall::madvise, kPrivateCalls, reason);
+      ASSERT_TRUE(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 20'000, &kept).ok());
+    }
+    const FailingCall old_kernel(SystemCall::madvise, kSharedCalls, reason);
+    ASSERT_TRUE(Arena::create_shared({&none, &accounting}, ZERO_MEMORY_PARAM, 20'000, &shared).ok());
+    EXPECT_TRUE(all_zero(kept));
+    EXPECT_TRUE(all_zero(shared));
+  }
+}
+
+TEST(Arena, PagesThatCannotBeHadAreAnErrorAndNothingIsCounted) {
+  const AllocatorHook none;
+  Accounting accounting;
+  Arena arena;
+  {
+    const FailingCall short_of_memory(SystemCall::madvise, kPrivateCalls, ENOMEM);
+    EXPECT_EQ(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
+  }
+  {
+    const FailingCall short_of_memory(SystemCall::madvise, kSharedCalls, ENOMEM);
+    EXPECT_EQ(Arena::create_shared({&none, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
+  }
+  const FailingCall no_file(SystemCall::memfd_create, 1, EMFILE);
+  EXPECT_FALSE(Arena::create_shared({&none, &accounting}, ZERO_MEMORY_STATE, 64, &arena).ok());
+  EXPECT_EQ(arena.data(), nullptr);
+  EXPECT_EQ(accounting.peak(ZERO_MEMORY_TOTAL), 0);
+}
+
+TEST(Arena, ReplacingAnArenaReturnsWhatItHeld) {
+  const AllocatorHook none;
+  Accounting accounting;
+  Arena first;
+  Arena second;
+  ASSERT_TRUE(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 10'000, &first).ok());
+  ASSERT_TRUE(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 20'000, &second).ok());
+  const std::byte *data = second.data();
+  first = std::move(second);
+  EXPECT_EQ(first.data(), data);
+  EXPECT_EQ(accounting.now(ZERO_MEMORY_STATE), Arena::private_nbytes(20'000));
+  Arena &same = first;
+  first = std::move(same);
+  EXPECT_EQ(first.data(), data);
 }
 
 TEST(Accounting, PeaksAreThoseOfOneMoment) {
