@@ -89,7 +89,12 @@ Model random_recipe_model(uint64_t seed, int64_t ranks, int64_t most) {
 }
 
 TEST(StagesAgreeBitForBit, RandomRecipesInRandomManners) {
-  const int64_t models = full_tests() ? 1000 : 60;
+#ifdef ZERO_TEST_SLOW_BUILD
+  constexpr int64_t kModels = 16;
+#else
+  constexpr int64_t kModels = 60;
+#endif
+  const int64_t models = full_tests() ? 1000 : kModels;
   constexpr int64_t kManners = 10;
   Count sum;
   for (int64_t i = 0; i < models; ++i) {
