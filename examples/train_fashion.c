@@ -74,6 +74,8 @@ static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
     progress_step(&progress, step / per_epoch + 1, options->epochs, step + 1, steps, loss, samples, step + 1 == steps);
   }
   out->steps = steps;
+  out->skipped = t->skipped;
+  out->loss_scale = t->loss_scale;
   return 0;
 }
 
@@ -90,6 +92,7 @@ static int work(struct trainer *t) {
       trainer_hash(t, &outcome.hash) || report_write(t->group, t->run->options, &memory, &outcome)) {
     return -1;
   }
+  if (t->rank == 0 && t->run->options->loss_scale != 1) printf("skipped=%" PRId64 " loss_scale=%g\n", outcome.skipped, outcome.loss_scale);
   if (t->rank == 0) printf("accuracy=%.2f hash=%016" PRIx64 "\n", outcome.accuracy, outcome.hash);
   return 0;
 }
@@ -123,9 +126,12 @@ static int read_first_values(const char *path, float **out) {
 
 static int start_ranks(struct run *run) {
   switch (run->options->mode) {
-    case kModeThreads: return ranks_run_threads(run->options->ranks, rank_main, run);
-    case kModeProcesses: return ranks_run_processes(run->options->ranks, rank_main, run);
-    default: return rank_main(run, 0);
+    case kModeThreads:
+      return ranks_run_threads(run->options->ranks, rank_main, run);
+    case kModeProcesses:
+      return ranks_run_processes(run->options->ranks, rank_main, run);
+    default:
+      return rank_main(run, 0);
   }
 }
 

@@ -40,6 +40,7 @@ static int64_t pooled_count(struct conv c) { return (int64_t)(c.side / 2) * (c.s
 struct model {
   int64_t capacity;
   int64_t count;
+  double divisor;   /* of the gradient of the sum of losses */
   float *memory;    /* holds everything below but picks and labels */
   float *input;     /* [sample] padded image */
   float *pooled1;   /* [sample] padded, the input of conv2 */
@@ -115,6 +116,7 @@ void model_release(struct model *m) {
 
 void model_begin(struct model *m, int64_t count, const uint8_t *const *images, const uint8_t *labels) {
   m->count = count;
+  m->divisor = (double)count;
   if (count > 0) memcpy(m->labels, labels, (size_t)count);
   for (int64_t s = 0; s < count; s++) {
     float *to = m->input + s * padded_count(kImageSide, 1);
@@ -125,6 +127,8 @@ void model_begin(struct model *m, int64_t count, const uint8_t *const *images, c
     }
   }
 }
+
+void model_set_divisor(struct model *m, double divisor) { m->divisor = divisor; }
 
 /// out (side x side pixels, rows out_row apart) += the convolution of a padded image with kernels [3][3][inputs][outputs].
 static void convolve(int side, int inputs, int outputs, const float *padded, const float *kernels, float *out, int out_row) {
@@ -281,7 +285,7 @@ double model_loss(const struct model *m, int64_t *out_correct) {
   return total;
 }
 
-/// Gradient of the mean cross-entropy: (softmax - one at the label) / samples.
+/// Gradient of the sum of cross-entropies over the divisor: (softmax - one at the label) / divisor.
 static void loss_backward(struct model *m) {
   for (int64_t s = 0; s < m->count; s++) {
     const float *z = m->logits + s * kClassCount;
@@ -290,7 +294,7 @@ static void loss_backward(struct model *m) {
     for (int i = 1; i < kClassCount; i++) top = z[i] > top ? z[i] : top;
     double sum = 0;
     for (int i = 0; i < kClassCount; i++) sum += exp(z[i] - top);
-    for (int i = 0; i < kClassCount; i++) g[i] = (float)((exp(z[i] - top) / sum - (i == m->labels[s])) / (double)m->count);
+    for (int i = 0; i < kClassCount; i++) g[i] = (float)((exp(z[i] - top) / sum - (i == m->labels[s])) / m->divisor);
   }
 }
 

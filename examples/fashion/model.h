@@ -36,13 +36,16 @@ void model_release(struct model *model);
 /// Takes `count` images of kImagePixels bytes and their labels; the first layer reads them.
 void model_begin(struct model *model, int64_t count, const uint8_t *const *images, const uint8_t *labels);
 
+/// What gradients of the sum over samples of the loss are divided by; their number after model_begin.
+void model_set_divisor(struct model *model, double divisor);
+
 /// Layer `layer` of all samples; layers run from 0 to kLayerCount - 1.
 void model_forward(struct model *model, int layer, const float *weight, const float *bias);
 
 /// After the last layer: sum over the samples of the cross-entropy, and how many were classified correctly.
 double model_loss(const struct model *model, int64_t *out_correct);
 
-/// Adds to both gradients those of the mean cross-entropy of the samples; layers run from kLayerCount - 1 to 0.
+/// Adds to both gradients those of the sum of cross-entropies over the divisor; layers run from kLayerCount - 1 to 0.
 void model_backward(struct model *model, int layer, const float *weight, float *weight_grad, float *bias_grad);
 
 #endif

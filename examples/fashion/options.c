@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zero/config.h>
+#include <zero/zero.h>
 
 #include "report.h"
 
@@ -23,7 +23,14 @@ static const char kUsage[] =
     "  --epochs N           default 8\n"
     "  --batch N            samples per step of all ranks together; default 192\n"
     "  --steps N            stop after this many steps; default 0: after all epochs\n"
-    "  --lr X               first learning rate, falling to 0 over all epochs; default 0.004\n"
+    "  --optimizer NAME     adamw (default), adam, adagrad, lamb, lion, sgd, or muon for matrices with adamw for the rest\n"
+    "  --lr X               first learning rate, falling to 0 over all epochs; default 0.004 (other optimizers: their own)\n"
+    "  --precision P        of parameters and gradients: f32 (default); bf16 or f16, with fp32 master weights\n"
+    "  --accumulate K       take each step in K micro-steps, each on a K-th of the step's samples; default 1\n"
+    "  --accumulate-manner M  local (default): add gradients up on each rank; reduce: reduce them in each micro-step\n"
+    "  --clip-norm X        scale gradients down to a global norm of at most X; default 0: never\n"
+    "  --loss-scale S       multiply the loss by S; dynamic: by a scale that follows overflows; default 1\n"
+    "  --first-scale S      where the dynamic scale begins; default 65536\n"
     "  --seed N             of first values and shuffles; default 1\n"
     "  --divisor D          weights (default: average over samples), ranks (average over ranks), one (sum over ranks)\n"
     "  --limit N            train on the first N images only; default 0: all\n"
@@ -54,12 +61,22 @@ static int read_i64(const char *option, const char *text, int64_t min, int64_t m
   return 0;
 }
 
-static int read_lr(const char *option, const char *text, double *out) {
+static int read_f64(const char *option, const char *text, double min, const char *expected, double *out) {
   char *end = NULL;
   const double value = strtod(text, &end);
-  if (end == text || *end || !isfinite(value) || value < 0) return wrong(option, text, "a number of 0 or more");
+  if (end == text || *end || !isfinite(value) || value < min) return wrong(option, text, expected);
   *out = value;
   return 0;
+}
+
+static int read_rate(const char *option, const char *text, double *out) { return read_f64(option, text, 0, "a number of 0 or more", out); }
+
+/// The scales that libzero takes by default when they are dynamic.
+static int read_scale(const char *option, const char *text, double *out) {
+  static const char kExpected[] = "dynamic or a number from 1 to 4294967296";
+  const char *expected = option[0] == 'l' ? kExpected : kExpected + sizeof "dynamic or " - 1;
+  if (read_f64(option, text, 1, expected, out)) return -1;
+  return *out <= 0x1p32 ? 0 : wrong(option, text, expected);
 }
 
 /// The position of `text` in `names`, which ends with NULL.
@@ -90,6 +107,34 @@ static int read_divisor(const char *option, const char *text, int32_t *out) {
   return 0;
 }
 
+static int read_precision(const char *option, const char *text, int32_t *out) {
+  static const char *const kNames[] = {"f32", "bf16", "f16", NULL};
+  static const int32_t kDtypes[] = {ZERO_DTYPE_F32, ZERO_DTYPE_BF16, ZERO_DTYPE_F16};
+  int at = 0;
+  if (read_name(option, text, kNames, "f32, bf16 or f16", &at)) return -1;
+  *out = kDtypes[at];
+  return 0;
+}
+
+static int read_manner(const char *option, const char *text, int32_t *out) {
+  static const char *const kNames[] = {"local", "reduce", NULL};
+  static const int32_t kKinds[] = {ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_REDUCE};
+  int at = 0;
+  if (read_name(option, text, kNames, "local or reduce", &at)) return -1;
+  *out = kKinds[at];
+  return 0;
+}
+
+static int read_recipe(const char *option, const char *text, const struct recipe **out) {
+  *out = recipe_find(text);
+  return *out ? 0 : wrong(option, text, recipe_names);
+}
+
+static int read_loss_scale(const char *option, const char *text, struct options *out) {
+  out->dynamic_scale = strcmp(text, "dynamic") == 0;
+  return out->dynamic_scale ? 0 : read_scale(option, text, &out->loss_scale);
+}
+
 enum {
   kRanks = 1000,
   kMode,
@@ -99,7 +144,14 @@ enum {
   kEpochs,
   kBatch,
   kSteps,
+  kOptimizer,
   kLr,
+  kPrecision,
+  kAccumulate,
+  kManner,
+  kClip,
+  kLossScale,
+  kFirstScale,
   kSeed,
   kDivisor,
   kLimit,
@@ -122,7 +174,14 @@ static const struct option kOptions[] = {
     {"epochs", required_argument, NULL, kEpochs},
     {"batch", required_argument, NULL, kBatch},
     {"steps", required_argument, NULL, kSteps},
+    {"optimizer", required_argument, NULL, kOptimizer},
     {"lr", required_argument, NULL, kLr},
+    {"precision", required_argument, NULL, kPrecision},
+    {"accumulate", required_argument, NULL, kAccumulate},
+    {"accumulate-manner", required_argument, NULL, kManner},
+    {"clip-norm", required_argument, NULL, kClip},
+    {"loss-scale", required_argument, NULL, kLossScale},
+    {"first-scale", required_argument, NULL, kFirstScale},
     {"seed", required_argument, NULL, kSeed},
     {"divisor", required_argument, NULL, kDivisor},
     {"limit", required_argument, NULL, kLimit},
@@ -140,36 +199,93 @@ static const struct option kOptions[] = {
 /// Options with a value that must be checked. The bounds are those of the example; libzero checks its own.
 static int read_value(int option, const char *name, const char *text, struct options *out) {
   switch (option) {
-    case kRanks: return read_i64(name, text, 1, 1024, &out->ranks);
-    case kMode: return read_mode(name, text, &out->mode);
-    case kStage: return read_i64(name, text, 0, 3, &out->stage);
-    case kBucket: return read_i64(name, text, 1024, INT64_C(1) << 40, &out->bucket_nbytes);
-    case kEpochs: return read_i64(name, text, 1, 100000, &out->epochs);
-    case kBatch: return read_i64(name, text, 1, 1000000, &out->batch);
-    case kSteps: return read_i64(name, text, 0, INT64_C(1) << 40, &out->steps);
-    case kLr: return read_lr(name, text, &out->lr);
-    case kSeed: return read_i64(name, text, 0, INT64_MAX, &out->seed);
-    case kDivisor: return read_divisor(name, text, &out->divisor);
-    default: return read_i64(name, text, 0, INT64_MAX, &out->limit);
+    case kRanks:
+      return read_i64(name, text, 1, 1024, &out->ranks);
+    case kMode:
+      return read_mode(name, text, &out->mode);
+    case kStage:
+      return read_i64(name, text, 0, 3, &out->stage);
+    case kBucket:
+      return read_i64(name, text, 1024, INT64_C(1) << 40, &out->bucket_nbytes);
+    case kEpochs:
+      return read_i64(name, text, 1, 100000, &out->epochs);
+    case kBatch:
+      return read_i64(name, text, 1, 1000000, &out->batch);
+    case kSteps:
+      return read_i64(name, text, 0, INT64_C(1) << 40, &out->steps);
+    case kOptimizer:
+      return read_recipe(name, text, &out->recipe);
+    case kLr:
+      return read_rate(name, text, &out->lr);
+    case kPrecision:
+      return read_precision(name, text, &out->dtype);
+    case kAccumulate:
+      return read_i64(name, text, 1, 1000000, &out->accumulate);
+    case kManner:
+      return read_manner(name, text, &out->manner);
+    case kClip:
+      return read_rate(name, text, &out->clip_norm);
+    case kLossScale:
+      return read_loss_scale(name, text, out);
+    case kFirstScale:
+      return read_scale(name, text, &out->first_scale);
+    case kSeed:
+      return read_i64(name, text, 0, INT64_MAX, &out->seed);
+    case kDivisor:
+      return read_divisor(name, text, &out->divisor);
+    default:
+      return read_i64(name, text, 0, INT64_MAX, &out->limit);
   }
 }
 
 /// One option of the command line. kOutcomeRun: read on.
 static enum outcome take(int option, const char *name, const char *text, struct options *out) {
   switch (option) {
-    case '?': return kOutcomeWrong; /* getopt_long has written its line */
-    case kHelp: fputs(kUsage, stdout); return kOutcomeDone;
-    case kHeader: report_header(); return kOutcomeDone;
-    case kData: out->data = text; break;
-    case kInit: out->init = text; break;
-    case kLosses: out->losses = text; break;
-    case kReportFile: out->report_file = text; break;
-    case kReport: out->report = 1; break;
-    case kQuiet: out->quiet = 1; break;
-    case kCaller: out->caller_memory = 1; break;
-    default: return read_value(option, name, text, out) ? kOutcomeWrong : kOutcomeRun;
+    case '?':
+      return kOutcomeWrong; /* getopt_long has written its line */
+    case kHelp:
+      fputs(kUsage, stdout);
+      return kOutcomeDone;
+    case kHeader:
+      report_header();
+      return kOutcomeDone;
+    case kData:
+      out->data = text;
+      break;
+    case kInit:
+      out->init = text;
+      break;
+    case kLosses:
+      out->losses = text;
+      break;
+    case kReportFile:
+      out->report_file = text;
+      break;
+    case kReport:
+      out->report = 1;
+      break;
+    case kQuiet:
+      out->quiet = 1;
+      break;
+    case kCaller:
+      out->caller_memory = 1;
+      break;
+    default:
+      return read_value(option, name, text, out) ? kOutcomeWrong : kOutcomeRun;
   }
   return kOutcomeRun;
+}
+
+/// What follows from several options.
+static int settle(struct options *out) {
+  if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
+  if (out->lr < 0) out->lr = out->recipe->lr;
+  if (out->first_scale > 0 && !out->dynamic_scale) {
+    fprintf(stderr, "train_fashion: --first-scale is for --loss-scale dynamic\n");
+    return -1;
+  }
+  if (out->dynamic_scale) out->loss_scale = out->first_scale > 0 ? out->first_scale : 65536;
+  return 0;
 }
 
 enum outcome options_parse(int argc, char **argv, struct options *out) {
@@ -178,7 +294,12 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .data = "/usr/share/datasets/fashion-mnist",
                           .epochs = 8,
                           .batch = 192,
-                          .lr = 0.004,
+                          .recipe = recipe_find("adamw"),
+                          .lr = -1,
+                          .dtype = ZERO_DTYPE_F32,
+                          .accumulate = 1,
+                          .manner = ZERO_MICRO_STEP_LOCAL,
+                          .loss_scale = 1,
                           .seed = 1,
                           .divisor = ZERO_DIVISOR_WEIGHTS};
   int at = 0;
@@ -191,6 +312,5 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
     fprintf(stderr, "train_fashion: unexpected argument '%s' (--help lists the options)\n", argv[optind]);
     return kOutcomeWrong;
   }
-  if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
-  return kOutcomeRun;
+  return settle(out) ? kOutcomeWrong : kOutcomeRun;
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "recipe.h"
+
 enum mode { kModeThreads, kModeProcesses, kModeEnv };
 
 struct options {
@@ -16,10 +18,18 @@ struct options {
   int64_t epochs;
   int64_t batch; /* of all ranks together */
   int64_t steps; /* 0: all steps of all epochs */
-  double lr;
+  const struct recipe *recipe;
+  double lr; /* the first */
   int64_t seed;
-  int32_t divisor; /* a zero_divisor */
-  int64_t limit;   /* 0: all training images */
+  int32_t divisor;    /* a zero_divisor */
+  int32_t dtype;      /* of parameters and gradients */
+  int64_t accumulate; /* micro-steps per step */
+  int32_t manner;     /* a zero_micro_step: of all micro-steps but the last of a step */
+  double clip_norm;   /* 0: gradients are not clipped */
+  int dynamic_scale;
+  double loss_scale;  /* the first */
+  double first_scale; /* 0: not given */
+  int64_t limit;      /* 0: all training images */
   const char *losses;
   const char *init;
   const char *report_file;

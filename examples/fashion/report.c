@@ -11,7 +11,8 @@
 
 enum { kNow, kPeak, kFormula, kConstant };
 
-static const char *const kCategoryNames[kReportCategories] = {"total", "param", "grad", "state", "grad_pool", "param_pool", "staging"};
+static const char *const kCategoryNames[kReportCategories] = {
+    "total", "param", "grad", "state", "grad_pool", "param_pool", "staging", "buffer", "accumulated", "module_buffer", "workspace"};
 
 /// What the table shows, over all ranks.
 struct totals {
@@ -64,7 +65,7 @@ int report_memory(const zero_optimizer *optimizer, struct report_memory *out) {
 }
 
 /// Sums and maxima over ranks. On average over ranks a reduction sends P (N - 1) / N elements and so does a gather, however uneven the
-/// shards are; stage 3 gathers twice, for forward and for backward.
+/// shards are; stage 3 gathers twice in each micro-step, for forward and for backward.
 static int total_up(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run,
                     struct totals *out) {
   const int64_t count = kReportCategories * kReportFields;
@@ -82,10 +83,11 @@ static int total_up(zero_group *group, const struct options *options, const stru
       failed(zero_group_all_reduce(group, &largest, 1, &largest, 1, ZERO_DTYPE_I64, ZERO_REDUCE_MAX, NULL), "zero_group_all_reduce")) {
     return -1;
   }
-  const double gathers = options->stage == 3 ? 2 : 1;
+  const int64_t gathers = options->stage == 3 ? 2 * options->accumulate : 1;
+  const int64_t reductions = options->manner == ZERO_MICRO_STEP_REDUCE ? options->accumulate : 1;
   out->sent_mean = (double)sums[0] / (double)(size * run->steps);
   out->sent_largest = (double)largest / (double)run->steps;
-  out->sent_formula = (1 + gathers) * (double)run->parameters * (double)(size - 1) / (double)size;
+  out->sent_formula = (double)((reductions + gathers) * run->parameters) * (double)(size - 1) / (double)size;
   out->votes_mean = (double)sums[1] / (double)(size * run->steps);
   return 0;
 }
@@ -116,6 +118,7 @@ static int write_file(const struct options *options, int64_t size, const struct 
   }
   fprintf(file, "sent_per_step.mean=%.3f\nsent_per_step.largest=%.3f\nsent_per_step.formula=%.3f\nvotes_per_step.mean=%.3f\n", t->sent_mean,
           t->sent_largest, t->sent_formula, t->votes_mean);
+  fprintf(file, "skipped=%" PRId64 "\nloss_scale=%g\n", run->skipped, run->loss_scale);
   fprintf(file, "accuracy=%.2f\nhash=%016" PRIx64 "\n", run->accuracy, run->hash);
   if (fclose(file) != 0) {
     fprintf(stderr, "train_fashion: %s: %s\n", options->report_file, strerror(errno));

@@ -22,6 +22,8 @@ struct outcome_of_run {
   int64_t parameters;
   double accuracy; /* percent */
   uint64_t hash;
+  int64_t skipped; /* steps */
+  double loss_scale;
 };
 
 /// Prints the head of the table to standard output.
@@ -31,7 +33,7 @@ void report_header(void);
 int report_sent(const zero_optimizer *optimizer, struct sent *out);
 
 /// Memory of this rank, for report_memory: categories of zero_memory, each now, peak, formula, constant.
-enum { kReportCategories = ZERO_MEMORY_STAGING + 1, kReportFields = 4 };
+enum { kReportCategories = ZERO_MEMORY_WORKSPACE + 1, kReportFields = 4 };
 struct report_memory {
   int64_t nbytes[kReportCategories][kReportFields];
 };

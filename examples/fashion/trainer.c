@@ -2,9 +2,9 @@
 /// Knows nothing of how ranks are started or where images come from.
 #include "trainer.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check.h"
 
@@ -14,59 +14,53 @@ static int out_of_memory(void) {
 }
 
 static int fill_config(zero_config *config, const struct options *o) {
-  return failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
+  return recipe_fill(o->recipe, config) || failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
          failed(zero_config_set_i64(config, ZERO_KEY_BUCKET_BYTES, o->bucket_nbytes), "set bucket size") ||
          failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, o->divisor), "set divisor") ||
-         failed(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adamw"), "set algorithm");
+         failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") ||
+         failed(zero_config_set_i64(config, ZERO_KEY_LOSS_SCALE_DYNAMIC, o->dynamic_scale), "set dynamic loss scale") ||
+         failed(zero_config_set_f64(config, ZERO_KEY_LOSS_SCALE, o->loss_scale), "set loss scale");
 }
 
 static int create_optimizer(struct trainer *t) {
+  const struct options *o = t->run->options;
   zero_config *config = NULL;
   if (failed(zero_config_create(&config), "zero_config_create")) return -1;
-  int status =
-      fill_config(config, t->run->options) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
+  const int status = fill_config(config, o) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
   zero_config_release(config);
-  for (int i = 0; !status && i < kTensorCount; i++) {
-    const struct tensor *tensor = &model_tensors[i];
-    int64_t id = 0;
-    status = failed(zero_optimizer_add_param(t->optimizer, NULL, tensor->name, ZERO_DTYPE_F32, tensor->shape, tensor->ndim, &id),
-                    "zero_optimizer_add_param");
-  }
-  return status || failed(zero_optimizer_seal(t->optimizer), "zero_optimizer_seal") ? -1 : 0;
+  if (status || recipe_add_params(o->recipe, o->dtype, t->optimizer)) return -1;
+  t->layers.optimizer = t->optimizer;
+  t->loss_scale = o->loss_scale;
+  return failed(zero_optimizer_seal(t->optimizer), "zero_optimizer_seal") ? -1 : 0;
 }
 
 /// Rank 0 writes the first values, the others receive their part of them.
 static int give_first_values(struct trainer *t) {
   const float *from = t->run->first_values;
-  for (int i = 0; t->rank == 0 && i < kTensorCount; i++) {
-    void *address = NULL;
-    if (failed(zero_optimizer_param_acquire(t->optimizer, i, NULL, 0, NULL, &address), "zero_optimizer_param_acquire")) return -1;
-    if (from) {
-      memcpy(address, from, (size_t)model_tensors[i].count * sizeof(float));
-      from += model_tensors[i].count;
-    } else {
-      model_first_values(i, (uint64_t)t->run->options->seed, address);
-    }
-    if (failed(zero_optimizer_param_release(t->optimizer, i), "zero_optimizer_param_release")) return -1;
+  int status = 0;
+  for (int i = 0; !status && t->rank == 0 && i < kTensorCount; i++) {
+    float *made = malloc((size_t)model_tensors[i].count * sizeof(float));
+    if (!made) return out_of_memory();
+    if (!from) model_first_values(i, (uint64_t)t->run->options->seed, made);
+    status = layers_write_first(&t->layers, i, from ? from : made);
+    if (from) from += model_tensors[i].count;
+    free(made);
   }
-  return failed(zero_optimizer_begin(t->optimizer, ZERO_SOURCE_ROOT), "zero_optimizer_begin") ? -1 : 0;
+  return status || failed(zero_optimizer_begin(t->optimizer, ZERO_SOURCE_ROOT), "zero_optimizer_begin") ? -1 : 0;
 }
 
-/// Memory for samples, and for parameters and gradients when the caller is to have its own.
+/// Memory for the samples of a micro-step, and for a layer.
 static int allocate(struct trainer *t) {
   const struct options *o = t->run->options;
   const int64_t kSmallest = 32; /* so that evaluation does not crawl when batches are tiny */
-  t->capacity = (o->batch + t->size - 1) / t->size;
+  const int64_t parts = t->size * o->accumulate;
+  t->capacity = (o->batch + parts - 1) / parts;
   if (t->capacity < kSmallest) t->capacity = kSmallest;
   t->model = model_create(t->capacity);
   t->images = malloc((size_t)t->capacity * sizeof *t->images);
   t->labels = malloc((size_t)t->capacity);
   if (!t->model || !t->images || !t->labels) return out_of_memory();
-  for (int i = 0; o->caller_memory && i < kTensorCount; i++) {
-    t->params[i] = malloc((size_t)model_tensors[i].count * sizeof(float));
-    t->gradients[i] = malloc((size_t)model_tensors[i].count * sizeof(float));
-    if (!t->params[i] || !t->gradients[i]) return out_of_memory();
-  }
+  if (layers_create(&t->layers, o)) return -1;
   return sampler_create(&t->sampler, t->run->train.count, o->batch, (uint64_t)o->seed) ? out_of_memory() : 0;
 }
 
@@ -84,77 +78,35 @@ void trainer_release(struct trainer *t) {
   model_release(t->model);
   free(t->images);
   free(t->labels);
-  for (int i = 0; i < kTensorCount; i++) {
-    free(t->params[i]);
-    free(t->gradients[i]);
-  }
+  layers_release(&t->layers);
 }
 
 int64_t trainer_steps_in_all(const struct trainer *t) { return sampler_steps_per_epoch(&t->sampler) * t->run->options->epochs; }
 
-/// Weight and bias of a layer, from the library's memory or copied into the caller's. In stage 3 they are gathered from the ranks now.
-static int acquire_layer(struct trainer *t, int layer, const float *out[2]) {
-  for (int i = 0; i < 2; i++) {
-    const int id = 2 * layer + i;
-    void *address = NULL;
-    if (failed(zero_optimizer_param_acquire(t->optimizer, id, t->params[id], t->params[id] ? model_tensors[id].count : 0, NULL, &address),
-               "zero_optimizer_param_acquire")) {
-      return -1;
-    }
-    out[i] = address;
-  }
-  return 0;
-}
-
-static int release_layer(struct trainer *t, int layer) {
-  return failed(zero_optimizer_param_release(t->optimizer, 2 * layer), "zero_optimizer_param_release") ||
-                 failed(zero_optimizer_param_release(t->optimizer, 2 * layer + 1), "zero_optimizer_param_release")
-             ? -1
-             : 0;
-}
-
-/// Where to add a tensor's gradient, zeroed if this is the first time in this step.
-static int acquire_gradient(struct trainer *t, int id, float **out) {
-  void *address = t->gradients[id];
-  int64_t accumulate = 0;
-  if (!address && failed(zero_optimizer_grad_acquire(t->optimizer, id, NULL, &address, &accumulate), "zero_optimizer_grad_acquire"))
-    return -1;
-  if (!accumulate) memset(address, 0, (size_t)model_tensors[id].count * sizeof(float));
-  *out = address;
-  return 0;
-}
-
 static int forward(struct trainer *t) {
   for (int layer = 0; layer < kLayerCount; layer++) {
     const float *params[2];
-    if (acquire_layer(t, layer, params)) return -1;
+    if (layers_acquire(&t->layers, layer, params)) return -1;
     model_forward(t->model, layer, params[0], params[1]);
-    if (release_layer(t, layer)) return -1;
+    if (layers_give_back(&t->layers, layer)) return -1;
   }
   return 0;
 }
 
-/// One layer's gradients; libzero may reduce them while the next layer computes. A NULL gradient means the acquired address.
 static int backward_layer(struct trainer *t, int layer, const float *weight) {
   float *gradients[2];
-  if (acquire_gradient(t, 2 * layer, &gradients[0]) || acquire_gradient(t, 2 * layer + 1, &gradients[1])) return -1;
+  if (layers_gradients(&t->layers, layer, gradients)) return -1;
   model_backward(t->model, layer, weight, gradients[0], gradients[1]);
-  for (int id = 2 * layer + 1; id >= 2 * layer; id--) {
-    if (failed(zero_optimizer_grad_ready(t->optimizer, id, t->gradients[id], 0, model_tensors[id].count, NULL),
-               "zero_optimizer_grad_ready")) {
-      return -1;
-    }
-  }
-  return 0;
+  return layers_ready(&t->layers, layer);
 }
 
 /// A rank without samples acquires like the others, because that is a collective in stage 3, but gives no gradients.
 static int backward(struct trainer *t, int64_t samples) {
   for (int layer = kLayerCount - 1; layer >= 0; layer--) {
     const float *params[2];
-    if (acquire_layer(t, layer, params)) return -1;
+    if (layers_acquire(&t->layers, layer, params)) return -1;
     if (samples > 0 && backward_layer(t, layer, params[0])) return -1;
-    if (release_layer(t, layer)) return -1;
+    if (layers_give_back(&t->layers, layer)) return -1;
   }
   return 0;
 }
@@ -169,39 +121,75 @@ static void load(struct trainer *t, const struct dataset *data, const int64_t *o
   model_begin(t->model, count, t->images, t->labels);
 }
 
-/// What changes from step to step: the learning rate, which falls to 0 along a line, and how much this rank's gradient counts.
-static int set_step_scalars(struct trainer *t, int64_t step, int64_t samples) {
+/// The learning rate falls to 0 along a line.
+static int set_lr(struct trainer *t, int64_t step) {
   const struct options *o = t->run->options;
-  const double lr = o->lr * (1.0 - (double)step / (double)trainer_steps_in_all(t));
-  if (failed(zero_optimizer_set_f64(t->optimizer, 0, ZERO_KEY_LR, lr), "zero_optimizer_set_f64")) return -1;
-  return o->divisor == ZERO_DIVISOR_WEIGHTS && failed(zero_optimizer_set_weight(t->optimizer, (double)samples), "zero_optimizer_set_weight")
-             ? -1
-             : 0;
+  return recipe_set_lr(o->recipe, t->optimizer, o->lr * (1.0 - (double)step / (double)trainer_steps_in_all(t)));
+}
+
+/// Opens micro-step `k` of a step. A step of one micro-step needs no call.
+static int begin_micro_step(struct trainer *t, int64_t k) {
+  const struct options *o = t->run->options;
+  if (o->accumulate == 1) return 0;
+  const int32_t kind = k + 1 < o->accumulate ? o->manner : ZERO_MICRO_STEP_LAST;
+  return failed(zero_optimizer_micro_step(t->optimizer, kind, NULL), "zero_optimizer_micro_step") ? -1 : 0;
+}
+
+/// The gradient of a micro-step of `count` samples of this rank's `share`, and how much it counts. With weights it is a mean over the
+/// micro-step, which counts by its samples; otherwise it is a part of the mean over the share, because micro-steps are added.
+static int set_weight(struct trainer *t, int64_t share, int64_t count) {
+  const int weighted = t->run->options->divisor == ZERO_DIVISOR_WEIGHTS;
+  model_set_divisor(t->model, (double)(weighted ? count : share) / t->loss_scale);
+  return weighted && failed(zero_optimizer_set_weight(t->optimizer, (double)count), "zero_optimizer_set_weight") ? -1 : 0;
+}
+
+/// Micro-step `k`: its part of this rank's `share` of the samples, which begins at `order`. Adds to the loss.
+static int micro_step(struct trainer *t, int64_t k, const int64_t *order, int64_t share, double *loss) {
+  const int64_t parts = t->run->options->accumulate;
+  const int64_t first = k * share / parts;
+  const int64_t count = (k + 1) * share / parts - first;
+  int64_t correct = 0;
+  load(t, &t->run->train, order, first, count);
+  if (begin_micro_step(t, k) || set_weight(t, share, count) || forward(t)) return -1;
+  *loss += model_loss(t->model, &correct);
+  return backward(t, count);
+}
+
+/// Takes the step. One that was skipped is lost; when the scale of the loss cannot fall either, nothing is left to try.
+static int apply_step(struct trainer *t, int64_t step) {
+  zero_step_result result;
+  if (failed(zero_step_result_init(&result, sizeof result), "zero_step_result_init") ||
+      failed(zero_optimizer_step(t->optimizer, NULL, &result), "zero_optimizer_step")) {
+    return -1;
+  }
+  const int falls = result.loss_scale < t->loss_scale;
+  t->loss_scale = result.loss_scale;
+  t->skipped = result.skipped_total;
+  if (!result.skipped) return 0;
+  if (t->rank == 0 && falls) fprintf(stderr, "train_fashion: step %" PRId64 " skipped: overflow, loss scale now %g\n", step, t->loss_scale);
+  if (t->rank == 0 && !falls) {
+    fprintf(stderr, "train_fashion: step %" PRId64 ": a gradient is not finite; try a smaller --lr or --loss-scale\n", step);
+  }
+  return falls ? 0 : -1;
 }
 
 int trainer_step(struct trainer *t, int64_t step, double *out_loss, int64_t *out_samples) {
   int64_t total = 0;
   const int64_t *order = sampler_batch(&t->sampler, step, &total);
   int64_t first = 0;
-  int64_t samples = 0;
-  if (failed(zero_group_share(t->group, total, t->rank, &first, &samples), "zero_group_share")) return -1;
-  load(t, &t->run->train, order, first, samples);
-  if (set_step_scalars(t, step, samples) || forward(t)) return -1;
-  int64_t correct = 0;
-  double loss = model_loss(t->model, &correct);
-  if (failed(zero_group_all_reduce(t->group, &loss, 1, &loss, 1, ZERO_DTYPE_F64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce"))
-    return -1;
-  if (backward(t, samples)) return -1;
-  zero_step_result result;
-  if (failed(zero_step_result_init(&result, sizeof result), "zero_step_result_init") ||
-      failed(zero_optimizer_step(t->optimizer, NULL, &result), "zero_optimizer_step")) {
+  int64_t share = 0;
+  double loss = 0;
+  if (failed(zero_group_share(t->group, total, t->rank, &first, &share), "zero_group_share") || set_lr(t, step)) return -1;
+  for (int64_t k = 0; k < t->run->options->accumulate; k++) {
+    if (micro_step(t, k, order + first, share, &loss)) return -1;
+  }
+  if (failed(zero_group_all_reduce(t->group, &loss, 1, &loss, 1, ZERO_DTYPE_F64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce") ||
+      apply_step(t, step)) {
     return -1;
   }
   *out_loss = loss / (double)total;
   *out_samples = total;
-  if (!result.skipped) return 0;
-  if (t->rank == 0) fprintf(stderr, "train_fashion: step %lld: a gradient is not finite; try a smaller --lr\n", (long long)step);
-  return -1;
+  return 0;
 }
 
 int trainer_evaluate(struct trainer *t, double *out_percent) {
@@ -231,14 +219,14 @@ int trainer_hash(struct trainer *t, uint64_t *out_hash) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (int layer = 0; layer < kLayerCount; layer++) {
     const float *params[2];
-    if (acquire_layer(t, layer, params)) return -1;
+    if (layers_acquire(&t->layers, layer, params)) return -1;
     for (int i = 0; i < 2; i++) {
       const unsigned char *bytes = (const unsigned char *)params[i];
       for (int64_t b = 0; b < model_tensors[2 * layer + i].count * (int64_t)sizeof(float); b++) {
         hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
       }
     }
-    if (release_layer(t, layer)) return -1;
+    if (layers_give_back(&t->layers, layer)) return -1;
   }
   *out_hash = hash;
   return 0;

@@ -7,6 +7,7 @@
 #include <zero/zero.h>
 
 #include "idx.h"
+#include "layers.h"
 #include "model.h"
 #include "options.h"
 #include "report.h"
@@ -28,11 +29,12 @@ struct trainer {
   zero_optimizer *optimizer;
   struct model *model;
   struct sampler sampler;
-  int64_t capacity;               /* samples that fit the model at once */
-  const uint8_t **images;         /* [capacity] */
-  uint8_t *labels;                /* [capacity] */
-  float *params[kTensorCount];    /* with --caller-memory, otherwise NULL */
-  float *gradients[kTensorCount]; /* the same */
+  struct layers layers;
+  int64_t capacity;       /* samples that fit the model at once */
+  const uint8_t **images; /* [capacity] */
+  uint8_t *labels;        /* [capacity] */
+  double loss_scale;      /* of the next step */
+  int64_t skipped;        /* steps so far */
 };
 
 /// All functions but release are collectives, and return 0, or -1 after a line on standard error.
@@ -45,7 +47,7 @@ void trainer_release(struct trainer *trainer);
 
 int64_t trainer_steps_in_all(const struct trainer *trainer);
 
-/// Step `step` from 0: the mean loss over the samples of all ranks, and their number.
+/// Step `step` from 0, in as many micro-steps as the options say: the mean loss over the samples of all ranks, and their number.
 int trainer_step(struct trainer *trainer, int64_t step, double *out_loss, int64_t *out_samples);
 
 /// Percent of the test images classified correctly; each rank looks at its share.

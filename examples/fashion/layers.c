@@ -1,0 +1,110 @@
+/// @file layers: the calls that fetch parameters from libzero and give it gradients, and their conversions.
+/// Knows nothing of steps or samples.
+#include "layers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "precision.h"
+
+static int is_wide(const struct layers *l) { return l->dtype == ZERO_DTYPE_F32; }
+
+static size_t nbytes_of(const struct layers *l, int id) {
+  return (size_t)model_tensors[id].count * (is_wide(l) ? sizeof(float) : sizeof(uint16_t));
+}
+
+int layers_create(struct layers *l, const struct options *options) {
+  *l = (struct layers){.dtype = options->dtype};
+  int64_t largest[2] = {0, 0};
+  int missing = 0;
+  for (int id = 0; id < kTensorCount; id++) {
+    if (model_tensors[id].count > largest[id % 2]) largest[id % 2] = model_tensors[id].count;
+    if (!options->caller_memory) continue;
+    l->params[id] = malloc(nbytes_of(l, id));
+    l->gradients[id] = malloc(nbytes_of(l, id));
+    missing |= !l->params[id] || !l->gradients[id];
+  }
+  for (int i = 0; !is_wide(l) && i < 2; i++) {
+    l->wide_params[i] = malloc((size_t)largest[i] * sizeof(float));
+    l->wide_gradients[i] = malloc((size_t)largest[i] * sizeof(float));
+    missing |= !l->wide_params[i] || !l->wide_gradients[i];
+  }
+  if (missing) fprintf(stderr, "train_fashion: out of memory\n");
+  return missing ? -1 : 0;
+}
+
+void layers_release(struct layers *l) {
+  for (int id = 0; id < kTensorCount; id++) {
+    free(l->params[id]);
+    free(l->gradients[id]);
+  }
+  for (int i = 0; i < 2; i++) {
+    free(l->wide_params[i]);
+    free(l->wide_gradients[i]);
+  }
+}
+
+int layers_acquire(struct layers *l, int layer, const float *out[2]) {
+  for (int i = 0; i < 2; i++) {
+    const int id = 2 * layer + i;
+    const int64_t count = model_tensors[id].count;
+    void *address = NULL;
+    if (failed(zero_optimizer_param_acquire(l->optimizer, id, l->params[id], l->params[id] ? count : 0, NULL, &address),
+               "zero_optimizer_param_acquire")) {
+      return -1;
+    }
+    if (!is_wide(l)) precision_widen(l->dtype, address, count, l->wide_params[i]);
+    out[i] = is_wide(l) ? address : l->wide_params[i];
+  }
+  return 0;
+}
+
+int layers_give_back(struct layers *l, int layer) {
+  return failed(zero_optimizer_param_release(l->optimizer, 2 * layer), "zero_optimizer_param_release") ||
+                 failed(zero_optimizer_param_release(l->optimizer, 2 * layer + 1), "zero_optimizer_param_release")
+             ? -1
+             : 0;
+}
+
+/// The address of one gradient, zeroed if this is its first time in the step; of a 16-bit one that of its fp32 form.
+static int acquire_gradient(struct layers *l, int id, float **out) {
+  const int64_t count = model_tensors[id].count;
+  void *address = l->gradients[id];
+  int64_t accumulate = 0;
+  if (!address && failed(zero_optimizer_grad_acquire(l->optimizer, id, NULL, &address, &accumulate), "zero_optimizer_grad_acquire"))
+    return -1;
+  l->acquired[id % 2] = address;
+  *out = is_wide(l) ? address : l->wide_gradients[id % 2];
+  if (!accumulate) {
+    memset(*out, 0, (size_t)count * sizeof(float));
+  } else if (!is_wide(l)) {
+    precision_widen(l->dtype, address, count, *out);
+  }
+  return 0;
+}
+
+int layers_gradients(struct layers *l, int layer, float *out[2]) {
+  return acquire_gradient(l, 2 * layer, &out[0]) || acquire_gradient(l, 2 * layer + 1, &out[1]) ? -1 : 0;
+}
+
+/// A NULL gradient means the acquired address.
+static int ready(struct layers *l, int id) {
+  const int64_t count = model_tensors[id].count;
+  if (!is_wide(l)) precision_narrow(l->dtype, l->wide_gradients[id % 2], count, l->acquired[id % 2]);
+  return failed(zero_optimizer_grad_ready(l->optimizer, id, l->gradients[id], 0, count, NULL), "zero_optimizer_grad_ready") ? -1 : 0;
+}
+
+int layers_ready(struct layers *l, int layer) { return ready(l, 2 * layer + 1) || ready(l, 2 * layer) ? -1 : 0; }
+
+int layers_write_first(struct layers *l, int id, const float *values) {
+  void *address = NULL;
+  if (failed(zero_optimizer_param_acquire(l->optimizer, id, NULL, 0, NULL, &address), "zero_optimizer_param_acquire")) return -1;
+  if (is_wide(l)) {
+    memcpy(address, values, nbytes_of(l, id));
+  } else {
+    precision_narrow(l->dtype, values, model_tensors[id].count, address);
+  }
+  return failed(zero_optimizer_param_release(l->optimizer, id), "zero_optimizer_param_release") ? -1 : 0;
+}
