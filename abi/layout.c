@@ -24,13 +24,27 @@ ZERO_FIELD(zero_key_bounds, min_f64, 40);
 ZERO_FIELD(zero_key_bounds, max_f64, 48);
 ZERO_FIELD(zero_key_bounds, default_f64, 56);
 
-ZERO_STRUCT(zero_step_result, 48, grad_norm);
+ZERO_STRUCT(zero_step_result, 56, loss_scale);
 ZERO_FIELD(zero_step_result, struct_size, 0);
 ZERO_FIELD(zero_step_result, step, 8);
 ZERO_FIELD(zero_step_result, skipped, 16);
 ZERO_FIELD(zero_step_result, skipped_total, 24);
 ZERO_FIELD(zero_step_result, unfilled_count, 32);
 ZERO_FIELD(zero_step_result, grad_norm, 40);
+ZERO_FIELD(zero_step_result, loss_scale, 48);
+
+ZERO_STRUCT(zero_verify_result, 88, shard_nbytes);
+ZERO_FIELD(zero_verify_result, struct_size, 0);
+ZERO_FIELD(zero_verify_result, found, 8);
+ZERO_FIELD(zero_verify_result, chunk_count, 16);
+ZERO_FIELD(zero_verify_result, rank, 24);
+ZERO_FIELD(zero_verify_result, other_rank, 32);
+ZERO_FIELD(zero_verify_result, param, 40);
+ZERO_FIELD(zero_verify_result, slot, 48);
+ZERO_FIELD(zero_verify_result, offset, 56);
+ZERO_FIELD(zero_verify_result, count, 64);
+ZERO_FIELD(zero_verify_result, replica_nbytes, 72);
+ZERO_FIELD(zero_verify_result, shard_nbytes, 80);
 
 ZERO_STRUCT(zero_memory_stats, 40, constant_nbytes);
 ZERO_FIELD(zero_memory_stats, struct_size, 0);

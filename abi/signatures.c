@@ -98,14 +98,24 @@ int32_t zero_buffer_write(zero_buffer *buffer, int64_t offset, const void *data,
 int32_t zero_buffer_write_async(zero_buffer *buffer, int64_t offset, const void *data, int64_t count, void *stream, zero_request **out);
 void zero_buffer_release(zero_buffer *buffer);
 int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size);
+int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struct_size);
 int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
+int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *config, int64_t *out_set);
+int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group);
 int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *config, const char *name, int32_t dtype,
     const int64_t *shape, int64_t ndim, int64_t *out_id);
 int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
+int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim,
+    int32_t rule, int64_t *out_id);
+int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
 int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
 int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
+int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id, int32_t initialiser, double a, double b, int64_t seed);
+int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count);
+int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream);
+int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 int32_t zero_optimizer_param_acquire(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream, void **out_data);
 int32_t zero_optimizer_param_acquire_async(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream,
     void **out_data, zero_request **out);
@@ -113,11 +123,14 @@ int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id);
 int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate);
 int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream);
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
+int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
+int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);
 int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
+int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count);
@@ -127,6 +140,9 @@ int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t k
 int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out);
 int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
 int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
+int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
+int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+    int64_t *out_count);
 int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream);
 int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
     void *stream, zero_request **out);
@@ -134,6 +150,8 @@ int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot
     void *stream);
 int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
     void *stream, zero_request **out);
+int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
+int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out);
 void zero_optimizer_release(zero_optimizer *optimizer);
 int32_t zero_memory_stats_init(zero_memory_stats *out, uint64_t struct_size);
 int32_t zero_stats_optimizer_memory(const zero_optimizer *optimizer, int32_t category, zero_memory_stats *out);

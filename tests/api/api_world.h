@@ -83,6 +83,9 @@ struct World {
     EXPECT_EQ(ZERO_OK, zero_buffer_create(group, nullptr, ZERO_DTYPE_F32, kCount, &buffer)) << last_text();
     building = new_optimizer();
     running = new_optimizer();
+    int64_t id = -1;
+    const int64_t shape = kCount;
+    EXPECT_EQ(ZERO_OK, zero_optimizer_add_module_buffer(running, "mean", ZERO_DTYPE_F32, &shape, 1, ZERO_SYNC_AVERAGE, &id)) << last_text();
     EXPECT_EQ(ZERO_OK, zero_optimizer_seal(running)) << last_text();
     EXPECT_EQ(ZERO_OK, zero_optimizer_begin(running, ZERO_SOURCE_LOCAL)) << last_text();
     EXPECT_EQ(ZERO_OK, zero_group_barrier_async(group, &request)) << last_text();

@@ -77,6 +77,7 @@ void Outputs::reset() {
   memory.memory.struct_size = sizeof memory.memory;
   memory.traffic.struct_size = sizeof memory.traffic;
   memory.steps.struct_size = sizeof memory.steps;
+  memory.verification.struct_size = sizeof memory.verification;
   request = nullptr;
 }
 
@@ -149,7 +150,13 @@ Arg values(std::vector<int64_t> bad_values, int32_t code) {
   };
 }
 
-Arg dtype() { return values({0, -1, 5, 19, 41, INT32_MAX, INT32_MIN}); }
+Arg dtype() {
+  return [](Bench &bench) {
+    std::vector<Bad> bad = values({0, -1, 5, 19, 42, INT32_MAX, INT32_MIN})(bench);
+    bad.push_back({ZERO_DTYPE_U16, ZERO_E_INVALID_ARGUMENT, "u16"});
+    return bad;
+  };
+}
 Arg op() { return values({0, -1, 6, INT32_MAX, INT32_MIN}); }
 Arg anything() {
   return [](Bench &) { return std::vector<Bad>(); };

@@ -38,6 +38,8 @@ struct Outputs {
     zero_memory_stats memory;
     zero_traffic_stats traffic;
     zero_step_stats steps;
+    zero_verify_result verification;
+    int32_t small[2];
   } memory;
   zero_request *request;  ///< apart, because an _async call may succeed and its request fail
 };
@@ -77,6 +79,7 @@ Arg result_struct(const char *argument, bool may_be_null = false);
 Arg struct_size(uint64_t first);
 Arg count(const char *argument);
 Arg stream();
+/// Of arrays: slots have more.
 Arg dtype();
 Arg op();
 /// Listed values, all ZERO_E_INVALID_ARGUMENT (or another code), each named in the text by its number.
@@ -159,6 +162,7 @@ void add_config_rows(Rows &rows);
 void add_group_rows(Rows &rows);
 void add_buffer_rows(Rows &rows);
 void add_optimizer_rows(Rows &rows);
+void add_training_rows(Rows &rows);
 void add_stats_rows(Rows &rows);
 void add_other_rows(Rows &rows);
 

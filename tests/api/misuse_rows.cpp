@@ -123,10 +123,10 @@ void add_stats_rows(Rows &rows) {
       [](Bench &b) {
         return std::tuple<const zero_optimizer *, int32_t, zero_memory_stats *>(b.world.running, 0, &b.outputs.memory.memory);
       },
-      {optimizer_handle(), values({-1, 8, INT32_MAX, INT32_MIN}), result_struct("out")});
+      {optimizer_handle(), values({-1, 11, INT32_MAX, INT32_MIN}), result_struct("out")});
   add(rows, "zero_stats_buffer_memory", zero_stats_buffer_memory,
       [](Bench &b) { return std::tuple<const zero_buffer *, int32_t, zero_memory_stats *>(b.world.buffer, 0, &b.outputs.memory.memory); },
-      {buffer_handle(), values({-1, 8, INT32_MAX, INT32_MIN}), result_struct("out")});
+      {buffer_handle(), values({-1, 11, INT32_MAX, INT32_MIN}), result_struct("out")});
   add(rows, "zero_stats_group_traffic", zero_stats_group_traffic,
       [](Bench &b) { return std::tuple<const zero_group *, int32_t, zero_traffic_stats *>(b.world.group, 1, &b.outputs.memory.traffic); },
       {group_handle(), values({-1, 0, 12, INT32_MAX, INT32_MIN}), result_struct("out")});
@@ -157,7 +157,7 @@ void add_stats_rows(Rows &rows) {
 
 void add_other_rows(Rows &rows) {
   add(rows, "zero_dtype_nbytes", zero_dtype_nbytes, [](Bench &b) { return std::tuple(1, &b.outputs.memory.integers[0]); },
-      {dtype(), address("out_nbytes")});
+      {values({0, -1, 5, 19, 42, INT32_MAX, INT32_MIN}), address("out_nbytes")});
   add_special(rows, "zero_last_error_copy", [](Bench &bench) {
     EXPECT_EQ(ZERO_E_INVALID_ARGUMENT, zero_last_error_copy(nullptr, 1));
     EXPECT_EQ(ZERO_E_INVALID_ARGUMENT, zero_last_error_copy(bench.outputs.memory.text, -1));

@@ -23,6 +23,7 @@ TEST(Misuse, EveryArgumentOfEveryFunctionIsChecked) {
   add_group_rows(rows);
   add_buffer_rows(rows);
   add_optimizer_rows(rows);
+  add_training_rows(rows);
   add_stats_rows(rows);
   add_other_rows(rows);
 
@@ -80,6 +81,11 @@ TEST_F(WrongState, BeforeSealOnlyBuildingWorks) {
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_view_count(optimizer, &number)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_read(optimizer, 0, ZERO_SLOT_PARAM, 0, data, 1, nullptr)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_write(optimizer, 0, ZERO_SLOT_PARAM, 0, data, 1, nullptr)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_micro_step(optimizer, ZERO_MICRO_STEP_LAST, nullptr)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_init_param(optimizer, 0, ZERO_INITIALISER_CONSTANT, 0, 0, 0)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_module_buffer(optimizer, 0, &address, &number)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_sync_module_buffers(optimizer, nullptr)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_slot_count(optimizer, 0, &number)) << last_text();
   EXPECT_EQ(&world, address);
   EXPECT_EQ(-7, number);
 }
@@ -89,6 +95,11 @@ TEST_F(WrongState, AfterSealNothingIsAdded) {
   const int64_t order = 0;
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_add_param(world.running, nullptr, "late", ZERO_DTYPE_F32, &shape, 1, &number)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_set_order(world.running, &order, 1)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_add_set(world.running, nullptr, &number)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_set_model_group(world.running, world.group)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_set_gather_order(world.running, &order, 1)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_add_module_buffer(world.running, "late", ZERO_DTYPE_F32, &shape, 1, ZERO_SYNC_NONE, &number))
+      << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_seal(world.running)) << last_text();
   EXPECT_EQ(-7, number);
 }

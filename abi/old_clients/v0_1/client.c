@@ -289,10 +289,17 @@ static zero_optimizer *built(zero_group *group, const zero_config *config) {
   const int64_t shape[2] = {2, COUNT / 2};
   const int64_t order[1] = {0};
   int64_t id = -1;
+  int64_t set = -1;
   OK(zero_optimizer_create(group, config, &optimizer));
+  OK(zero_optimizer_add_set(optimizer, NULL, &set));
+  CHECK(set == 1);
+  OK(zero_optimizer_set_model_group(optimizer, group));
   OK(zero_optimizer_add_param(optimizer, NULL, "weight", ZERO_DTYPE_F32, shape, 2, &id));
   CHECK(id == 0);
   OK(zero_optimizer_set_order(optimizer, order, 1));
+  OK(zero_optimizer_set_gather_order(optimizer, order, 1));
+  OK(zero_optimizer_add_module_buffer(optimizer, "mean", ZERO_DTYPE_F32, shape, 2, ZERO_SYNC_AVERAGE, &id));
+  CHECK(id == 0);
   return optimizer;
 }
 
@@ -330,6 +337,9 @@ static void check_param(zero_optimizer *optimizer, float first) {
 static void first_values(zero_optimizer *optimizer) {
   float values[COUNT];
   zero_request *request = NULL;
+  OK(zero_optimizer_init_param(optimizer, 0, ZERO_INITIALISER_UNIFORM, -1.0, 1.0, 7));
+  OK(zero_optimizer_read(optimizer, 0, ZERO_SLOT_PARAM, 0, values, COUNT, NULL));
+  for (int i = 0; i < COUNT; ++i) CHECK(values[i] >= -1.0F && values[i] < 1.0F);
   for (int i = 0; i < COUNT; ++i) values[i] = 20.0F + (float)i;
   OK(zero_optimizer_write(optimizer, 0, ZERO_SLOT_PARAM, 0, values, 4, NULL));
   OK(zero_optimizer_write_async(optimizer, 0, ZERO_SLOT_PARAM, 4, values + 4, 4, NULL, &request));
@@ -356,11 +366,14 @@ static void steps(zero_optimizer *optimizer) {
   OK(zero_optimizer_step(optimizer, NULL, &result.value));
   CHECK(result.value.step == 1 && result.value.skipped == 0 && result.value.unfilled_count == 0 && result.value.grad_norm > 5.6);
   check_param(optimizer, 19.0F);
+  OK(zero_optimizer_micro_step(optimizer, ZERO_MICRO_STEP_LAST, NULL));
   give_gradients(optimizer);
   OK(zero_optimizer_step_async(optimizer, NULL, &result.value, &request));
   finish(request);
   CHECK(result.value.step == 2 && result.guard == GUARD);
   check_param(optimizer, 18.0F);
+  OK(zero_optimizer_micro_step_async(optimizer, ZERO_MICRO_STEP_LAST, NULL, &request));
+  finish(request);
   give_gradients(optimizer);
   OK(zero_optimizer_reduce(optimizer, NULL, &result.value));
   OK(zero_optimizer_view_count(optimizer, &count));
@@ -373,11 +386,46 @@ static void steps(zero_optimizer *optimizer) {
   give_gradients(optimizer);
   OK(zero_optimizer_reduce_async(optimizer, NULL, &result.value, &request));
   finish(request);
-  OK(zero_optimizer_apply(optimizer, NULL));
+  OK(zero_optimizer_apply_async(optimizer, NULL, &request));
+  finish(request);
   OK(zero_optimizer_gather_async(optimizer, NULL, &request));
   finish(request);
   check_param(optimizer, 16.0F);
   CHECK(result.guard == GUARD);
+}
+
+static void module_buffers(zero_optimizer *optimizer) {
+  zero_request *request = NULL;
+  void *data = NULL;
+  int64_t count = -1;
+  OK(zero_optimizer_module_buffer(optimizer, 0, &data, &count));
+  CHECK(count == COUNT && ((float *)data)[0] == 0.0F);
+  for (int i = 0; i < COUNT; ++i) ((float *)data)[i] = 7.0F + (float)i;
+  OK(zero_optimizer_sync_module_buffers(optimizer, NULL));
+  OK(zero_optimizer_sync_module_buffers_async(optimizer, NULL, &request));
+  finish(request);
+  check_numbers(data, 7.0F);
+}
+
+static void slots(zero_optimizer *optimizer) {
+  zero_request *request = NULL;
+  int64_t count = -1;
+  int32_t slot = -1;
+  int32_t dtype = -1;
+  struct {
+    zero_verify_result value;
+    uint64_t guard;
+  } result;
+  result.guard = GUARD;
+  OK(zero_optimizer_slot_count(optimizer, 0, &count));
+  CHECK(count == 1);
+  OK(zero_optimizer_slot(optimizer, 0, 0, &slot, &dtype, &count));
+  CHECK(slot == ZERO_SLOT_PARAM && dtype == ZERO_DTYPE_F32 && count == COUNT);
+  OK(zero_verify_result_init(&result.value, sizeof result.value));
+  OK(zero_optimizer_verify(optimizer, NULL, &result.value));
+  OK(zero_optimizer_verify_async(optimizer, NULL, &result.value, &request));
+  finish(request);
+  CHECK(result.value.found == ZERO_FINDING_NONE && result.guard == GUARD);
 }
 
 static void optimizer_facts(zero_optimizer *optimizer) {
@@ -428,6 +476,8 @@ int main(void) {
   OK(zero_optimizer_seal(optimizer));
   first_values(optimizer);
   steps(optimizer);
+  module_buffers(optimizer);
+  slots(optimizer);
   optimizer_facts(optimizer);
   zero_optimizer_release(optimizer);
   zero_request *request = NULL;

@@ -28,7 +28,8 @@ enum zero_key {
 
   /* optimizer: 300 .. 399 */
   ZERO_KEY_STAGE = 300,        /* i64, 0 .. 3, 1: what is sharded: 0 nothing, 1 optimizer states, 2 + gradients, 3 + parameters */
-  ZERO_KEY_ALGORITHM = 301,    /* str: "sgd", "adam", "adamw" or "custom" (the caller's own, on the split step); default "adamw" */
+  ZERO_KEY_ALGORITHM = 301,    /* str: "sgd", "adam", "adamw", "adagrad", "lion", "lamb", "muon", "custom" (the caller's own, on the split
+                                  step) or "none" (parameters only, for evaluation and inference); default "adamw" */
   ZERO_KEY_BUCKET_BYTES = 302, /* i64, 1024 .. 2^40, 26214400: a bucket takes whole tensors until it would pass this size */
   ZERO_KEY_DIVISOR = 303,      /* i64, a zero_divisor, ZERO_DIVISOR_RANKS: what the sum of gradients is divided by */
   ZERO_KEY_NONFINITE = 304,    /* i64, a zero_nonfinite, ZERO_NONFINITE_SKIP: what a NaN or infinity in a gradient does */
@@ -36,19 +37,73 @@ enum zero_key {
   ZERO_KEY_OVERLAP = 306,      /* i64, 0 .. 1, 1: reduce buckets on the progress thread while the caller works */
   ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit */
   ZERO_KEY_CUSTOM_SLOTS = 308, /* i64, 0 .. 4, 0: fp32 slots per element that algorithm "custom" keeps */
+  ZERO_KEY_CLIP_NORM = 309,    /* f64, 0 .. 1e30, 0: gradients are scaled down so that their global norm is at most this; 0 = off */
+  ZERO_KEY_CLIP_VALUE = 310,   /* f64, 0 .. 1e30, 0: elements of gradients are clamped to [-value, value]; 0 = off */
+  ZERO_KEY_LOSS_SCALE = 311,   /* f64, 2^-100 .. 2^100, 1 (dynamic: 2^16): what the caller multiplies its loss by; gradients are divided by it */
+  ZERO_KEY_LOSS_SCALE_DYNAMIC = 312,    /* i64, 0 .. 1, 0: the scale follows overflows; needs ZERO_NONFINITE_SKIP */
+  ZERO_KEY_LOSS_SCALE_WINDOW = 313,     /* i64, 1 .. 2^62, 2000: steps without overflow after which the scale grows */
+  ZERO_KEY_LOSS_SCALE_HYSTERESIS = 314, /* i64, 1 .. 2^62, 1: overflows (since the scale last grew) before the scale backs off */
+  ZERO_KEY_LOSS_SCALE_BACKOFF = 315,    /* f64, 2^-30 .. below 1, 0.5: factor of a back-off */
+  ZERO_KEY_LOSS_SCALE_GROWTH = 316,     /* f64, 1 .. 2^30, 2: factor of a growth */
+  ZERO_KEY_LOSS_SCALE_MIN = 317,        /* f64, 2^-100 .. 2^100, 1: never below */
+  ZERO_KEY_LOSS_SCALE_MAX = 318,        /* f64, 2^-100 .. 2^100, 2^32: never above */
+  ZERO_KEY_ROUNDING = 319,         /* i64, a zero_rounding, ZERO_ROUNDING_NEAREST: of 16-bit parameters without master and narrow states */
+  ZERO_KEY_SEED = 320,             /* i64, 0 .. 2^62, 0: of stochastic rounding */
+  ZERO_KEY_UNFILLED = 321,         /* i64, a zero_unfilled, ZERO_UNFILLED_ZERO: what becomes of parameters that no rank filled in a step */
+  ZERO_KEY_ACCUMULATE_DTYPE = 322, /* i64, 0 or ZERO_DTYPE_F32, 0: sums over micro-steps on one rank; 0 = in the gradient's dtype */
+  ZERO_KEY_AVERAGE = 323,          /* i64, 0 .. 1, 0: keep an exponential moving average of each parameter (ZERO_KEY_AVERAGE_DECAY) */
+  ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3 */
+  ZERO_KEY_PREFETCH_BYTES = 325,   /* i64, 0 .. 2^62, 16777216: most bytes of parameters gathered ahead of param_acquire in stage 3 */
+  ZERO_KEY_VERIFY_EVERY = 326,     /* i64, 0 .. 2^62, 0: every so many steps, a step first compares each shard with what the step before it
+                                      left there (ZERO_E_CORRUPT; zero_optimizer_verify says more); 0 = never */
+  ZERO_KEY_MEMORY_LIMIT = 327,     /* i64, 0 .. 2^62, 0: bytes that the ranks of a host may take together, or seal fails; 0 = what is available */
+
+  /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
+  ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */
+  ZERO_KEY_FROZEN = 351,              /* i64, 0 .. 1, 0: never updated: no gradient, no states */
+  ZERO_KEY_GRAD_DTYPE = 352,          /* i64, 0 or f32, f16, bf16, 0: of the gradient; 0 = that of the parameter */
+  ZERO_KEY_MASTER = 353,              /* i64, a zero_master, ZERO_MASTER_F32: how 16-bit parameters are kept for updates */
+  ZERO_KEY_FIRST_MOMENT_DTYPE = 354,  /* i64, f32, bf16 or f8_e4m3, f32 */
+  ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32 */
+  ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: the same on all ranks of the model group (zero_optimizer_set_model_group) */
+  ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
 
   /* hyper-parameters, changeable at any step with zero_optimizer_set_f64: 400 .. 499 */
-  ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 */
-  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0: sgd */
+  ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 (adagrad: 1e-2, lion: 1e-4) */
+  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0 (muon: 0.95): sgd, muon */
   ZERO_KEY_DAMPENING = 402,    /* f64, 0 .. 1, 0: sgd */
-  ZERO_KEY_NESTEROV = 403,     /* f64, 0 or 1, 0: sgd; needs momentum > 0 and dampening 0 */
-  ZERO_KEY_BETA1 = 404,        /* f64, 0 .. below 1, 0.9: adam, adamw */
-  ZERO_KEY_BETA2 = 405,        /* f64, 0 .. below 1, 0.999: adam, adamw */
-  ZERO_KEY_EPSILON = 406,      /* f64, 0 .. 1e30, 1e-8: adam, adamw */
-  ZERO_KEY_WEIGHT_DECAY = 407, /* f64, 0 .. 1e30, 0 (adamw: 0.01): added to the gradient in sgd and adam, decoupled in adamw */
+  ZERO_KEY_NESTEROV = 403,     /* f64, 0 or 1, 0 (muon: 1): sgd, muon; needs momentum > 0 and dampening 0 */
+  ZERO_KEY_BETA1 = 404,        /* f64, 0 .. below 1, 0.9: adam, adamw, lamb, lion */
+  ZERO_KEY_BETA2 = 405,        /* f64, 0 .. below 1, 0.999 (lion: 0.99): adam, adamw, lamb, lion */
+  ZERO_KEY_EPSILON = 406,      /* f64, 0 .. 1e30, 1e-8 (adagrad: 1e-10, lamb: 1e-6, muon: 1e-7): all but sgd, lion */
+  ZERO_KEY_WEIGHT_DECAY = 407, /* f64, 0 .. 1e30, 0 (adamw, lamb: 0.01, muon: 0.1): added to the gradient in sgd, adam,
+                                  adagrad; decoupled in the others */
+  ZERO_KEY_LR_DECAY = 408,            /* f64, 0 .. 1e30, 0: adagrad: the rate of step t is lr / (1 + (t - 1) * lr_decay) */
+  ZERO_KEY_INITIAL_ACCUMULATOR = 409, /* f64, 0 .. 1e30, 0: adagrad: sum of squares before the first step */
+  ZERO_KEY_NEWTON_SCHULZ_STEPS = 410, /* f64, 1 .. 99, a whole number, 5: muon */
+  ZERO_KEY_AVERAGE_DECAY = 411, /* f64, 0 .. 1, 0.999: average = decay * average + (1 - decay) * parameter */
 
   /* scalars of a running optimizer, for zero_optimizer_get_i64 and _set_i64: 500 .. 599 */
-  ZERO_KEY_STEP_COUNT = 500 /* i64, 0 .. 2^62: steps applied so far (skipped ones are not counted) */
+  ZERO_KEY_STEP_COUNT = 500,    /* i64, 0 .. 2^62: steps applied so far (skipped ones are not counted) */
+  ZERO_KEY_SKIPPED_COUNT = 501, /* i64, 0 .. 2^62: steps skipped so far */
+  ZERO_KEY_GROWTH_COUNT = 502,  /* i64, 0 .. 2^62: dynamic loss scale: steps without overflow since it last changed */
+  ZERO_KEY_OVERFLOW_COUNT = 503 /* i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has swallowed */
+};
+
+enum zero_rounding {
+  ZERO_ROUNDING_NEAREST = 0,   /* to nearest, ties to even */
+  ZERO_ROUNDING_STOCHASTIC = 1 /* up or down with probabilities that keep the mean; keyed by seed, step and place of the element, never by rank */
+};
+
+enum zero_unfilled {
+  ZERO_UNFILLED_ZERO = 0,     /* their gradient counts as zero */
+  ZERO_UNFILLED_UNTOUCHED = 1 /* parameter and states stay as they are; decided alike on all ranks */
+};
+
+enum zero_master {
+  ZERO_MASTER_F32 = 0,      /* an fp32 copy: 4 bytes per element; f32 parameters are their own */
+  ZERO_MASTER_NONE = 1,     /* the 16-bit parameter itself is updated */
+  ZERO_MASTER_REMAINDER = 2 /* bf16 parameters: the 16 bits they lack of an fp32 copy; ties of the parameter are then rounded away from zero */
 };
 
 enum zero_divisor {

@@ -9,17 +9,35 @@
  * grad_ready, step. All ranks add the same parameters in the same order (seal compares them).
  *
  * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
- * the gradient slot; the update uses fp32(slot). Update rules, t = step number from 1, g = gradient, p = parameter:
- *   sgd    (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
- *            g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
- *            g = b;  p -= lr * g
- *   adam   (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
- *   adamw  (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
- *            p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
- *            p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ * the gradient slot; g = fp32(slot) * c, c = fp32(clip / loss scale), clip = min(1, ZERO_KEY_CLIP_NORM / (norm + 1e-6)) or 1; then clamped
+ * where ZERO_KEY_CLIP_VALUE says so. Updates are computed in fp32 from the master where there is one, otherwise from the parameter, and
+ * rounded into their slots. Update rules, t = step number from 1, p = parameter:
+ *   sgd      (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
+ *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
+ *              g = b;  p -= lr * g
+ *   adam     (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
+ *   adamw    (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
+ *              p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
+ *              p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *   adagrad  (Duchi, Hazan and Singer, 2011; as torch.optim.Adagrad)
+ *              g += weight_decay * p;  v += g^2;  p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(v) + epsilon)
+ *   lion     (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2)
+ *              p *= 1 - lr * weight_decay;  p -= lr * sign(beta1 * m + (1 - beta1) * g);  m = beta2 * m + (1 - beta2) * g
+ *   lamb     (You et al., "Large Batch Optimization for Deep Learning", 2020, algorithm 2)   m and v as in adam;
+ *              r = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon) + weight_decay * p;  p -= lr * |p| / |r| * r, norms over
+ *              the whole tensor although shards cut it
+ *   muon     (Jordan et al., 2024; as torch.optim.Muon, in fp32)   of two-dimensional tensors, each whole on one rank (ranks share the
+ *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors go into a parameter set
+ *              with another algorithm.
  *
- * Collectives. seal, begin, reduce, apply, gather, step, read and write, in stage 3 after begin also param_acquire, are collectives over
- * the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
+ * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
+ * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
+ * fewer than 256 elements keep f32). Bytes per element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with
+ * fp32 master and 8-bit moments 10 + 2 / 64. In stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
+ *
+ * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
+ * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
+ * ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` is reserved for device memory and must be NULL on host groups (ZERO_E_UNSUPPORTED).
  * Threads: one thread per optimizer at a time.
@@ -39,8 +57,12 @@ typedef struct zero_optimizer zero_optimizer;
 enum zero_slot {
   ZERO_SLOT_PARAM = 1,
   ZERO_SLOT_GRAD = 2,
+  ZERO_SLOT_MASTER = 3,         /* of 16-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
+  ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE */
   ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd: momentum buffer; adam, adamw: m */
   ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw: v */
+  ZERO_SLOT_FIRST_SCALE = 14,   /* of 8-bit first moments: one f32 per 256 elements of the tensor */
+  ZERO_SLOT_SECOND_SCALE = 15,  /* of 8-bit second moments */
   ZERO_SLOT_CUSTOM = 20         /* algorithm "custom": 20, 21, 22, 23 */
 };
 
@@ -51,6 +73,34 @@ enum zero_source {
   ZERO_SOURCE_SHARDS = 2  /* written by range with zero_optimizer_write; the only way in which no rank of stage 3 holds the whole model */
 };
 
+/* How zero_optimizer_init_param makes values. Element i of parameter `id` depends on seed, id and i alone. */
+enum zero_initialiser {
+  ZERO_INITIALISER_CONSTANT = 0, /* a; b is not used */
+  ZERO_INITIALISER_UNIFORM = 1,  /* uniform in [a, b) as fp32; a when a = b */
+  ZERO_INITIALISER_NORMAL = 2    /* normal with mean a and deviation b */
+};
+
+/* How module buffers are brought in line (zero_optimizer_sync_module_buffers). */
+enum zero_sync {
+  ZERO_SYNC_NONE = 0,     /* each rank keeps its own */
+  ZERO_SYNC_AVERAGE = 1,  /* the mean over ranks, as ZERO_REDUCE_AVG of group.h; f32, f64, f16 and bf16 only */
+  ZERO_SYNC_BROADCAST = 2 /* that of rank 0 */
+};
+
+/* What zero_optimizer_verify found. */
+enum zero_finding {
+  ZERO_FINDING_NONE = 0,
+  ZERO_FINDING_SHARD = 1,   /* a rank's own part is not what the last step left there */
+  ZERO_FINDING_REPLICAS = 2 /* ranks that must hold the same bits do not */
+};
+
+/* What becomes of the gradients of a micro-step (zero_optimizer_micro_step). */
+enum zero_micro_step {
+  ZERO_MICRO_STEP_LAST = 0,  /* reduced, together with what LOCAL micro-steps left, as they become ready; the step follows */
+  ZERO_MICRO_STEP_LOCAL = 1, /* added up on this rank, without communication */
+  ZERO_MICRO_STEP_REDUCE = 2 /* reduced as they become ready, and added to fp32 sums of the elements that this rank owns */
+};
+
 /* The outcome of a step. Only 8-byte fields; fields are appended, never moved. */
 typedef struct zero_step_result {
   uint64_t struct_size;   /* [in] sizeof(zero_step_result) as the caller knows it */
@@ -58,11 +108,32 @@ typedef struct zero_step_result {
   int64_t skipped;        /* 1 when a non-finite gradient on some rank made all ranks skip this step */
   int64_t skipped_total;  /* steps skipped so far */
   int64_t unfilled_count; /* elements this rank gave no gradient for in this step; they counted as zero */
-  double grad_norm;       /* L2 norm of the reduced gradient when ZERO_KEY_GRAD_NORM is 1, otherwise 0; the same bits on all ranks */
+  double grad_norm;       /* L2 norm of the reduced gradient, without loss scale, when ZERO_KEY_GRAD_NORM is 1 or gradients are clipped by
+                             norm, otherwise 0; the same bits on all ranks */
+  double loss_scale;      /* what the caller multiplies the loss of the next step by */
 } zero_step_result;
 
 /* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
 ZERO_API int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size);
+
+/* The outcome of zero_optimizer_verify, the same on all ranks but for the last two fields. Only 8-byte fields; fields are appended, never
+   moved. */
+typedef struct zero_verify_result {
+  uint64_t struct_size;   /* [in] sizeof(zero_verify_result) as the caller knows it */
+  int64_t found;          /* a zero_finding; with ZERO_FINDING_NONE the fields up to `count` say nothing */
+  int64_t chunk_count;    /* pieces of at most 65536 bytes that are wrong, on all ranks together; what follows is of the first */
+  int64_t rank;           /* the rank that holds wrong bits */
+  int64_t other_rank;     /* -1; where as many ranks hold one as the other, a rank that differs from `rank`: either is wrong */
+  int64_t param;          /* the tensor's id */
+  int64_t slot;           /* a zero_slot */
+  int64_t offset;         /* the entries of the slot between which all wrong bits of the piece lie */
+  int64_t count;
+  int64_t replica_nbytes; /* bytes of this rank that were compared with other ranks' */
+  int64_t shard_nbytes;   /* bytes of this rank that were compared with what the last step left */
+} zero_verify_result;
+
+/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
+ZERO_API int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struct_size);
 
 /*
  * Makes an optimizer without parameters.
@@ -74,10 +145,29 @@ ZERO_API int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_si
 ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
 
 /*
+ * Makes a parameter set: parameters that share an algorithm and hyper-parameters. Set 0 has those of the optimizer's own config. Before
+ * seal, the same on all ranks. Not a collective.
+ *   config   [in]  keys 400 .. 499 and ZERO_KEY_ALGORITHM; what is not set is as in set 0, or the default of another algorithm
+ *   out_set  [out] 1, 2 ...: the value of ZERO_KEY_SET for its parameters
+ * Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *config, int64_t *out_set);
+
+/*
+ * Names the ranks over which a model is cut (tensor, pipeline or expert parallel): those that together hold one replica, each with an
+ * optimizer over its own group of replicas. Norm, clipping and the decision to skip are then those of the whole model: squares are summed
+ * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
+ * ranks of both groups; seal and every reduce or step become collectives over the model group too.
+ *   group  [in] kept alive by the optimizer
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group);
+
+/*
  * Registers a tensor. Not a collective.
- *   config  [in]  NULL (keys of single parameters are reserved: a config with any key set is ZERO_E_UNSUPPORTED)
+ *   config  [in]  keys 350 .. 399; NULL = none. Keys of other kinds are ZERO_E_UNSUPPORTED
  *   name    [in]  1 to 255 bytes, unique in the optimizer
- *   dtype   [in]  ZERO_DTYPE_F32; others are ZERO_E_UNSUPPORTED
+ *   dtype   [in]  ZERO_DTYPE_F32, _F16 or _BF16; others are ZERO_E_UNSUPPORTED
  *   shape   [in]  ndim extents, each >= 0; may be NULL when ndim is 0 (a scalar)
  *   ndim    [in]  0 .. 16
  *   out_id  [out] 0, 1, 2 ... in order of registration
@@ -95,9 +185,30 @@ ZERO_API int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_
 ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
 
 /*
+ * Registers a tensor that is no parameter but belongs to the model: statistics of a batch normalisation and the like. Every rank keeps all
+ * of it. Before seal, the same on all ranks. Not a collective.
+ *   name, shape, ndim  [in]  as in zero_optimizer_add_param; names are unique over parameters and module buffers
+ *   dtype              [in]  a zero_dtype that arrays may have
+ *   rule               [in]  a zero_sync
+ *   out_id             [out] 0, 1, 2 ...: ids of module buffers, counted apart from those of parameters
+ * Errors also: ZERO_E_UNSUPPORTED for ZERO_SYNC_AVERAGE with integers. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *name, int32_t dtype, const int64_t *shape,
+                                                  int64_t ndim, int32_t rule, int64_t *out_id);
+
+/*
+ * Gives the order in which the first step of stage 3 acquires parameters, so that they are gathered ahead (ZERO_KEY_PREFETCH_BYTES, needs
+ * ZERO_KEY_OVERLAP); later steps follow the step before. Default: the first step gathers nothing ahead. Before seal, the same on all ranks.
+ *   ids, count  [in] any sequence of parameters, for example forward and then backward
+ * Not a collective. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
+
+/*
  * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
- * first difference) and allocates everything. Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the other
- * ranks; the group stays usable). Since ZERO_0.1.
+ * first difference) and allocates everything. Before that it adds up what the ranks of each host need: ZERO_E_OUT_OF_MEMORY on all ranks
+ * when that is more than the host has (ZERO_KEY_MEMORY_LIMIT), with the figures of all stages. Errors also: ZERO_E_OUT_OF_MEMORY on a rank
+ * whose allocation fails (ZERO_E_PEER_FAILED on the others; the group stays usable). Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
@@ -110,6 +221,31 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
+
+/*
+ * Fills a parameter with first values: each rank only what it updates of it, so that no rank holds the whole tensor in stage 3. The same bits
+ * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin; on all ranks with
+ * the same arguments. Not a collective.
+ *   initialiser  [in] a zero_initialiser
+ *   a, b         [in] finite; uniform: a <= b; normal: b >= 0; no value may lie beyond the largest of the parameter's dtype
+ *   seed         [in] any; parameters of one seed have values of their own each
+ * Values are made in fp64 and rounded to fp32; an fp32 master or remainder keeps them exactly, and the parameter is the rounding of that. A
+ * tied parameter is ZERO_E_INVALID_ARGUMENT: initialise the one it is tied to. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id, int32_t initialiser, double a, double b, int64_t seed);
+
+/*
+ * The address of a module buffer, whole on every rank, zero at first, the caller's to write. Valid from seal to release.
+ *   id         [in]
+ *   out_data   [out] aligned to 64 bytes; NULL for a buffer without elements
+ *   out_count  [out] elements
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count);
+
+/* Brings all module buffers in line by their rules. A collective, at any time after seal. Since ZERO_0.1. */
+ZERO_API int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
 /*
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it; in stage 3 it is gathered from the
@@ -156,6 +292,18 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
 /*
+ * Begins a micro-step: gradients of a part of the step's batch. Every micro-step of a step is begun with its kind, which may differ from
+ * one to the next; a step of one micro-step needs no call. What was not given in a micro-step counts as zero in it. Local sums (kind LOCAL)
+ * cost a rank a full gradient, in the gradient's dtype or fp32 (ZERO_KEY_ACCUMULATE_DTYPE), unless stage 0 or 1 keeps one of that dtype
+ * already; sums of shards (kind REDUCE) cost 4 bytes per element that the rank owns. Both are made in the first such micro-step. In a world
+ * of one REDUCE is LOCAL. Gradients of all micro-steps are added; nothing divides by their number.
+ *   kind  [in] a zero_micro_step, the same on all ranks
+ * A collective. Errors also: ZERO_E_STATE while gradients are acquired, or after a micro-step of kind LAST. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
+ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);
+
+/*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
  *   out_result  [in, out] struct_size set by the caller; or NULL
  * Since ZERO_0.1.
@@ -172,6 +320,7 @@ ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stre
 ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 ZERO_API int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
+ZERO_API int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 ZERO_API int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
@@ -192,8 +341,8 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
 
 /*
  * Hyper-parameters of a parameter set, from the next step on; the same on all ranks.
- *   set    [in] 0, the set of all parameters
- *   key    [in] 400 .. 499
+ *   set    [in] 0, or what zero_optimizer_add_set gave
+ *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
  * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value);
@@ -202,6 +351,20 @@ ZERO_API int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t
 /* Scalars of the run: keys 500 .. 599, the same on all ranks. Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1. */
 ZERO_API int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
 ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
+
+/*
+ * What is kept of a tensor from one step to the next: its parameter and states, slot by slot. Read all of them and the scalars
+ * (ZERO_KEY_LOSS_SCALE, keys 400 .. 599) to save a run; write them to go on with it, the parameters taken over by
+ * begin(ZERO_SOURCE_SHARDS). Valid after seal.
+ *   index      [in]  0 .. count - 1
+ *   out_slot   [out] a zero_slot
+ *   out_dtype  [out] a zero_dtype
+ *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
+ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+                                     int64_t *out_count);
 
 /*
  * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
@@ -219,6 +382,20 @@ ZERO_API int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int
                                       void *stream);
 ZERO_API int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data,
                                             int64_t count, void *stream, zero_request **out);
+
+/*
+ * Tells whether memory holds what libzero wrote: whether what several ranks keep alike (parameters of stages 0 to 2 and those that stay
+ * gathered in stage 3, in stage 0 states too) has the same bits on all of them, and, within the window of ZERO_KEY_VERIFY_EVERY, whether each
+ * rank's own part is what it was after the last step. What is found is told, not mended, and the optimizer stays usable.
+ * The window of ZERO_KEY_VERIFY_EVERY = K: after step n*K - 1 (for n*K = 1 after begin) each rank takes checksums of what it updates
+ * (parameters, masters, moments, scales, averages; in stage 0 all of them); step n*K compares before it changes anything, and a difference
+ * makes it fail with ZERO_E_CORRUPT on all ranks. write, init_param and begin take the checksums of what they write anew; values edited in
+ * that window through addresses or views are differences, unless begin follows.
+ *   out_result  [in, out] struct_size set by the caller
+ * A collective between steps. Errors also: ZERO_E_STATE when parameters were written since the last begin. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
+ZERO_API int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out);
 
 /* Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Threads: any. Since ZERO_0.1. */
 ZERO_API void zero_optimizer_release(zero_optimizer *optimizer);

@@ -22,7 +22,10 @@ enum zero_memory {
   ZERO_MEMORY_GRAD_POOL = 4,   /* stages 2 and 3: buckets of gradients not yet reduced */
   ZERO_MEMORY_PARAM_POOL = 5,  /* stage 3: gathered parameters; before begin whole first values */
   ZERO_MEMORY_STAGING = 6,     /* shared memory of the optimizer's groups */
-  ZERO_MEMORY_BUFFER = 7       /* sharded buffers */
+  ZERO_MEMORY_BUFFER = 7,      /* sharded buffers */
+  ZERO_MEMORY_ACCUMULATED = 8, /* gradients that micro-steps add up, beyond ZERO_MEMORY_GRAD */
+  ZERO_MEMORY_MODULE_BUFFER = 9, /* module buffers, whole on every rank */
+  ZERO_MEMORY_WORKSPACE = 10   /* of updates that need more than their slots: matrices of algorithm "muon" */
 };
 
 /* Bytes on this rank. Only 8-byte fields; fields are appended, never moved. */
@@ -30,7 +33,7 @@ typedef struct zero_memory_stats {
   uint64_t struct_size; /* [in] sizeof(zero_memory_stats) as the caller knows it */
   int64_t now_nbytes;
   int64_t peak_nbytes;
-  int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps for ever, 4 bytes per element and slot; 0 for pools */
+  int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps for ever, element by element and slot by slot; 0 for pools */
   int64_t constant_nbytes; /* optimizer after seal: what comes on top by buckets, padding and largest tensor; at most this in steady use */
 } zero_memory_stats;
 

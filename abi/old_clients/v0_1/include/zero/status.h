@@ -41,6 +41,7 @@ enum zero_status {
 
   ZERO_E_REPLICAS_DIFFER = -200,  /* first values claimed to be equal on all ranks are not */
   ZERO_E_POOL_LIMIT = -201,       /* gradients arrived so far out of order that the pool would pass its limit */
+  ZERO_E_CORRUPT = -202,          /* data in memory was changed by something other than libzero (ZERO_KEY_VERIFY_EVERY) */
 
   ZERO_E_TIMEOUT = -300,          /* a rank did not arrive within the deadline */
   ZERO_E_PEER_LOST = -301,        /* a rank's process ended */
