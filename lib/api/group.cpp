@@ -87,7 +87,9 @@ int32_t make_group(zero_group **out, Describe &&describe, const char *function =
         return check_pointer(out, "out");
       },
       [&](Work &work) -> Status {
-        *out = work.group != nullptr ? make_handle<zero_group>(std::move(work.group)) : nullptr;
+        zero_group *made = nullptr;
+        if (work.group != nullptr) made = make_handle<zero_group>(std::move(work.group));
+        *out = made;
         return {};
       },
       function);

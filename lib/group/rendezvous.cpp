@@ -23,8 +23,8 @@ class Pause final : public Waitable {
 };
 
 Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
-  const std::string knows = hub_process == 0 ? std::string("no rank could be reached")
-                                             : "the meeting led by process " + std::to_string(hub_process) + " was not complete";
+  std::string knows = "no rank could be reached";
+  if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
   return Status::error(ZERO_E_RENDEZVOUS,
                        "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
                        "or raise the rendezvous deadline",

@@ -197,6 +197,31 @@ TEST_F(Pair, CountsMustFitTheRank) {
   EXPECT_TRUE(failed_with(zero_group_send(group, data, 1, f32, 1, nullptr), ZERO_E_INVALID_ARGUMENT, "this rank itself"));
 }
 
+TEST_F(Pair, AnAbortWithoutAReasonSaysSo) {
+  ZERO_EXPECT_OK(zero_group_abort(ranks.rank[0], nullptr));
+  EXPECT_TRUE(failed_with(zero_group_barrier(ranks.rank[1]), ZERO_E_ABORTED, "no reason given"));
+}
+
+TEST_F(Pair, ElementsMustNotReachPastTheEndOfAllAddresses) {
+  auto *last = reinterpret_cast<float *>(~uintptr_t{0} - 7);
+  float data[4] = {};
+  EXPECT_TRUE(failed_with(zero_group_all_reduce(ranks.rank[0], last, 4, data, 4, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, nullptr),
+                          ZERO_E_INVALID_ARGUMENT, "past the end of all addresses"));
+}
+
+TEST_F(Pair, NoElementsNeedNoMemory) {
+  zero_request *requests[2] = {};
+  for (size_t i = 0; i < 2; ++i) {
+    ZERO_ASSERT_OK(
+        zero_group_reduce_scatter_async(ranks.rank[i], nullptr, 0, nullptr, 0, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, nullptr, &requests[i]));
+  }
+  for (zero_request *request : requests) ZERO_EXPECT_OK(finish(request));
+  for (size_t i = 0; i < 2; ++i) {
+    ZERO_ASSERT_OK(zero_group_all_gather_async(ranks.rank[i], nullptr, 0, nullptr, 0, ZERO_DTYPE_F32, nullptr, &requests[i]));
+  }
+  for (zero_request *request : requests) ZERO_EXPECT_OK(finish(request));
+}
+
 TEST(Group, RanksThatNeverComeAreNamed) {
   zero_config *config = nullptr;
   ZERO_ASSERT_OK(zero_config_create(&config));

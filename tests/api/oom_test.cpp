@@ -218,6 +218,13 @@ TEST_P(OutOfMemory, EveryAllocationMayFail) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, OutOfMemory, testing::Values(1, 2));
 
+TEST(OutOfMemoryAtFirst, TheMpiModuleIsAbsentWhereThereIsNoMemoryToLoadIt) {
+  allocation_faults_begin(0, 1);
+  const int64_t has = zero_has_feature(ZERO_FEATURE_MPI);
+  allocation_faults_end();
+  EXPECT_EQ(has, 0);
+}
+
 /// The first run of a process, in which caches, pools and the table of handles are still to be made.
 TEST(OutOfMemoryAtFirst, ACreationThatFailedLeavesNothingBehind) {
   zero_config *config = nullptr;

@@ -51,11 +51,16 @@ TEST(ProgressThread, SaysWhenItCannotBeStartedAndTriesAgain) {
       1,
       [](int64_t, int) {
         const auto queue = std::make_shared<OperationQueue>();
+        unwatch_queue(queue);  // there is nothing to wait for
         {
-          const test::FailingThreadStart failing;
+          const test::FailingNew no_memory(0);
           if (watch_queue(queue)) return 1;
         }
-        return watch_queue(queue) ? 0 : 2;
+        {
+          const test::FailingThreadStart failing;
+          if (watch_queue(queue)) return 2;
+        }
+        return watch_queue(queue) ? 0 : 3;
       },
       30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();

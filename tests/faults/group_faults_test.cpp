@@ -109,6 +109,28 @@ TEST(GroupFaultsThreads, ARankThatNeverArrivesIsATimeoutThatNamesIt) {
   expect_error(outcomes, ZERO_E_TIMEOUT, "rank 2", kDeadlineMs + kGraceMs);
 }
 
+TEST(GroupFaultsThreads, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
+  const auto outcomes = with_odd_rank(
+      "silent",
+      [](std::shared_ptr<Group> group) {
+        while (group->usable().ok()) sleep_ms(1);
+      },
+      [](Group &group) {
+        const int64_t begin = now_ns();
+        float value = 1;
+        Status status = group.recv_queue(kOdd)->run(group.recv(&value, 1, DType::f32, kOdd));
+        EXPECT_EQ(value, 1);
+        return Outcome{std::move(status), (now_ns() - begin) / 1'000'000};
+      });
+  for (const Outcome &outcome : outcomes) {
+    const std::string text = outcome.status.text();
+    EXPECT_EQ(outcome.status.code(), ZERO_E_TIMEOUT) << text;
+    EXPECT_NE(text.find("recv(f32, count 1, from rank 2)"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 2 (process"), std::string::npos) << text;
+    EXPECT_LE(outcome.waited_ms, kDeadlineMs + kGraceMs);
+  }
+}
+
 TEST(GroupFaultsThreads, ARankThatReturnsEarlyHasLeft) {
   const auto outcomes = with_odd_rank("early", [](std::shared_ptr<Group> group) { group.reset(); });
   expect_error(outcomes, ZERO_E_PEER_LEFT, "rank 2", kGraceMs);

@@ -169,7 +169,8 @@ bool ended(World &all, Request &request, int64_t *out_peer, int64_t *out_nbytes)
 int32_t test(uint64_t *request, int32_t *out_done, int64_t *out_peer, int64_t *out_nbytes) {
   World &all = world();
   const std::lock_guard lock(all.mutex);
-  const bool broken = fails_on(Call::test, request_of(*request)->comm);
+  const bool meets = request_of(*request)->kind == Request::Kind::duplicate;
+  const bool broken = fails_on(meets ? Call::meet : Call::test, request_of(*request)->comm);
   *out_done = broken || ended(all, *request_of(*request), out_peer, out_nbytes) ? 1 : 0;
   if (*out_done != 0) delete request_of(std::exchange(*request, 0));
   return broken ? kError : 0;
@@ -185,7 +186,7 @@ int32_t cancel(uint64_t *request) {
 }  // namespace
 
 const char *call_name(Call call) {
-  static constexpr const char *kNames[kCalls] = {"start", "duplicate", "open", "free", "send", "recv", "test", "cancel"};
+  static constexpr const char *kNames[kCalls] = {"start", "duplicate", "meet", "open", "free", "send", "recv", "test", "cancel"};
   return kNames[static_cast<int>(call)];
 }
 

@@ -5,8 +5,9 @@
 
 namespace zero::fake_mpi {
 
-enum class Call : int { start, duplicate, open, free, send, recv, test, cancel };
-inline constexpr int kCalls = 8;
+/// meet is test for a communicator that is being duplicated.
+enum class Call : int { start, duplicate, meet, open, free, send, recv, test, cancel };
+inline constexpr int kCalls = 9;
 const char *call_name(Call call);
 
 /// Begins a world of `size` ranks without messages. What start finds from now on is MPI_THREAD_MULTIPLE, initialised by the program.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace zero {
@@ -40,6 +42,29 @@ TEST(Fingerprint, TextNamesTheCall) {
   EXPECT_EQ(to_text(message(OperationKind::send)), "#3 send(i64, count 5, to rank 1)");
   EXPECT_EQ(to_text(message(OperationKind::recv)), "#3 recv(i64, count 5, from rank 0)");
   EXPECT_EQ(to_text(Fingerprint()), "#0 barrier");
+}
+
+TEST(Fingerprint, EveryDtypeAndReductionIsNamed) {
+  const std::pair<int32_t, const char *> dtypes[] = {{0, "bytes"},
+                                                     {ZERO_DTYPE_F32, "f32"},
+                                                     {ZERO_DTYPE_F64, "f64"},
+                                                     {ZERO_DTYPE_F16, "f16"},
+                                                     {ZERO_DTYPE_BF16, "bf16"},
+                                                     {ZERO_DTYPE_I32, "i32"},
+                                                     {ZERO_DTYPE_I64, "i64"},
+                                                     {ZERO_DTYPE_U8, "u8"}};
+  const char *ops[] = {"", ", sum", ", avg", ", min", ", max", ", prod"};
+  Fingerprint fingerprint = all_reduce();
+  for (const auto &[dtype, name] : dtypes) {
+    for (int32_t op = 0; op < 6; ++op) {
+      fingerprint.dtype = dtype;
+      fingerprint.op = op;
+      EXPECT_EQ(to_text(fingerprint), std::string("#17 all_reduce(") + name + ", count 1024" + ops[op] + ")");
+    }
+  }
+  // What another rank sent may be anything.
+  fingerprint.dtype = 99;
+  EXPECT_NE(to_text(fingerprint).find("?"), std::string::npos) << to_text(fingerprint);
 }
 
 TEST(Fingerprint, EveryOperationHasAName) {

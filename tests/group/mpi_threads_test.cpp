@@ -2,6 +2,7 @@
 /// turn, sends that do not end, threads that may not call, tags that run out.
 #include "group/mpi_module.h"
 #include "group/mpi_transport.h"
+#include "tests/core/failures.h"
 #include "tests/group/fake_mpi.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
@@ -130,7 +131,8 @@ TEST_P(FailingMpiCall, IsAnErrorThatSaysWhyAndNoRankHangs) {
   int64_t errors = 0;
   int64_t runs = 0;
   // Polls make many calls of test, most of them alike: the later, the fewer of them fail.
-  for (int64_t index = 0; index < 150; index += 1 + index / 12) {
+  const int64_t most = GetParam() == Call::meet ? 1 : 150;
+  for (int64_t index = 0; index < most; index += 1 + index / 12) {
     Outcome outcome;
     use_with_fault(GetParam(), index, outcome);
     const Status &own = outcome.status[1];
@@ -151,8 +153,8 @@ TEST_P(FailingMpiCall, IsAnErrorThatSaysWhyAndNoRankHangs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, FailingMpiCall,
-                         testing::Values(Call::start, Call::duplicate, Call::open, Call::free, Call::send, Call::recv, Call::test,
-                                         Call::cancel),
+                         testing::Values(Call::start, Call::duplicate, Call::meet, Call::open, Call::free, Call::send, Call::recv,
+                                         Call::test, Call::cancel),
                          [](const auto &instance) { return std::string(fake_mpi::call_name(instance.param)); });
 
 TEST(MpiThreads, AProgramThatFinalisedMpiOrKeepsItToAnotherThreadIsToldSo) {
@@ -315,6 +317,17 @@ TEST(MpiThreads, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   EXPECT_NE(gone.find("rank 0 has released the group"), std::string::npos) << gone;
   const std::string failed = standings_of_rank_0(message, [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); });
   EXPECT_NE(failed.find("rank 0 has met an error"), std::string::npos) << failed;
+}
+
+TEST(MpiThreads, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
+  run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
+    EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
+    if (rank == 1) return;
+    const test::FailingNew no_memory(0);
+    transport.reset();
+  });
+  // The next world is not disturbed.
+  run_ranks(2, [](int64_t, std::shared_ptr<Transport> transport) { EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok()); });
 }
 
 TEST(MpiThreads, SendsThatDoNotEndHoldTheRankBackAndTheirMemoryOutlivesTheGroup) {

@@ -1,0 +1,221 @@
+/// @file Rendezvous with hubs and guests that break the protocol, read late or never, and with a process that has no descriptors left.
+/// Knows sockets and ranks, not groups.
+#include "tests/group/meetings.h"
+
+#include <gtest/gtest.h>
+
+#include <poll.h>
+#include <sys/resource.h>
+
+namespace zero {
+namespace {
+
+using test::bind_raw;
+using test::connect_stranger;
+using test::contains;
+using test::fresh_name;
+using test::run_attempts;
+using test::run_task;
+using test::run_thread_ranks;
+
+/// Rank 0 of `size` meets as hub while peers(hub's name) plays the others over bare sockets; returns what rank 0 got.
+template <class Peers>
+Status meet_as_hub(int64_t size, int64_t deadline_ms, Peers peers) {
+  const std::string name = fresh_name();
+  Status status;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) status = run_attempts(name, {{0, size, 7, deadline_ms}})[0];
+    if (who == 1) peers(name);
+  });
+  return status;
+}
+
+PacketHeader hello_of(int64_t rank, int64_t size) {
+  PacketHeader hello;
+  hello.rank = rank;
+  hello.size = size;
+  hello.process = ::getpid();
+  hello.agree = 7;
+  return hello;
+}
+
+TEST(RendezvousBreach, AHelloFromNoRankOfTheGroupIsAnErrorThatNamesIt) {
+  for (const int64_t rank : {int64_t{-1}, int64_t{2}}) {
+    const Status status = meet_as_hub(2, 20'000, [rank](const std::string &name) {
+      OwnedFd peer(connect_stranger(name));
+      send_packet(peer.get(), hello_of(rank, 2), {}, -1);
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(contains(status, "came as rank " + std::to_string(rank) + " of 2")) << status.text();
+  }
+}
+
+TEST(RendezvousBreach, ARankOfAnotherProcessNamespaceIsAnError) {
+  const Status status = meet_as_hub(2, 20'000, [](const std::string &name) {
+    OwnedFd peer(connect_stranger(name));
+    PacketHeader hello = hello_of(1, 2);
+    hello.process += 1;
+    send_packet(peer.get(), hello, {}, -1);
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "one process namespace")) << status.text();
+}
+
+/// Guests 1 .. size - 1 with the largest blobs, who then read nothing: a table is larger than a socket's buffer.
+std::vector<OwnedFd> silent_guests(const std::string &name, int64_t size) {
+  const std::vector<std::byte> blob(kMaxBlobBytes);
+  std::vector<OwnedFd> guests;
+  for (int64_t rank = 1; rank < size; ++rank) {
+    guests.emplace_back(connect_stranger(name));
+    send_packet(guests.back().get(), hello_of(rank, size), blob, -1);
+  }
+  return guests;
+}
+
+/// Waits for the hub's first packet, which leaves it in the buffer.
+void await_packet(const OwnedFd &guest) {
+  pollfd poll{guest.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&poll, 1, 20'000), 1);
+}
+
+TEST(RendezvousBreach, RanksThatReadLateGetTheWholeTableAndOneThatGoesKeepsNobody) {
+  constexpr int64_t kSize = 150;
+  std::vector<int64_t> entries(kSize, 0);
+  const Status status = meet_as_hub(kSize, 20'000, [&](const std::string &name) {
+    std::vector<OwnedFd> guests = silent_guests(name, kSize);
+    await_packet(guests.back());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    guests[0].reset(-1);
+    for (size_t guest = 1; guest < guests.size(); ++guest) {
+      const Deadline deadline = Deadline::after_ms(20'000);
+      while (entries[guest] < kSize - 1 && !deadline.passed()) {
+        Packet packet;
+        if (receive_packet(guests[guest].get(), &packet) == Received::packet) ++entries[guest];
+      }
+    }
+  });
+  EXPECT_TRUE(status.ok()) << status.text();
+  for (size_t guest = 1; guest + 1 < entries.size(); ++guest) EXPECT_EQ(entries[guest], kSize - 1) << guest;
+}
+
+TEST(RendezvousBreach, RanksThatNeverReadTheTableAreMissingAtTheDeadline) {
+  constexpr int64_t kSize = 150;
+  const Status status = meet_as_hub(kSize, 1'000, [](const std::string &name) {
+    const std::vector<OwnedFd> guests = silent_guests(name, kSize);
+    await_packet(guests.back());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "missing: rank 1, rank 2")) << status.text();
+}
+
+/// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
+template <class Answer>
+Status meet_as_guest(Answer answer, int64_t deadline_ms = 20'000) {
+  const std::string name = fresh_name();
+  OwnedFd hub;
+  Role role = Role::again;
+  EXPECT_TRUE(enter_meeting(name, &hub, &role).ok());
+  Status status;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) {
+      status = run_attempts(name, {{1, 3, 7, deadline_ms}})[0];
+      return;
+    }
+    OwnedFd guest;
+    while (!guest.valid()) guest.reset(::accept(hub.get(), nullptr, nullptr));
+    hub.reset(-1);
+    // What a socket has not read when it is closed turns its end into an error that overtakes what it sent.
+    Packet hello;
+    while (receive_packet(guest.get(), &hello) == Received::nothing) std::this_thread::yield();
+    answer(guest);
+  });
+  return status;
+}
+
+TEST(RendezvousBreach, AHubThatDoesNotKeepToTheProtocolIsAnError) {
+  for (const int broken : {0, 1, 2, 3, 4}) {
+    const Status status = meet_as_guest([broken](const OwnedFd &guest) {
+      PacketHeader entry = hello_of(broken == 1 ? -1 : broken == 2 ? 3 : broken == 3 ? 1 : 0, 3);
+      entry.kind = broken == 0 ? PacketKind::hello : PacketKind::entry;
+      if (broken == 4) entry.version = kMeetingVersion + 1;
+      send_packet(guest.get(), entry, {}, -1);
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(contains(status, broken == 4 ? "in version 2" : "does not keep to the protocol")) << status.text();
+  }
+}
+
+TEST(RendezvousBreach, ARefusalWithoutACodeIsStillAnError) {
+  const Status status = meet_as_guest([](const OwnedFd &guest) {
+    PacketHeader refusal = hello_of(0, 3);
+    refusal.kind = PacketKind::refusal;
+    const std::string text = "not you";
+    send_packet(guest.get(), refusal, std::as_bytes(std::span(text)), -1);
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "not you")) << status.text();
+}
+
+TEST(RendezvousBreach, AHubThatEndsHalfWayThroughTheTableIsNamed) {
+  const Status status = meet_as_guest([](const OwnedFd &guest) {
+    PacketHeader entry = hello_of(0, 3);
+    entry.kind = PacketKind::entry;
+    send_packet(guest.get(), entry, {}, -1);
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
+}
+
+TEST(RendezvousBreach, AnAddressThatNobodyListensAtIsTheDeadlinesError) {
+  const std::string name = fresh_name();
+  const OwnedFd bound(bind_raw(name));
+  ASSERT_TRUE(bound.valid());
+  const auto results = run_attempts(name, {{0, 2, 7, 50}});
+  EXPECT_EQ(results[0].code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(results[0], "no rank could be reached")) << results[0].text();
+}
+
+TEST(RendezvousBreach, AGuestsWatchEndsItsWaiting) {
+  const std::string name = fresh_name();
+  OwnedFd hub;
+  Role role = Role::again;
+  ASSERT_TRUE(enter_meeting(name, &hub, &role).ok());
+  const Deadline until = Deadline::after_ms(30);
+  const Watch watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
+  std::vector<Joiner> out;
+  EXPECT_EQ(run_task(rendezvous(name, 1, 2, {}, 7, 20'000, &out, watch)).code(), ZERO_E_ABORTED);
+}
+
+/// While it lives, this process can open no more files.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(RendezvousBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
+  const Status hub = meet_as_hub(2, 20'000, [](const std::string &name) {
+    const OwnedFd stranger(connect_stranger(name));
+    const NoMoreFiles none;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+  EXPECT_EQ(hub.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(contains(hub, "too few file descriptors for 2 ranks")) << hub.text();
+  const NoMoreFiles none;
+  OwnedFd socket;
+  Role role = Role::again;
+  const Status entered = enter_meeting("no files", &socket, &role);
+  EXPECT_EQ(entered.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(contains(entered, "cannot make a socket")) << entered.text();
+}
+
+}  // namespace
+}  // namespace zero
