@@ -51,6 +51,15 @@ reject "lr nan: expected" --lr nan
 reject "lr -1: expected" --lr -1
 reject "mode thread: expected threads, processes or env" --mode thread
 reject "divisor mean: expected weights, ranks or one" --divisor mean
+reject "precision f64: expected f32, bf16 or f16" --precision f64
+reject "accumulate 0: expected" --accumulate 0
+reject "accumulate-manner both: expected local or reduce" --accumulate-manner both
+reject "clip-norm inf: expected" --clip-norm inf
+reject "optimizer newton: expected adamw, adam, adagrad, lamb, lion, sgd or muon" --optimizer newton
+reject "loss-scale 0: expected dynamic or a number from 1" --loss-scale 0
+reject "loss-scale inf: expected" --loss-scale inf
+reject "first-scale 1e30: expected a number from 1" --loss-scale dynamic --first-scale 1e30
+reject "first-scale is for --loss-scale dynamic" --loss-scale 8 --first-scale 8
 reject "nowhere/train-images-idx3-ubyte: No such file" --data "$scratch/nowhere"
 reject "empty/train-images-idx3-ubyte: No such file" --data "$scratch/empty"
 
