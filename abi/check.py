@@ -5,6 +5,7 @@ Exit codes: 0 everything that was asked for passed, 1 something failed, 77 nothi
 libabigail's tools are not installed. Knows the promise only through the files of this folder, never through the library's sources.
 """
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -220,16 +221,16 @@ def check_old_clients(options):
     versions = sorted(os.listdir(folder))
     library_folder = os.path.dirname(os.path.abspath(options.library))
     for version in versions:
-        source = os.path.join(folder, version, "client.c")
+        sources = sorted(glob.glob(os.path.join(folder, version, "*.c")))
         include = os.path.join(folder, version, "include")
         node = "ZERO_" + version[1:].replace("_", ".")
         expected = dict.fromkeys(declared_functions(include), node)
         with tempfile.TemporaryDirectory() as scratch:
             program = os.path.join(scratch, "client")
-            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, source, options.library,
+            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, *sources, options.library,
                        f"-Wl,-rpath,{library_folder}", "-o", program])
             used = dict(re.findall(r" U (zero_\w+)@(\S+)", output_of(["nm", "-D", "--with-symbol-versions", program])))
-            compare(f"old_clients/{version}/client.c", used, expected, "A client uses every function of its version, bound to its nodes")
+            compare(f"old_clients/{version}", used, expected, "A client uses every function of its version, bound to its nodes")
             try:
                 result = run([program], timeout=120)
             except subprocess.TimeoutExpired as timeout:
