@@ -175,6 +175,7 @@ kernels::ExactSum Gradients::squares() const {
   if (!alone_) return reductions_.squares();
   kernels::ExactSum sum;
   for (const int64_t index : plan_.order()) {
+    if (!reductions_.counts(index)) continue;
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     kernels_.add_squares(place.at(0), place.dtype, plan_.bucket(index).flat.count(), sum);
   }

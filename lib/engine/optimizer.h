@@ -151,7 +151,8 @@ class Optimizer {
   static constexpr size_t kNonfinite = 0;
   static constexpr size_t kHyperHash = 1;
   static constexpr size_t kCorrupt = 2;
-  static constexpr size_t kLimbs = 3;
+  static constexpr size_t kWeightless = 3;
+  static constexpr size_t kLimbs = 4;
   static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
 
   enum class Phase { building, sealed, running, reduced };

@@ -51,6 +51,7 @@ void Optimizer::lose(const Status &cause) {
   if (cause.code() == ZERO_E_REPLICAS_DIFFER || cause.code() == ZERO_E_CORRUPT) return;
   if (reduce_group_ != nullptr) reduce_group_->fail(cause);
   if (gather_group_ != nullptr) gather_group_->fail(cause);
+  if (model_group_ != nullptr) model_group_->fail(cause);
 }
 
 Task Optimizer::run(Task body, Uses uses) {
@@ -59,6 +60,7 @@ Task Optimizer::run(Task body, Uses uses) {
   if (gather_group_ != nullptr) {
     reduce_group_->set_deadline_ms(group_->deadline_ms());
     gather_group_->set_deadline_ms(group_->deadline_ms());
+    if (model_group_ != nullptr) model_group_->set_deadline_ms(model_parent_->deadline_ms());
   }
   under_way_.store(true, std::memory_order_release);
   Status status;

@@ -90,7 +90,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
     finite = kernels_.all_finite(own, place.dtype, bucket.own.count());
   }
   finite_ = finite_ && finite;
-  if (settings_.grad_norm && counted_[static_cast<size_t>(index)]) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
+  if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
   if (settings_.stage == 0) ZERO_CO_TRY(all_gather(*group_, own, place.at(0), bucket.cuts, place.dtype));
   co_return Status();
 }

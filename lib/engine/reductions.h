@@ -66,6 +66,8 @@ class Reductions {
   bool finite() const { return finite_; }
   double weight_sum() const { return weight_sum_; }
   const kernels::ExactSum &squares() const { return squares_; }
+  /// The bucket's squares count towards the norm.
+  bool counts(int64_t bucket) const { return counted_[static_cast<size_t>(bucket)]; }
   /// Bytes that sums over micro-steps take. Any thread.
   int64_t sums_nbytes() const { return sums_nbytes_.load(std::memory_order_relaxed); }
   /// True when the progress thread took the queue at the last submission. Any thread.

@@ -87,13 +87,13 @@ Task Optimizer::reduce_body(zero_step_result *out) {
   ZERO_CO_TRY(gradients_.finish());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
-  if (settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0)) {
+  Finding change = find_change();
+  ZERO_CO_TRY(vote(change));
+  if (vote_sums_[kWeightless] > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0 in this step, so that there is no gradient; nothing was applied");
   }
-  Finding change = find_change();
-  ZERO_CO_TRY(vote(change));
   phase_ = Phase::reduced;
   applied_ = false;
   if (skips_) ++skipped_count_;
@@ -119,6 +119,7 @@ Task Optimizer::vote(Finding &change) {
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
+  votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
   if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   if (alone()) {
@@ -139,7 +140,7 @@ Task Optimizer::vote(Finding &change) {
     ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
   }
   if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
-  judge();
+  if (vote_sums_[kWeightless] == 0) judge();
   co_return Status();
 }
 

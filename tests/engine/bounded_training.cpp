@@ -1,6 +1,8 @@
 /// @file Updates in float64 with error bars.
 #include "tests/engine/bounded_training.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 namespace zero::test {
@@ -74,6 +76,30 @@ float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t ind
   const float total = tree_sum(contributions, 0, contributions.size());
   const float divided = model.divisor == ZERO_DIVISOR_RANKS ? total / static_cast<float>(model.ranks) : total;
   return static_cast<float>(nearest(divided, dtype));
+}
+
+double gradient_norm(const Model &model, int64_t step) {
+  long double squares = 0;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    for (int64_t i = 0; i < model.counts[static_cast<size_t>(id)]; ++i) {
+      const long double value = reduced_gradient(model, step, id, i);
+      squares += value * value;
+    }
+  }
+  return static_cast<double>(std::sqrt(squares)) / model.recipe.loss_scale;
+}
+
+Bounds clipped_gradient(const Model &model, double norm, float gradient) {
+  const double wanted = model.recipe.clip_norm == 0 ? 1 : model.recipe.clip_norm / (norm + 1e-6);
+  const double factor = std::min(wanted, 1.0) / model.recipe.loss_scale;
+  const Bounds value = factor == 1 ? Bounds::exactly(gradient) : (factor * Bounds::exactly(gradient)).rounded(2);
+  const double most = static_cast<float>(model.recipe.clip_value);
+  return most == 0 ? value : Bounds{std::clamp(value.low, -most, most), std::clamp(value.high, -most, most)};
+}
+
+void expect_norm(double norm, double expected) {
+  EXPECT_EQ(static_cast<float>(norm), static_cast<float>(expected));
+  EXPECT_NEAR(norm, expected, 1e-13 * expected);
 }
 
 BoundedTensor::BoundedTensor(const Model &model, int64_t id) : model_(model), dtype_(model.dtype(id)) {

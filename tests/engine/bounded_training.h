@@ -14,6 +14,15 @@ namespace zero::test {
 /// fp32, divided in fp32, rounded into the slot, with the loss scale in it. For trainings without micro-steps, weights and ties.
 float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index);
 
+/// The norm of those gradients in float64, without the loss scale.
+double gradient_norm(const Model &model, int64_t step);
+
+/// What the update sees of a gradient: unscaled and clipped by a factor that is rounded to fp32, the product rounded again.
+Bounds clipped_gradient(const Model &model, double norm, float gradient);
+
+/// The norm is right to the last places of float64 and rounds to the same fp32. Fails the test otherwise.
+void expect_norm(double norm, double expected);
+
 /// Every element of one tensor. Each operation that the library may round widens the bounds by half a unit of fp32 in its last place, each
 /// constant likewise, and storage rounds the ends; so the bounds follow from the number of operations, and hold what the library keeps.
 class BoundedTensor {

@@ -237,6 +237,9 @@ TEST(CarryOver, InTheSameWorldGoesOnWithTheBitsOfTheRunThatNeverStopped) {
           train_on(*optimizer, model, second, 3, model.steps);
           const Saved expected = save(*unbroken, model);
           const Saved got = save(*optimizer, model);
+          // Back in the same optimizer.
+          restore(*unbroken, saved);
+          EXPECT_TRUE(save(*unbroken, model) == saved) << form.name;
           EXPECT_TRUE(got == expected) << form.name << ": " << difference(expected, got) << "\n"
                                        << model.text() << "\n"
                                        << first.text() << "\n"
