@@ -141,7 +141,7 @@ int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int
 int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
 int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
 int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
-int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
     int64_t *out_count);
 int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream);
 int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,

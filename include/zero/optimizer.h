@@ -363,7 +363,7 @@ ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
-ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
                                      int64_t *out_count);
 
 /*

@@ -145,7 +145,7 @@ int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, i
   });
 }
 
-int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int32_t *out_slot, int32_t *out_dtype,
+int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
                             int64_t *out_count) {
   return api::call(optimizer, [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_slot, "out_slot"));
@@ -154,7 +154,7 @@ int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t
     SlotInfo slot = {};
     ZERO_TRY(object.slot(id, index, &slot));
     *out_slot = slot.number;
-    *out_dtype = static_cast<int32_t>(slot.dtype);
+    *out_dtype = static_cast<int64_t>(slot.dtype);
     *out_count = slot.count;
     return {};
   });

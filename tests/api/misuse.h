@@ -39,7 +39,6 @@ struct Outputs {
     zero_traffic_stats traffic;
     zero_step_stats steps;
     zero_verify_result verification;
-    int32_t small[2];
   } memory;
   zero_request *request;  ///< apart, because an _async call may succeed and its request fail
 };

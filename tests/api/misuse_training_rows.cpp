@@ -98,8 +98,8 @@ void add_slot_rows(Rows &rows) {
   add(rows, "zero_optimizer_slot", zero_optimizer_slot,
       [](Bench &b) {
         Outputs::Memory &out = b.outputs.memory;
-        return std::tuple<const zero_optimizer *, int64_t, int64_t, int32_t *, int32_t *, int64_t *>(
-            b.world.running, 0, 2, &out.small[0], &out.small[1], &out.integers[0]);
+        return std::tuple<const zero_optimizer *, int64_t, int64_t, int64_t *, int64_t *, int64_t *>(
+            b.world.running, 0, 2, &out.integers[0], &out.integers[1], &out.integers[2]);
       },
       {optimizer_handle(), id("id"), values({-1, 3, INT64_MAX, INT64_MIN}), address("out_slot"), address("out_dtype"), address("out_count")});
   add(rows, "zero_verify_result_init", zero_verify_result_init,

@@ -131,8 +131,8 @@ static void module_buffers(zero_optimizer *optimizer) {
 static void slots(zero_optimizer *optimizer) {
   zero_request *request = NULL;
   int64_t count = -1;
-  int32_t slot = -1;
-  int32_t dtype = -1;
+  int64_t slot = -1;
+  int64_t dtype = -1;
   struct {
     zero_verify_result value;
     uint64_t guard;
