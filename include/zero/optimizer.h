@@ -397,7 +397,11 @@ ZERO_API int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t i
 ZERO_API int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
 ZERO_API int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out);
 
-/* Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Threads: any. Since ZERO_0.1. */
+/*
+ * Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Waits for parameters that are being gathered
+ * ahead (ZERO_KEY_PREFETCH_BYTES): until the slowest rank has made the same param_acquire, at most for the deadline. Threads: any. Since
+ * ZERO_0.1.
+ */
 ZERO_API void zero_optimizer_release(zero_optimizer *optimizer);
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ class Prefetch {
   void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
   /// The order of the first step.
   void set_order(std::vector<int64_t> order) { order_ = std::move(order); }
-  /// Makes what is under way fail, waits for its end and gives buffers back.
+  /// Waits for the end of what is under way, at most for the group's deadline, and gives buffers back.
   void stop();
 
   /// The caller acquires a tensor that has to be gathered. *out is its buffer when that ran ahead, otherwise nullptr and nothing is under

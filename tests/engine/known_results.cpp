@@ -84,7 +84,11 @@ void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Re
       Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(k), group->size());
       manner.stage = k < 4 ? k : manner.stage;
       const Outcome outcome = train(group, model, manner);
-      if (k == 0) expected.norms = outcome.norms;
+      if (k == 0) {
+        expected.norms = outcome.norms;
+        expected.slots = outcome.slots;
+        expected.scales = outcome.scales;
+      }
       ++report->cases;
       report->expect(differing(expected, outcome) == 0 && outcome.unfilled == 0, model.text() + "\n" + manner.text());
     }
