@@ -71,7 +71,10 @@ class HostKernels {
   void over_lines(int64_t count, Function &&function) const {
     const int64_t pieces = piece_count(count);
     const DefaultFloats floats;
-    parallel_pieces(pieces, [&](int64_t index) { function(piece_of(count, index, pieces)); });
+    parallel_pieces(pieces, [&](int64_t index) {
+      const Range piece = piece_of(count, index, pieces);
+      if (!piece.empty()) function(piece);
+    });
   }
 
   /// Piece `index` of `pieces` of [0, count), cut on lines.

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct World {
   uint64_t first = 0;               ///< communicator of this world
   std::vector<int64_t> duplicated;  ///< calls of duplicate by rank
   std::map<uint64_t, Communicator> comms;
+  std::set<Request *> requests;  ///< that no test has completed
 };
 
 /// Outlives every world, as a library's state would.
@@ -133,13 +135,15 @@ int32_t send(const uint64_t *comm, const void *data, int64_t nbytes, int64_t pee
   const std::lock_guard lock(all.mutex);
   const auto *bytes = static_cast<const char *>(data);
   all.comms[number_of(*comm)][static_cast<size_t>(peer)].push_back({rank_of(*comm), tag, {bytes, bytes + nbytes}});
-  *request = reinterpret_cast<uint64_t>(new Request{Request::Kind::send, *comm});
+  *request = reinterpret_cast<uint64_t>(*all.requests.insert(new Request{Request::Kind::send, *comm}).first);
   return 0;
 }
 
 int32_t recv(const uint64_t *comm, void *data, int64_t nbytes, int64_t peer, int64_t tag, uint64_t *request) {
   if (fails(Call::recv)) return kError;
-  *request = reinterpret_cast<uint64_t>(new Request{Request::Kind::recv, *comm, peer, tag, data, nbytes});
+  World &all = world();
+  const std::lock_guard lock(all.mutex);
+  *request = reinterpret_cast<uint64_t>(*all.requests.insert(new Request{Request::Kind::recv, *comm, peer, tag, data, nbytes}).first);
   return 0;
 }
 
@@ -172,7 +176,11 @@ int32_t test(uint64_t *request, int32_t *out_done, int64_t *out_peer, int64_t *o
   const bool meets = request_of(*request)->kind == Request::Kind::duplicate;
   const bool broken = fails_on(meets ? Call::meet : Call::test, request_of(*request)->comm);
   *out_done = broken || ended(all, *request_of(*request), out_peer, out_nbytes) ? 1 : 0;
-  if (*out_done != 0) delete request_of(std::exchange(*request, 0));
+  if (*out_done != 0) {
+    Request *ended_request = request_of(std::exchange(*request, 0));
+    all.requests.erase(ended_request);
+    delete ended_request;
+  }
   return broken ? kError : 0;
 }
 
