@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <iterator>
 
 namespace zero::kernels {
 namespace {
@@ -15,6 +17,11 @@ void *element(const Elements &elements, int64_t index) {
 }
 
 uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<uint16_t *>(elements.data) + index; }
+
+/// From element `index`, which is on a line, on.
+Elements window_of(const Elements &elements, int64_t index) {
+  return {element(elements, index), elements.dtype, elements.scales == nullptr ? nullptr : elements.scales + index / kLine};
+}
 
 /// Slot numbers of random.h.
 constexpr uint32_t kParamSlot = 0;
@@ -48,8 +55,20 @@ float *Block::param() {
   return param_;
 }
 
+/// As a reduction over ranks leaves it in the gradient's slot.
+const float *Block::sum_sources() {
+  const void *sources[kMostSources];
+  const int64_t nbytes = (piece_.peers_offset + begin_) * dtype_nbytes(piece_.grad.dtype);
+  for (size_t i = 0; i < piece_.sources.size(); ++i) sources[i] = static_cast<const std::byte *>(piece_.sources[i]) + nbytes;
+  const bool wide = piece_.grad.dtype == DType::f32;
+  void *sum = wide ? static_cast<void *>(grad_) : narrow_;
+  table_.reduce({sum, sources, std::ssize(piece_.sources), count_, piece_.grad.dtype, ReduceOp::sum, piece_.divisor});
+  if (!wide) table_.widen(grad_, narrow_, piece_.grad.dtype, count_);
+  return grad_;
+}
+
 const float *Block::grad() {
-  const float *values = load(piece_.grad, grad_);
+  const float *values = piece_.sources.empty() ? load(piece_.grad, grad_) : sum_sources();
   if (scalars_.grad_factor != 1) {
     table_.scale(grad_, values, count_, scalars_.grad_factor);
     values = grad_;
@@ -64,15 +83,28 @@ const float *Block::grad() {
 float *Block::state(int index) { return load(piece_.state[index], state_[index]); }
 
 void Block::store(const Elements &elements, const float *values, const uint32_t *random) const {
-  void *to = element(elements, begin_);
-  if (to == values) return;
-  if (is_block_scaled(elements.dtype)) {
-    table_.encode(static_cast<uint8_t *>(to), elements.scales + begin_ / kLine, elements.dtype, values, count_, random);
+  put(window_of(elements, begin_), values, random);
+}
+
+void Block::put(const Elements &window, const float *values, const uint32_t *random) const {
+  if (window.data == values) return;
+  if (is_block_scaled(window.dtype)) {
+    table_.encode(static_cast<uint8_t *>(window.data), window.scales, window.dtype, values, count_, random);
   } else if (random != nullptr) {
-    table_.narrow_stochastic(to, elements.dtype, values, count_, random);
+    table_.narrow_stochastic(window.data, window.dtype, values, count_, random);
   } else {
-    narrow(table_, to, elements.dtype, values, count_);
+    narrow(table_, window.data, window.dtype, values, count_);
   }
+}
+
+void Block::copy_out(const Elements &to, const Elements &window) const {
+  const int64_t nbytes = count_ * dtype_nbytes(window.dtype);
+  if (scalars_.streams) {
+    table_.stream(to.data, window.data, nbytes);
+  } else {
+    std::memcpy(to.data, window.data, static_cast<size_t>(nbytes));
+  }
+  if (window.scales != nullptr) std::copy_n(window.scales, (count_ + kLine - 1) / kLine, to.scales);
 }
 
 void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
@@ -83,13 +115,21 @@ void Block::store_rounded(const Elements &elements, const float *values, uint32_
 }
 
 void Block::store_param(const float *values) {
+  Elements window = window_of(piece_.param, begin_);
   if (piece_.master.data == nullptr) {
     store_rounded(piece_.param, values, kParamSlot);
   } else if (piece_.master.dtype == DType::u16) {
     table_.split(halves(piece_.param, begin_), halves(piece_.master, begin_), values, count_);
+  } else if (scalars_.streams && window.dtype != DType::f32) {
+    // Nothing of the parameter was read, so that it need not come into the caches.
+    const Elements made = {narrow_, window.dtype, window.scales != nullptr ? scales_ : nullptr};
+    put(made, values, nullptr);
+    copy_out(window, made);
+    window = made;
   } else {
-    store(piece_.param, values, nullptr);
+    put(window, values, nullptr);
   }
+  for (const Elements &replica : piece_.replicas) copy_out(window_of(replica, piece_.peers_offset + begin_), window);
   add_to_average(values);
 }
 

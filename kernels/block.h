@@ -11,6 +11,10 @@ class Block {
   static constexpr int64_t kMost = 1024;  ///< elements; whole lines
 
   Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {}
+  Block(const Block &) = delete;
+  ~Block() {
+    if (scalars_.streams) table_.flush();
+  }
 
   /// Moves the window to the elements from `begin` on and returns how many it holds.
   int64_t move(int64_t begin);
@@ -30,7 +34,10 @@ class Block {
 
  private:
   float *load(const Elements &elements, float *buffer) const;
+  const float *sum_sources();
   void store(const Elements &elements, const float *values, const uint32_t *random) const;
+  void put(const Elements &window, const float *values, const uint32_t *random) const;
+  void copy_out(const Elements &to, const Elements &window) const;
   /// Stochastically where the scalars say so.
   void store_rounded(const Elements &elements, const float *values, uint32_t slot);
   void add_to_average(const float *values);
@@ -44,6 +51,8 @@ class Block {
   alignas(64) float grad_[kMost];
   alignas(64) float state_[kMaxStates][kMost];
   alignas(64) uint32_t random_[kMost];
+  alignas(64) uint16_t narrow_[kMost];  ///< sums of 16-bit gradients, then what is written of the parameter
+  float scales_[kMost / kLine];
 };
 
 }  // namespace zero::kernels

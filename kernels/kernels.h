@@ -59,8 +59,11 @@ struct Table {
   const char *target;
   /// out = op over sources; returns true when every output is finite (always true for integers).
   ReduceKernel reduce;
-  /// True when no element is NaN or infinite.
-  bool (*all_finite)(const float *values, int64_t count);
+  /// True when no element is NaN or has a magnitude above the limit.
+  bool (*all_within)(const float *values, int64_t count, float limit);
+  /// Copies, past the caches where the machine can: for memory that nobody reads soon. flush() comes before other threads are told.
+  void (*stream)(void *out, const void *values, int64_t nbytes);
+  void (*flush)();
   /// out = values * scale in fp32; out may equal values.
   void (*scale)(float *out, const float *values, int64_t count, float scale);
   /// out = values in fp32; f16 and bf16.

@@ -9,7 +9,9 @@ namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 constinit const Table kTable = {
     .target = ZERO_NAME_OF(ZERO_KERNEL_NAMESPACE),
     .reduce = reduce,
-    .all_finite = all_finite,
+    .all_within = all_within,
+    .stream = stream,
+    .flush = flush,
     .scale = scale,
     .widen = widen,
     .narrow = narrow,

@@ -11,7 +11,9 @@
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 
 bool reduce(const Reduction &reduction);
-bool all_finite(const float *values, int64_t count);
+bool all_within(const float *values, int64_t count, float limit);
+void stream(void *out, const void *values, int64_t nbytes);
+void flush();
 void scale(float *out, const float *values, int64_t count, float scale);
 void widen(float *out, const void *values, DType dtype, int64_t count);
 void narrow(void *out, DType dtype, const float *values, int64_t count);

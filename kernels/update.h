@@ -2,9 +2,10 @@
 /// stay in the first-level cache, so that the bytes that move are those of the slots. Knows no ranks and no buckets.
 ///
 ///   p = master when there is one, else parameter; in fp32, as are gradient and states
+///   gradient = the slot, or the sum of sources by the fixed tree / divisor, rounded to nearest even into the slot's dtype
 ///   g = fp32(gradient) * grad_factor, then limited to [-clip_value, clip_value] when clip_value > 0
 ///   (p, states) = algorithm(p, g, states)
-///   master f32:   master = p, parameter = p rounded to nearest even
+///   master f32:   master = p, parameter = p rounded to nearest even (f8: with a scale per line)
 ///   master u16:   the bits that p has more than its bf16 parameter, which is p rounded to nearest with ties away from zero
 ///                 (reference/remainder.cpp)
 ///   no master:    parameter = p rounded to nearest even, or stochastically
@@ -17,6 +18,8 @@
 
 #include "kernels/kernels.h"
 
+#include <span>
+
 namespace zero::kernels {
 
 /// Elements of one slot, stored in any way. data nullptr: the slot is not kept.
@@ -26,14 +29,24 @@ struct Elements {
   float *scales = nullptr;  ///< f8 dtypes: one per kLine elements, from the line of element 0 on
 };
 
+/// Most contributions to a gradient.
+inline constexpr size_t kMostSources = 64;
+
 /// A contiguous piece of one tensor or of several that lie end to end. Begins with a tensor or on a line.
 struct Piece {
-  Elements param;              ///< f32, f16, bf16
+  Elements param;              ///< f32, f16, bf16; with a master in f32 also f8e4m3
   Elements master;             ///< f32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated
   Elements grad;               ///< f32, f16, bf16
   Elements state[kMaxStates];  ///< f32, bf16, f8
   Elements average;            ///< f32 or none: exponential moving average of the parameter
   int64_t count = 0;
+  /// @name In the memory of other ranks. Each begins `peers_offset` elements before the piece.
+  /// @{
+  std::span<const void *const> sources;  ///< contributions to the gradient, in grad.dtype; empty: grad is the gradient
+  double divisor = 1;                    ///< of their sum
+  std::span<const Elements> replicas;    ///< take the new parameter too
+  int64_t peers_offset = 0;
+  /// @}
   /// Place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding.
   uint64_t first = 0;
 };
@@ -46,6 +59,7 @@ struct UpdateScalars {
   double average_decay = 0;
   bool stochastic = false;  ///< parameters without master and states of fewer than 32 bits are rounded stochastically
   uint64_t seed = 0;
+  bool streams = false;  ///< what is only written goes past the caches
 };
 
 /// Gives the states the values that they have before the first step: Algorithm::initial_state and zeros.

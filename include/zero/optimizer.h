@@ -35,6 +35,13 @@
  * fewer than 256 elements keep f32). Bytes per element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with
  * fp32 master and 8-bit moments 10 + 2 / 64. In stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
  *
+ * 8-bit parameters (ZERO_KEY_PARAM_DTYPE). Tensors of 256 elements or more are stored, and gathered after a step or in stage 3, as codes
+ * (E4M3 of the Open Compute Project's 8-bit formats) with a scale per 256 elements: element = code * scale, scale = largest magnitude of the
+ * 256 / 448, code to nearest even; 1 + 1 / 64 bytes per element. They need an fp32 master (also f32 parameters keep one then), from which
+ * each update makes them anew. In every stage param_acquire decodes them into a buffer, in the dtype they were registered with, which
+ * counts as that of stage 3 does: whole copies to be written before the first begin, read-only later, released before a step or begin.
+ * First values become masters as they were written, and codes of them; frozen parameters keep the codes only.
+ *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
  * ZERO_E_TRANSPORT.
@@ -55,10 +62,11 @@ typedef struct zero_optimizer zero_optimizer;
 
 /* What is kept per element. */
 enum zero_slot {
-  ZERO_SLOT_PARAM = 1,
+  ZERO_SLOT_PARAM = 1,          /* the parameter as it is stored: its dtype, or f8_e4m3 (ZERO_KEY_PARAM_DTYPE) */
   ZERO_SLOT_GRAD = 2,
-  ZERO_SLOT_MASTER = 3,         /* of 16-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
+  ZERO_SLOT_MASTER = 3,         /* of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
   ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE */
+  ZERO_SLOT_PARAM_SCALE = 5,    /* of 8-bit parameters: one f32 per 256 elements of the tensor */
   ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd: momentum buffer; adam, adamw: m */
   ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw: v */
   ZERO_SLOT_FIRST_SCALE = 14,   /* of 8-bit first moments: one f32 per 256 elements of the tensor */
@@ -157,7 +165,8 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
  * Names the ranks over which a model is cut (tensor, pipeline or expert parallel): those that together hold one replica, each with an
  * optimizer over its own group of replicas. Norm, clipping and the decision to skip are then those of the whole model: squares are summed
  * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
- * ranks of both groups; seal and every reduce or step become collectives over the model group too.
+ * ranks of both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and
+ * what becomes of non-finite gradients over it.
  *   group  [in] kept alive by the optimizer
  * Since ZERO_0.1.
  */
@@ -216,8 +225,8 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
 /*
  * Takes over first values, before the first step and again after parameters were edited. Optimizer states stay as they are.
  *   source  [in] a zero_source, the same on all ranks
- * Parameters never written are zero. In stage 3 acquired parameters are whole copies until the first begin; later edits go through
- * zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
+ * Parameters never written are zero. In stage 3, and of 8-bit parameters in all stages, acquired ones are whole copies until the first
+ * begin; later edits go through zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
@@ -248,8 +257,8 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, v
 ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
 /*
- * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it; in stage 3 it is gathered from the
- * shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
+ * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
+ * 3 it is gathered from the shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
  *   id              [in]
  *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements

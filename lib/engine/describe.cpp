@@ -39,15 +39,15 @@ int64_t Optimizer::formula_nbytes(int32_t category) const {
          gradients_.accumulated_nbytes() + module_buffers_.formula_nbytes();
 }
 
-/// The largest tensor that is gathered when it is acquired, and those that are gathered ahead.
+/// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered ahead.
 int64_t Optimizer::gathered_nbytes() const {
   int64_t largest = 0;
   int64_t all = 0;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (!shards_param(id) || params_[id].tied()) continue;
+    if (!buffers_param(id) || params_[id].tied()) continue;
     const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
     largest = std::max(largest, nbytes);
-    all += nbytes;
+    if (shards_param(id)) all += nbytes;
   }
   return largest + std::min(all, prefetch_.most_nbytes());
 }
@@ -116,15 +116,22 @@ std::string Optimizer::describe() const {
   return text;
 }
 
+const char *Optimizer::way_text() const {
+  if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
+  if (gradients_.sums_late()) {
+    return "one pass over all ranks' memory: sum, update, write to all ranks; composed when gradients are so large that sums might overflow";
+  }
+  if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
+  return "composed: reduce-scatter, update, all-gather";
+}
+
 void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(),
            static_cast<long long>(plan_.element_count()), static_cast<long long>(plan_.own_element_count()));
   add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces",
            static_cast<long long>(plan_.bucket_count()), static_cast<long long>(settings_.bucket_nbytes), formats_.size());
   for (size_t space = 0; space < formats_.size(); ++space) describe_space(text, space);
-  add_line(text, "step: %s",
-           alone() ? "a world of one: gradients are updated from where they were given, nothing is reduced"
-                   : "composed: reduce-scatter, update, all-gather");
+  add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
     overlap = "none: a world of one has nothing to reduce";
@@ -141,7 +148,7 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
   const Format &format = formats_[space];
   std::string slots = std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
   int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
-  int64_t scales_nbytes = 0;
+  int64_t scales_nbytes = format.coded() ? dtype_nbytes(DType::f32) : 0;
   for (const SlotFormat &slot : format.states) {
     slots += ", slot " + std::to_string(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
     (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);

@@ -34,9 +34,9 @@ Task Optimizer::begin_body(int32_t source) {
                 static_cast<long long>(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
-  ZERO_CO_CHECK(source == ZERO_SOURCE_SHARDS || !shards_params() || phase_ == Phase::sealed, ZERO_E_STATE,
-                "in stage 3 no rank holds whole parameters after the first begin; edit them with zero_optimizer_write and use "
-                "ZERO_SOURCE_SHARDS");
+  ZERO_CO_CHECK(source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
+                "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
+                "and use ZERO_SOURCE_SHARDS");
   switch (source) {
     case ZERO_SOURCE_LOCAL:
       ZERO_CO_TRY(begin_local());
@@ -46,7 +46,7 @@ Task Optimizer::begin_body(int32_t source) {
       break;
     default:
       for (int64_t id = 0; id < params_.size(); ++id) follow_master(id);
-      ZERO_CO_TRY(gather_params(true));
+      ZERO_CO_TRY(gather_params(Gathered::all));
       break;
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
@@ -60,7 +60,7 @@ Task Optimizer::begin_body(int32_t source) {
   co_return Status();
 }
 
-/// Stage 3 before begin: a whole tensor of this rank's own, zero at first.
+/// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.
 Status Optimizer::whole_copy(int64_t id, std::byte **out) {
   Arena &copy = first_copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) {
@@ -73,24 +73,32 @@ Status Optimizer::whole_copy(int64_t id, std::byte **out) {
 Task Optimizer::begin_local() {
   ZERO_CO_TRY(check_replicas());
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (shards_param(id)) keep_own_cut(id);
+    if (buffers_param(id)) keep_copy(id);
   }
-  co_return Status();
+  co_return co_await gather_params(Gathered::coded);
 }
 
-/// A tensor that this rank never acquired keeps what its shard holds.
-void Optimizer::keep_own_cut(int64_t id) {
+/// A tensor that this rank never acquired keeps what its shard holds. Masters of codes are the values as they were written.
+void Optimizer::keep_copy(int64_t id) {
   const Arena &copy = first_copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) return;
-  const Range own = plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
-  const int64_t element = dtype_nbytes(params_[id].dtype);
-  std::memcpy(own_cut(slots_.param(), id), copy.data() + own.begin * element, static_cast<size_t>(own.count() * element));
+  const Range range = coded(id) ? updated_range(id) : plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
+  if (range.empty()) return;
+  const DType dtype = params_[id].dtype;
+  const std::byte *values = copy.data() + range.begin * dtype_nbytes(dtype);
+  if (!coded(id)) {
+    std::memcpy(own_cut(slots_.param(), id), values, static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
+    return;
+  }
+  const Slot *master = nullptr;
+  encode_param(id, range, values, dtype);
+  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) kernels_.convert(slot_at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
 
 uint64_t Optimizer::param_hash(int64_t id) const {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   if (nbytes == 0 || params_[id].tied()) return 0;
-  const std::byte *data = shards_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
+  const std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
   return data != nullptr ? XXH3_64bits(data, static_cast<size_t>(nbytes)) : hash_of_zeros(nbytes);
 }
 
@@ -119,14 +127,16 @@ Task Optimizer::check_replicas() {
 Task Optimizer::begin_root() {
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (place.whole) ZERO_CO_TRY(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
+    if (place.whole && !formats_[static_cast<size_t>(plan_.bucket(index).space)].coded()) {
+      ZERO_CO_TRY(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
+    }
   }
-  if (shards_params()) ZERO_CO_TRY(begin_root_sharded());
-  co_return Status();
+  if (buffers_params()) ZERO_CO_TRY(begin_root_copies());
+  co_return co_await gather_params(Gathered::coded);
 }
 
 /// Rank 0 sends every owner its cut of each tensor that it wrote.
-Task Optimizer::begin_root_sharded() {
+Task Optimizer::begin_root_copies() {
   std::vector<uint8_t> written(first_copies_.size());
   for (size_t id = 0; id < written.size(); ++id) written[id] = first_copies_[id].data() != nullptr ? 1 : 0;
   ZERO_CO_TRY(broadcast(*gather_group_, written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
@@ -135,6 +145,10 @@ Task Optimizer::begin_root_sharded() {
   std::vector<Receive> receives(static_cast<size_t>(group_->size()));
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (written[static_cast<size_t>(id)] == 0) continue;
+    if (coded(id)) {
+      ZERO_CO_TRY(take_copy_of_root(id));
+      continue;
+    }
     const int64_t element = dtype_nbytes(params_[id].dtype);
     const Cuts &cuts = plan_.param(id).cuts;
     if (self == 0) {
@@ -144,6 +158,16 @@ Task Optimizer::begin_root_sharded() {
     receives[0] = {own_cut(slots_.param(), id), cuts[self].count() * element};
     ZERO_CO_TRY(exchange(*gather_group_, offers, receives));
   }
+  co_return Status();
+}
+
+/// Lines are encoded whole, so each rank takes the whole tensor, one at a time.
+Task Optimizer::take_copy_of_root(int64_t id) {
+  std::byte *copy = nullptr;
+  ZERO_CO_RETURN_IF_ERROR(whole_copy(id, &copy));
+  ZERO_CO_TRY(broadcast(*gather_group_, copy, params_[id].count, params_[id].dtype, 0));
+  keep_copy(id);
+  first_copies_[static_cast<size_t>(id)].release();
   co_return Status();
 }
 
@@ -158,6 +182,7 @@ void Optimizer::follow_master(int64_t id) {
   const Slot &master = *slots_.find(ZERO_SLOT_MASTER);
   const Range range = updated_range(id);
   if (range.empty() || place_of(master, id).dtype != DType::f32) return;
+  if (coded(id)) return encode_param(id, range, slot_at(master, id, range.begin), DType::f32);
   kernels_.convert(slot_at(slots_.param(), id, range.begin), params_[id].dtype, slot_at(master, id, range.begin), DType::f32, range.count());
 }
 
@@ -170,12 +195,23 @@ void Optimizer::follow_param(int64_t id) {
   if (range.empty()) return;
   const DType dtype = params_[id].dtype;
   const std::byte *param = slot_at(slots_.param(), id, range.begin);
+  float *masters = nullptr;
   if (find_slot(ZERO_SLOT_MASTER, id, &master).ok() && place_of(*master, id).dtype == DType::f32) {
-    kernels_.follow(reinterpret_cast<float *>(slot_at(*master, id, range.begin)), param, dtype, range.count());
+    masters = reinterpret_cast<float *>(slot_at(*master, id, range.begin));
+  }
+  if (masters != nullptr && coded(id)) {
+    const Codes codes = codes_at(id, range.begin);
+    kernels_.follow_codes(masters, codes.data, codes.scales, place_of(slots_.param(), id).dtype, range.count());
+  } else if (masters != nullptr) {
+    kernels_.follow(masters, param, dtype, range.count());
   }
   const bool first = !begun_ && !average_written_[static_cast<size_t>(id)];
   if (!first || !find_slot(ZERO_SLOT_AVERAGE, id, &average).ok()) return;
-  kernels_.convert(slot_at(*average, id, range.begin), DType::f32, param, dtype, range.count());
+  if (masters != nullptr) {
+    kernels_.copy(slot_at(*average, id, range.begin), masters, DType::f32, range.count());
+  } else {
+    kernels_.convert(slot_at(*average, id, range.begin), DType::f32, param, dtype, range.count());
+  }
 }
 
 }  // namespace zero

@@ -39,14 +39,15 @@ void add_algorithm_states(Format &format, const Param &param, const Settings &se
 Format make_format(const Param &param, const Settings &settings, const kernels::Algorithm *algorithm, double momentum) {
   const Precision &precision = param.options.precision;
   Format format{};
-  format.param = param.dtype;
+  format.value = param.dtype;
+  format.param = precision.param == 0 || param.count < kLine ? param.dtype : static_cast<DType>(precision.param);
   format.grad = grad_dtype(param.dtype, precision);
   format.trains = settings.trains && !param.options.frozen;
   format.gathered = param.count < settings.gather_below;
   format.replicated = param.options.replicated;
   if (!format.trains) return format;
   format.algorithm = algorithm;
-  if (param.dtype != DType::f32 && precision.master != Master::none) {
+  if (format.param != DType::f32 && precision.master != Master::none) {
     format.states.push_back({ZERO_SLOT_MASTER, precision.master == Master::f32 ? DType::f32 : DType::u16});
   }
   if (settings.average) format.states.push_back({ZERO_SLOT_AVERAGE, DType::f32});

@@ -26,7 +26,8 @@ struct SlotFormat {
 };
 
 struct Format {
-  DType param;
+  DType value;      ///< what the caller sees
+  DType param;      ///< what is stored
   DType grad;
   bool trains;      ///< has a gradient and an update
   bool gathered;    ///< small: stays whole on every rank in stage 3
@@ -34,6 +35,8 @@ struct Format {
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's
 
+  /// Parameters are stored as codes with a scale per line, and decoded for the caller.
+  bool coded() const { return param != value; }
   /// Tensors are not cut: the algorithm needs them whole on one rank.
   bool whole_tensors() const { return trains && algorithm != nullptr && algorithm->matrix; }
   friend bool operator==(const Format &, const Format &) = default;

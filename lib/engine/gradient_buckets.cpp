@@ -130,7 +130,7 @@ Reductions::Goal Gradients::goal() const {
 
 /// Memory for an operation may be short; the next call tries again.
 void Gradients::submit_complete() {
-  if (alone_ || kind_ == MicroStep::local) return;
+  if (alone_ || kind_ == MicroStep::local || (late() && !reducing_)) return;
   try {
     start_reductions();
     for (; next_submitted_ < plan_.order().size(); ++next_submitted_) {
@@ -144,8 +144,8 @@ void Gradients::submit_complete() {
   }
 }
 
-/// What was not given counts as zero; waits until every bucket is reduced.
-Task Gradients::reduce_rest() {
+/// What was not given counts as zero.
+Task Gradients::fill_rest() {
   submit_complete();
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
@@ -156,6 +156,12 @@ Task Gradients::reduce_rest() {
     close_bucket(index);
     submit_complete();
   }
+  co_return Status();
+}
+
+/// Waits until every bucket is reduced.
+Task Gradients::reduce_rest() {
+  ZERO_CO_TRY(fill_rest());
   if (alone_) co_return Status();
   ZERO_CO_CHECK(next_submitted_ == plan_.order().size(), ZERO_E_OUT_OF_MEMORY, "out of memory for the operations of a step");
   while (reductions_.under_way()) {
@@ -233,6 +239,11 @@ Task Gradients::finish() {
     kind_ = MicroStep::last;
     for (const int64_t index : plan_.order()) buckets_[static_cast<size_t>(index)].missing = 1;
   }
+  if (late()) {
+    ZERO_CO_TRY(fill_rest());
+    scan_late();
+    co_return Status();
+  }
   ZERO_CO_TRY(reduce_rest());
   if (alone_) {
     finish_alone();
@@ -247,21 +258,31 @@ Task Gradients::finish() {
   co_return Status();
 }
 
-/// Divides by the weights and looks at what was not looked at when it came.
-void Gradients::finish_alone() {
-  weight_sum_ = local_weight_ + weight_;
-  const bool divides = weighted() && weight_sum_ > 0 && static_cast<float>(weight_sum_) != 1;
+Task Gradients::reduce_late() {
+  reducing_ = true;
+  co_return co_await reduce_rest();
+}
+
+/// Looks at what was not looked at when it came.
+void Gradients::scan_late() {
+  if (!scans_late_ || !scans()) return;
   for (const int64_t index : plan_.order()) {
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     const int64_t count = plan_.bucket(index).flat.count();
+    finite_ = finite_ && kernels_.all_within(place.at(0), place.dtype, count, scan_limit(place.dtype));
+  }
+}
+
+/// Divides by the weights, and looks at what was not looked at when it came.
+void Gradients::finish_alone() {
+  weight_sum_ = local_weight_ + weight_;
+  const bool divides = weighted() && weight_sum_ > 0 && static_cast<float>(weight_sum_) != 1;
+  if (!divides) return scan_late();
+  const auto divisor = static_cast<double>(static_cast<float>(weight_sum_));
+  for (const int64_t index : plan_.order()) {
+    const SlotPlace &place = slots_.place(slots_.grad(), index);
     const void *source = place.at(0);
-    bool finite = true;
-    if (divides) {
-      const auto divisor = static_cast<double>(static_cast<float>(weight_sum_));
-      finite = group_->reducer()->reduce({place.at(0), &source, 1, count, place.dtype, ReduceOp::sum, divisor});
-    } else if (scans_late_ && settings_.skips_nonfinite) {
-      finite = kernels_.all_finite(source, place.dtype, count);
-    }
+    const bool finite = group_->reducer()->reduce({place.at(0), &source, 1, plan_.bucket(index).flat.count(), place.dtype, ReduceOp::sum, divisor});
     finite_ = finite_ && finite;
   }
 }
@@ -280,6 +301,7 @@ void Gradients::reset() {
   accumulating_ = false;
   summing_ = false;
   scans_late_ = false;
+  reducing_ = false;
   finite_ = true;
   unfilled_count_ = 0;
   local_weight_ = 0;

@@ -158,9 +158,9 @@ void Gradients::take_first(std::byte *to, DType to_dtype, const std::byte *value
     kernels_.scale(to, values, to_dtype, count, weight);
     return;
   }
-  const bool scans = alone_ && settings_.skips_nonfinite && finite_ && !accumulating_;
-  if (scans) {
-    finite_ = values == to ? kernels_.all_finite(to, to_dtype, count) : kernels_.copy_finite(to, values, to_dtype, count);
+  if (scans() && finite_ && !accumulating_) {
+    const float limit = scan_limit(to_dtype);
+    finite_ = values == to ? kernels_.all_within(to, to_dtype, count, limit) : kernels_.copy_within(to, values, to_dtype, count, limit);
   } else if (values != to) {
     kernels_.copy(to, values, to_dtype, count);
   }
@@ -169,6 +169,13 @@ void Gradients::take_first(std::byte *to, DType to_dtype, const std::byte *value
 void Gradients::add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
   scans_late_ = true;
   if (weight_ != 0) kernels_.add(to, to_dtype, values, dtype, count, static_cast<float>(weight_));
+}
+
+/// N values of at most largest / 2N add up to less than the largest number of the slot's dtype, whatever rounding does.
+float Gradients::scan_limit(DType dtype) const {
+  if (alone_) return kLargestFinite;
+  constexpr float kLargestHalf = 65504;
+  return (dtype == DType::f16 ? kLargestHalf : kLargestFinite) / (2 * static_cast<float>(group_->size()));
 }
 
 kernels::ExactSum Gradients::squares() const {

@@ -30,6 +30,9 @@ class Gradients {
   /// Allocates the pool where one is needed. In a world of one nothing is reduced: the slot is the contribution. `counted`, by bucket: its
   /// squares count towards the norm.
   Status open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
+  /// Contributions may wait in their slots until the update sums them: finish() then reduces nothing.
+  void sum_late(bool late) { late_ = late; }
+  bool sums_late() const { return late_; }
   /// Ends reductions and gives memory back.
   void close();
 
@@ -39,8 +42,10 @@ class Gradients {
 
   /// Ends the micro-step under way and begins one of the given kind.
   Task begin_micro_step(MicroStep kind);
-  /// Counts what is missing as zero, reduces everything and waits for it.
+  /// Counts what is missing as zero, reduces everything and waits for it, unless late() is true.
   Task finish();
+  /// Reduces what waited.
+  Task reduce_late();
   /// Ends the step.
   void reset();
 
@@ -49,7 +54,12 @@ class Gradients {
   /// True when gradients of this step were given.
   bool started() const { return started_; }
 
-  /// @name What finish() found out
+  /// True when the contributions of this step wait to be summed.
+  bool late() const { return late_ && kind_ != MicroStep::reduce && !summing_; }
+  /// What waits is so small that no sum of all ranks' contributions can overflow.
+  bool bounded() const { return finite_; }
+
+  /// @name What finish() or reduce_late() found out
   /// @{
   int64_t unfilled_count() const { return unfilled_count_; }
   bool filled(int64_t id) const { return tensors_[static_cast<size_t>(params_.holder(id))].filled.count() > 0; }
@@ -80,6 +90,9 @@ class Gradients {
     int64_t missing = 0;         ///< elements that are not ready, once per name
   };
 
+  /// Gradients are looked at when they are given.
+  bool scans() const { return (alone_ || late_) && settings_.skips_nonfinite; }
+  float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
   DType sum_dtype(const Bucket &bucket) const { return settings_.accumulates_in_f32 ? DType::f32 : bucket.dtype; }
@@ -114,7 +127,9 @@ class Gradients {
   void close_bucket(int64_t index);
   void submit_complete();
   Reductions::Goal goal() const;
+  Task fill_rest();
   Task reduce_rest();
+  void scan_late();
   Task end_micro_step();
   void finish_alone();
   void open_micro_step(MicroStep kind);
@@ -132,6 +147,7 @@ class Gradients {
   MemorySource source_{};
   std::shared_ptr<Group> group_;
   bool alone_ = false;
+  bool late_ = false;
   std::vector<Tensor> tensors_;
   std::vector<Bucket> buckets_;
 
@@ -139,8 +155,9 @@ class Gradients {
   bool started_ = false;       ///< gradients were given or a micro-step was begun
   bool accumulating_ = false;  ///< what arrives is added to what earlier micro-steps of this rank left
   bool summing_ = false;       ///< micro-steps were reduced into the shards' sums
-  bool scans_late_ = false;    ///< in a world of one: values changed after they were looked at
-  bool finite_ = true;         ///< in a world of one
+  bool scans_late_ = false;    ///< values changed after they were looked at
+  bool finite_ = true;         ///< what was looked at: in a world of one finite, otherwise within scan_limit
+  bool reducing_ = false;      ///< what waited is being reduced
   int64_t unfilled_count_ = 0;
   double local_weight_ = 0;  ///< of the micro-steps that local sums hold
   double weight_sum_ = 0;    ///< in a world of one

@@ -93,15 +93,17 @@ bool HostReducer::reduce(const Reduction &reduction) const {
   return finite.load(std::memory_order_relaxed);
 }
 
-bool HostKernels::all_finite(const void *values, DType dtype, int64_t count) const {
+bool HostKernels::all_within(const void *values, DType dtype, int64_t count, float limit) const {
   std::atomic<bool> finite{true};
   over_lines(count, [&](Range range) {
     bool all = true;
     if (dtype == DType::f32) {
-      all = kernels::active().all_finite(static_cast<const float *>(values) + range.begin, range.count());
+      all = kernels::active().all_within(static_cast<const float *>(values) + range.begin, range.count(), limit);
     } else {
       float block[kBlock];
-      over_blocks(range, [&](int64_t begin, int64_t part) { all &= kernels::active().all_finite(as_f32(values, dtype, begin, part, block), part); });
+      over_blocks(range, [&](int64_t begin, int64_t part) {
+        all &= kernels::active().all_within(as_f32(values, dtype, begin, part, block), part, limit);
+      });
     }
     if (!all) finite.store(false, std::memory_order_relaxed);
   });
@@ -115,7 +117,7 @@ void HostKernels::copy(void *out, const void *values, DType dtype, int64_t count
   });
 }
 
-bool HostKernels::copy_finite(void *out, const void *values, DType dtype, int64_t count) const {
+bool HostKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const {
   constexpr int64_t kCopied = 16 * 1024;  // what was copied is still in the second-level cache when it is looked at
   std::atomic<bool> finite{true};
   over_lines(count, [&](Range range) {
@@ -125,7 +127,7 @@ bool HostKernels::copy_finite(void *out, const void *values, DType dtype, int64_
       const int64_t part = std::min(kCopied, range.end - at);
       void *to = at_element(out, at, dtype);
       std::memcpy(to, at_element(values, at, dtype), static_cast<size_t>(part * dtype_nbytes(dtype)));
-      all &= one_thread.all_finite(to, dtype, part);
+      all &= one_thread.all_within(to, dtype, part, limit);
     }
     if (!all) finite.store(false, std::memory_order_relaxed);
   });
@@ -156,6 +158,43 @@ void HostKernels::follow(float *masters, const void *values, DType dtype, int64_
         if (std::memcmp(rounded + at, given + at, element) != 0) masters[begin + i] = wanted[i];
       }
     });
+  });
+}
+
+void HostKernels::encode(void *codes, float *scales, DType code_dtype, const void *values, DType dtype, int64_t count) const {
+  over_lines(count, [&](Range range) {
+    float block[kBlock];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      const float *from = as_f32(values, dtype, begin, part, block);
+      kernels::active().encode(static_cast<uint8_t *>(codes) + begin, scales + begin / kLine, code_dtype, from, part, nullptr);
+    });
+  });
+}
+
+void HostKernels::decode(void *out, DType dtype, const void *codes, const float *scales, DType code_dtype, int64_t count) const {
+  over_lines(count, [&](Range range) {
+    float block[kBlock];
+    over_blocks(range, [&](int64_t begin, int64_t part) {
+      void *to = at_element(out, begin, dtype);
+      float *values = dtype == DType::f32 ? static_cast<float *>(to) : block;
+      kernels::active().decode(values, static_cast<const uint8_t *>(codes) + begin, scales + begin / kLine, code_dtype, part);
+      if (dtype != DType::f32) kernels::narrow(kernels::active(), to, dtype, values, part);
+    });
+  });
+}
+
+void HostKernels::follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const {
+  const auto *given = static_cast<const uint8_t *>(codes);
+  over_lines(count, [&](Range range) {
+    for (int64_t begin = range.begin; begin < range.end; begin += kLine) {
+      const int64_t part = std::min(kLine, range.end - begin);
+      uint8_t made[kLine];
+      float scale = 0;
+      kernels::active().encode(made, &scale, code_dtype, masters + begin, part, nullptr);
+      const float *line_scale = scales + begin / kLine;
+      const bool same = std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0;
+      if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, code_dtype, part);
+    }
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include <cfenv>
 #include <cstdint>
+#include <limits>
 
 namespace zero {
 
@@ -41,6 +42,9 @@ class HostReducer final : public Reducer {
   int64_t threads_;
 };
 
+/// Of every dtype that has elements in fp32, infinity is above it.
+inline constexpr float kLargestFinite = std::numeric_limits<float>::max();
+
 /// What an optimizer computes. Results do not depend on the number of threads.
 class HostKernels {
  public:
@@ -50,14 +54,21 @@ class HostKernels {
 
   /// @name Elements of f32, f16 or bf16. Arithmetic is in fp32; results are rounded to nearest even.
   /// @{
-  bool all_finite(const void *values, DType dtype, int64_t count) const;
+  /// No element is NaN or has a magnitude above the limit; by default: all are finite.
+  bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const;
   void copy(void *out, const void *values, DType dtype, int64_t count) const;
-  /// copy and all_finite in one pass over memory.
-  bool copy_finite(void *out, const void *values, DType dtype, int64_t count) const;
+  /// copy and all_within in one pass over memory.
+  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const;
   /// out = values in another dtype.
   void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const;
   /// Each master that does not round to its value takes that value.
   void follow(float *masters, const void *values, DType dtype, int64_t count) const;
+  /// out = values as codes with a scale per line; `values` begins on a line.
+  void encode(void *codes, float *scales, DType code_dtype, const void *values, DType dtype, int64_t count) const;
+  /// out = codes * scales.
+  void decode(void *out, DType dtype, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
+  /// The lines of masters that are not encoded as these codes take their values.
+  void follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
   /// out = values * factor; out may equal values.
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const;
   /// sum += values * factor.

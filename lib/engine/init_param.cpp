@@ -45,6 +45,7 @@ Status check_values(const Param &param, int32_t initialiser, double a, double b)
 struct Target {
   std::byte *param;
   DType param_dtype;
+  float *scales;      ///< of codes, otherwise nullptr
   std::byte *master;  ///< nullptr: none
   DType master_dtype;
 };
@@ -59,7 +60,11 @@ void store(const Target &target, int64_t index, const float *values, int64_t cou
     return;
   }
   if (master != nullptr) kernels::narrow(table, master, target.master_dtype, values, count);
-  kernels::narrow(table, param, target.param_dtype, values, count);
+  if (target.scales == nullptr) {
+    kernels::narrow(table, param, target.param_dtype, values, count);
+  } else {
+    table.encode(reinterpret_cast<uint8_t *>(param), target.scales + index / kLine, target.param_dtype, values, count, nullptr);
+  }
 }
 
 }  // namespace
@@ -74,7 +79,8 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
   if (range.empty()) return {};
   const Slot *master = nullptr;
-  Target target{slot_at(slots_.param(), id, range.begin), params_[id].dtype, nullptr, DType::f32};
+  Target target{slot_at(slots_.param(), id, range.begin), place_of(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
+  if (coded(id)) target.scales = codes_at(id, range.begin).scales;
   if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) {
     target.master = slot_at(*master, id, range.begin);
     target.master_dtype = place_of(*master, id).dtype;
@@ -89,6 +95,7 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
     }
   });
   note_write(id, ZERO_SLOT_PARAM);
+  note_write(id, ZERO_SLOT_PARAM_SCALE);
   note_write(id, ZERO_SLOT_MASTER);
   return {};
 }

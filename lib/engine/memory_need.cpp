@@ -40,18 +40,23 @@ Host host_of(std::span<const int64_t> words, int64_t rank) {
 
 MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone) {
   int64_t largest_bucket = 0;
-  int64_t largest_param = 0;
+  int64_t largest_param = 0;  // in the dtype that is handed out
+  int64_t largest_coded = 0;
   for (const PlannedBucket &bucket : plan.buckets()) {
     const Format &format = formats[static_cast<size_t>(bucket.space)];
     if (format.trains) largest_bucket = std::max(largest_bucket, bucket.flat.count() * dtype_nbytes(format.grad));
-    for (const int64_t id : bucket.params) largest_param = std::max(largest_param, plan.param(id).flat.count() * dtype_nbytes(format.param));
+    for (const int64_t id : bucket.params) {
+      const int64_t nbytes = plan.param(id).flat.count() * dtype_nbytes(format.value);
+      largest_param = std::max(largest_param, nbytes);
+      if (format.coded()) largest_coded = std::max(largest_coded, nbytes);
+    }
   }
   MemoryNeed need{};
   for (int64_t stage = 0; stage < 4; ++stage) {
     int64_t &nbytes = need[static_cast<size_t>(stage)];
     nbytes = SlotMemory::nbytes(plan, formats, {stage, alone});
     if (!alone && stage >= 2) nbytes += 2 * largest_bucket;
-    if (!alone && stage == 3) nbytes += largest_param;
+    nbytes += !alone && stage == 3 ? largest_param + largest_coded : largest_coded;
   }
   return need;
 }

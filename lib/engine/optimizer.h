@@ -12,6 +12,7 @@
 #include "engine/module_buffers.h"
 #include "engine/param_pool.h"
 #include "engine/params.h"
+#include "engine/peer_views.h"
 #include "engine/plan.h"
 #include "engine/prefetch.h"
 #include "engine/settings.h"
@@ -190,6 +191,9 @@ class Optimizer {
   bool shards_params() const { return !alone() && settings_.stage == 3; }
   /// True when this rank keeps only its cut of the parameter.
   bool shards_param(int64_t id) const;
+  /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
+  bool buffers_param(int64_t id) const { return shards_param(id) || coded(id); }
+  bool buffers_params() const { return shards_params() || codes_params(); }
   /// A gradient slot on this rank is only its cut, and so are states.
   bool updates_all() const { return alone() || settings_.stage == 0; }
   MemorySource memory_source() { return {&settings_.hook, &accounting_}; }
@@ -216,6 +220,8 @@ class Optimizer {
   /// @name Seal (seal.cpp)
   /// @{
   Task seal_body();
+  Task agree_on_plan();
+  Task agree_on_model(Status mine);
   Status plan_all();
   void make_formats();
   void make_plan();
@@ -226,6 +232,7 @@ class Optimizer {
   void make_views();
   std::vector<bool> counted_buckets() const;
   void open_prefetch();
+  void plan_ways();
   void unseal();
   /// @}
 
@@ -234,14 +241,32 @@ class Optimizer {
   Task begin_body(int32_t source);
   Task begin_local();
   Task begin_root();
-  Task begin_root_sharded();
+  Task begin_root_copies();
   Range updated_range(int64_t id) const;
   void follow_master(int64_t id);
   void follow_param(int64_t id);
   Task check_replicas();
   uint64_t param_hash(int64_t id) const;
   Status whole_copy(int64_t id, std::byte **out);
-  void keep_own_cut(int64_t id);
+  Task take_copy_of_root(int64_t id);
+  void keep_copy(int64_t id);
+  /// @}
+
+  /// @name 8-bit parameters (coded_params.cpp)
+  /// @{
+  struct Codes {
+    std::byte *data;
+    float *scales;  ///< one per line
+  };
+  bool codes_params() const;
+  bool coded(int64_t id) const;
+  Codes codes_at(int64_t id, int64_t offset) const;
+  /// Of a whole tensor: codes, up to a line, and scales.
+  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + round_up(count, kLine) / kLine * dtype_nbytes(DType::f32); }
+  Status open_codes();
+  void encode_param(int64_t id, Range range, const void *values, DType dtype);
+  void encode_masters();
+  Task decode_param(int64_t id, std::byte *whole);
   /// @}
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
@@ -253,7 +278,7 @@ class Optimizer {
   const SlotPlace &place_of(const Slot &slot, int64_t id) const;
   std::byte *slot_at(const Slot &slot, int64_t id, int64_t offset) const;
   std::byte *own_cut(const Slot &slot, int64_t id) const;
-  Cuts entry_cuts(const SlotPlace &place, int64_t id) const;
+  static Cuts entry_cuts(const SlotPlace &place, const Cuts &elements);
   std::vector<SlotFormat> slots_of(int64_t id) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   std::byte *whole_param(int64_t id) const;
@@ -269,11 +294,14 @@ class Optimizer {
   Status check_trains(int64_t id) const;
   Task micro_step_body(int32_t kind);
   Task apply_body();
+  Task choose_way();
+  void count_direct() const;
   Task vote(Finding &change);
   void judge();
   uint64_t hyper_hash() const;
   Task update();
-  Task gather_params(bool frozen_too);
+  enum class Gathered { trained, coded, all };
+  Task gather_params(Gathered which);
   void end_step();
   void write_result(zero_step_result *out) const;
   /// @}
@@ -304,6 +332,7 @@ class Optimizer {
   int64_t formula_nbytes(int32_t category) const;
   int64_t constant_nbytes(int32_t category) const;
   int64_t gathered_nbytes() const;
+  const char *way_text() const;
   void describe_plan(std::string &text) const;
   void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;
@@ -322,7 +351,10 @@ class Optimizer {
   SlotMemory slots_;
   Gradients gradients_;
   Updates updates_;
+  PeerViews grad_views_;
+  PeerViews param_views_;
   ParamPool param_pool_;
+  Arena gathered_codes_;
   ModuleBuffers module_buffers_;
   Prefetch prefetch_;
   std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
@@ -354,6 +386,9 @@ class Optimizer {
   int64_t unfilled_count_ = 0;
   double grad_norm_ = 0;
   float grad_factor_ = 1;
+  bool replicates_ = false;  ///< step() writes new parameters into all ranks' memory itself
+  bool replicated_ = false;  ///< the step under way did
+  bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
   std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it
   std::vector<int64_t> votes_;
   std::vector<int64_t> vote_sums_;

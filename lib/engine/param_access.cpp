@@ -1,4 +1,4 @@
-/// @file Whole parameters: where they lie in stages 0 to 2, gathered from shards in stage 3.
+/// @file Whole parameters: where they lie in stages 0 to 2, gathered from shards in stage 3, decoded in any.
 #include "engine/optimizer.h"
 
 #include <cstring>
@@ -25,10 +25,10 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {
-    if (phase_ == Phase::sealed && shards_param(id)) {
-      ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
-    } else if (!shards_param(id)) {
+    if (!buffers_param(id)) {
       data = whole_param(id);
+    } else if (phase_ == Phase::sealed) {
+      ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
     } else {
       data = static_cast<std::byte *>(dst);
       ZERO_CO_TRY(gather_whole(params_.holder(id), &data, &access.pooled));
@@ -49,7 +49,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
 Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   std::byte *ahead = nullptr;
-  ZERO_CO_TRY(prefetch_.take(id, &ahead));
+  if (shards_param(id)) ZERO_CO_TRY(prefetch_.take(id, &ahead));
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
     if (*out_pooled) ZERO_CO_RETURN_IF_ERROR(param_pool_.take(nbytes, data));
@@ -60,10 +60,11 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
     std::memcpy(*data, ahead, static_cast<size_t>(nbytes));
     param_pool_.give_back(ahead);
   }
-  co_return prefetch_.run_ahead(*data);
+  co_return shards_param(id) ? prefetch_.run_ahead(*data) : Status();
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {
+  if (coded(id)) return decode_param(id, whole);
   return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype);
 }
 

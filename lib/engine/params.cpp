@@ -53,6 +53,7 @@ std::string Param::text() const {
   if (options.replicated) text += " replicated";
   if (tied()) text += " tied to " + std::to_string(options.tied_to);
   const Precision &precision = options.precision;
+  if (precision.param != 0) text += std::string(" stored as ") + dtype_name(static_cast<DType>(precision.param));
   if (precision.grad != 0) text += std::string(" gradient ") + dtype_name(static_cast<DType>(precision.grad));
   if (dtype != DType::f32) text += " master " + std::to_string(static_cast<int64_t>(precision.master));
   if (precision.first_moment != DType::f32) text += std::string(" first moment ") + dtype_name(precision.first_moment);

@@ -87,7 +87,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
     if (goal != Goal::finish) ZERO_CO_TRY(add_to_sums(index, contribution));
     if (goal == Goal::sum) co_return Status();
     sums_to_slot(index);
-    finite = kernels_.all_finite(own, place.dtype, bucket.own.count());
+    finite = kernels_.all_within(own, place.dtype, bucket.own.count());
   }
   finite_ = finite_ && finite;
   if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);

@@ -14,16 +14,11 @@ Task Optimizer::seal() { return run(seal_body()); }
 
 Task Optimizer::seal_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
-  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_) + module_buffers_.text();
-  ZERO_CO_TRY(compare_texts(*group_, text));
-  ZERO_CO_RETURN_IF_ERROR(check_matrices());
-  Status planned = plan_all();
-  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
-  for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
-  planned = co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
-  if (!planned.ok()) {
+  Status agreed = co_await agree_on_plan();
+  if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
+  if (!agreed.ok()) {
     unseal();
-    co_return planned;
+    co_return agreed;
   }
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_));
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_));
@@ -37,6 +32,23 @@ Task Optimizer::seal_body() {
   phase_ = Phase::sealed;
   sealed_.store(true, std::memory_order_release);
   co_return Status();
+}
+
+Task Optimizer::agree_on_plan() {
+  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_) + module_buffers_.text();
+  ZERO_CO_TRY(compare_texts(*group_, text));
+  ZERO_CO_RETURN_IF_ERROR(check_matrices());
+  Status planned = plan_all();
+  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
+  for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
+  co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
+}
+
+/// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
+Task Optimizer::agree_on_model(Status mine) {
+  ZERO_CO_TRY(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
+  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text() + "\n";
+  co_return co_await compare_texts(*model_parent_, text);
 }
 
 /// The same on all ranks, so all of them find the same.
@@ -103,6 +115,7 @@ Status Optimizer::allocate() {
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
+    ZERO_TRY(open_codes());
     ZERO_TRY(module_buffers_.allocate(memory_source()));
     open_prefetch();
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->transport().staging_nbytes() + gather_group_->transport().staging_nbytes());
@@ -145,11 +158,22 @@ std::vector<bool> Optimizer::counted_buckets() const {
 /// What other ranks read lies in one mapping per group: contributions in the group of reductions, parameters in that of gathers.
 Task Optimizer::share_memory() {
   if (alone()) co_return Status();
-  std::vector<PeerMemory> peers;
   const std::shared_ptr<Mapping> &contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
-  ZERO_CO_TRY(reduce_group_->transport().share(contributions, &peers, group_->deadline_ms()));
-  ZERO_CO_TRY(gather_group_->transport().share(slots_.param_mapping(), &peers, group_->deadline_ms()));
+  ZERO_CO_TRY(grad_views_.open(*reduce_group_, contributions));
+  ZERO_CO_TRY(param_views_.open(*gather_group_, slots_.param_mapping()));
+  plan_ways();
   co_return Status();
+}
+
+/// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
+/// needs reductions; so do weights, which they exchange.
+void Optimizer::plan_ways() {
+  replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
+  const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
+  const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
+                    settings_.divisor != ZERO_DIVISOR_WEIGHTS;
+  gradients_.sum_late(late);
+  if (replicates_) updates_.reach(param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
 }
 
 void Optimizer::make_views() {
@@ -168,6 +192,8 @@ void Optimizer::make_views() {
 /// Gives everything back that seal made.
 void Optimizer::unseal() {
   prefetch_.stop();
+  grad_views_.close();
+  param_views_.close();
   gradients_.close();
   if (gather_group_ != nullptr) {
     accounting_.add(ZERO_MEMORY_STAGING, -accounting_.now(ZERO_MEMORY_STAGING));
@@ -176,6 +202,7 @@ void Optimizer::unseal() {
   if (reduce_group_ != nullptr && slots_.grad_mapping() != nullptr) reduce_group_->transport().unshare(*slots_.grad_mapping());
   slots_.release();
   param_pool_.release();
+  gathered_codes_.release();
   module_buffers_.release();
   shard_sums_.clear();
   first_copies_.clear();

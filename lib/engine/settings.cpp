@@ -75,9 +75,7 @@ std::string Settings::text() const {
   text += std::string("algorithm ") + algorithm_name() + " with " + std::to_string(custom_slots) + " custom slots\n";
   text += "bucket bytes " + std::to_string(bucket_nbytes) + "\n";
   text += "divisor " + std::to_string(divisor) + "\n";
-  text += std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
-  text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
-  text += "clipping by norm " + std::to_string(clipping.norm) + ", by value " + std::to_string(clipping.value) + "\n";
+  text += model_text();
   text += std::string("rounding ") + (stochastic ? "stochastic" : "to nearest") + " with seed " + std::to_string(seed) + "\n";
   text += std::string("unfilled parameters ") + (leaves_unfilled ? "untouched" : "zero") + "\n";
   text += std::string("accumulation in ") + (accumulates_in_f32 ? "f32" : "the gradient's dtype") + "\n";
@@ -88,6 +86,12 @@ std::string Settings::text() const {
   text += "shard weights";
   for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
   return text + "\n";
+}
+
+std::string Settings::model_text() const {
+  std::string text = std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
+  text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
+  return text + "clipping by norm " + std::to_string(clipping.norm) + ", by value " + std::to_string(clipping.value) + "\n";
 }
 
 }  // namespace zero

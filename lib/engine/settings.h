@@ -49,6 +49,8 @@ struct Settings {
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
   /// Everything that must be the same on all ranks but for hyper-parameters and parameters, one line each.
   std::string text() const;
+  /// What must be the same in the whole model group.
+  std::string model_text() const;
 };
 
 /// Finds the algorithm that a config names; nullptr for "custom" and "none".

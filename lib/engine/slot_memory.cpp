@@ -23,7 +23,9 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
     element_counts_.push_back(bucket.element_count);
     own_element_counts_.push_back(bucket.own_element_count);
     const auto place = [&](DType dtype, int64_t per, bool whole) { return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole}; };
-    slots_[0].places[index] = place(format.param, 1, whole_below(3) || format.gathered);
+    const bool whole_param = whole_below(3) || format.gathered;
+    slots_[0].places[index] = place(format.param, 1, whole_param);
+    if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place(DType::f32, kLine, whole_param));
     if (!format.trains) continue;
     slots_[1].places[index] = place(format.grad, 1, whole_below(2));
     for (const SlotFormat &state : format.states) {
@@ -39,9 +41,10 @@ int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bu
   return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-int64_t SlotMemory::slots_nbytes(std::span<const Slot> slots, const Plan &plan) {
+int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
   int64_t nbytes = 0;
-  for (const Slot &slot : slots) {
+  for (const Slot &slot : slots_) {
+    if (slot.category != category) continue;
     for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
   }
   return nbytes;
@@ -50,11 +53,13 @@ int64_t SlotMemory::slots_nbytes(std::span<const Slot> slots, const Plan &plan) 
 int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
   SlotMemory memory;
   memory.list_slots(plan, formats, sharding);
-  return slots_nbytes(memory.slots_, plan);
+  return memory.category_nbytes(ZERO_MEMORY_PARAM, plan) + memory.category_nbytes(ZERO_MEMORY_GRAD, plan) +
+         memory.category_nbytes(ZERO_MEMORY_STATE, plan);
 }
 
-void SlotMemory::hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan) {
-  for (Slot &slot : slots) {
+void SlotMemory::hand_out(Arena &arena, int32_t category, const Plan &plan) {
+  for (Slot &slot : slots_) {
+    if (slot.category != category) continue;
     for (size_t i = 0; i < slot.places.size(); ++i) {
       if (slot.places[i].kept) slot.places[i].data = arena.take(place_nbytes(slot.places[i], plan.buckets()[i]));
     }
@@ -63,17 +68,16 @@ void SlotMemory::hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan)
 
 Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source) {
   list_slots(plan, formats, sharding);
-  const std::span<Slot> slots = slots_;
-  const auto make = [&](std::span<Slot> part, int32_t category, bool shared, Arena *out) -> Status {
-    const int64_t nbytes = slots_nbytes(part, plan);
+  const auto make = [&](int32_t category, bool shared, Arena *out) -> Status {
+    const int64_t nbytes = category_nbytes(category, plan);
     ZERO_TRY(shared ? Arena::create_shared(source, category, nbytes, out) : Arena::create_private(source, category, nbytes, out));
-    hand_out(*out, part, plan);
+    hand_out(*out, category, plan);
     return {};
   };
-  ZERO_TRY(make(slots.subspan(0, 1), ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
+  ZERO_TRY(make(ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
   // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
-  ZERO_TRY(make(slots.subspan(1, 1), ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
-  return make(slots.subspan(2), ZERO_MEMORY_STATE, false, &state_arena_);
+  ZERO_TRY(make(ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
+  return make(ZERO_MEMORY_STATE, false, &state_arena_);
 }
 
 void SlotMemory::release() {

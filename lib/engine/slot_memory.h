@@ -54,10 +54,13 @@ class SlotMemory {
   const Slot *find(int32_t number) const;
   const Slot &param() const { return slots_[0]; }
   const Slot &grad() const { return slots_[1]; }
-  std::span<const Slot> states() const { return std::span(slots_).subspan(2); }
 
   const SlotPlace &place(const Slot &slot, int64_t bucket) const { return slot.places[static_cast<size_t>(bucket)]; }
   std::byte *param_at(int64_t bucket, int64_t index) const { return place(param(), bucket).at(index); }
+  /// Scales of a coded parameter, from that of the bucket's element `index` on, which is on a line.
+  float *param_scales_at(int64_t bucket, int64_t index) const {
+    return reinterpret_cast<float *>(place(*find(ZERO_SLOT_PARAM_SCALE), bucket).at(index));
+  }
   std::byte *grad_at(int64_t bucket, int64_t index) const { return place(grad(), bucket).at(index); }
 
   /// Bytes of a category without padding and gaps (for two fp32 states Rajbhandari et al., "ZeRO", 2020, figure 1).
@@ -71,8 +74,8 @@ class SlotMemory {
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
   static int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket);
-  static int64_t slots_nbytes(std::span<const Slot> slots, const Plan &plan);
-  void hand_out(Arena &arena, std::span<Slot> slots, const Plan &plan);
+  int64_t category_nbytes(int32_t category, const Plan &plan) const;
+  void hand_out(Arena &arena, int32_t category, const Plan &plan);
 
   std::vector<Slot> slots_;
   std::vector<int64_t> element_counts_;      ///< by bucket

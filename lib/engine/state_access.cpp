@@ -44,10 +44,10 @@ std::byte *Optimizer::own_cut(const Slot &slot, int64_t id) const {
   return own.empty() ? place_of(slot, id).data : slot_at(slot, id, own.begin);
 }
 
-/// A tensor's cuts counted in entries of a slot.
-Cuts Optimizer::entry_cuts(const SlotPlace &place, int64_t id) const {
+/// Cuts of elements counted in entries of a slot.
+Cuts Optimizer::entry_cuts(const SlotPlace &place, const Cuts &elements) {
   Cuts cuts;
-  for (const Range &cut : plan_.param(id).cuts) cuts.push_back({place.entries(cut.begin), place.entries(cut.end)});
+  for (const Range &cut : elements) cuts.push_back({place.entries(cut.begin), place.entries(cut.end)});
   return cuts;
 }
 
@@ -73,6 +73,7 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
 std::vector<SlotFormat> Optimizer::slots_of(int64_t id) const {
   const Format &format = formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])];
   std::vector<SlotFormat> slots{{ZERO_SLOT_PARAM, format.param}};
+  if (format.coded()) slots.push_back({ZERO_SLOT_PARAM_SCALE, DType::f32, kLine});
   slots.insert(slots.end(), format.states.begin(), format.states.end());
   return slots;
 }
@@ -93,7 +94,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = place_of(*from, id);
-  const Cuts cuts = entry_cuts(place, id);
+  const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
   const CutWhole whole{&cuts, own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
   ZERO_CO_TRY(read_range(*gather_group_, whole, {offset, offset + count}, data));
   co_return Status();
@@ -109,13 +110,14 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   if (slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = place_of(*to, id);
-  const Cuts cuts = entry_cuts(place, id);
+  const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
   std::byte *own = own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data));
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (slot != ZERO_SLOT_PARAM && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
-  edited_ = edited_ || (slot == ZERO_SLOT_PARAM && phase_ == Phase::running);
+  const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
+  if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
+  edited_ = edited_ || (of_param && phase_ == Phase::running);
   note_write(id, slot);
   co_return Status();
 }

@@ -70,6 +70,7 @@ Task Optimizer::micro_step_body(int32_t kind) {
 Task Optimizer::step_body(zero_step_result *out) {
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
+  replicated_ = replicates_;
   ZERO_CO_TRY(reduce_body(nullptr));
   if (!skips_) ZERO_CO_TRY(update());
   ZERO_CO_TRY(gather_body());
@@ -80,11 +81,12 @@ Task Optimizer::step_body(zero_step_result *out) {
 Task Optimizer::reduce_body(zero_step_result *out) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_step", Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
-  ZERO_CO_CHECK(acquired_count_ == 0 || !shards_params(), ZERO_E_STATE,
-                "%lld parameters are acquired; in stage 3 zero_optimizer_param_release comes before the step",
+  ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
+                "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
   const Stopwatch stopwatch(times_.reduce_ns);
   ZERO_CO_TRY(gradients_.finish());
+  ZERO_CO_TRY(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change = find_change();
@@ -98,6 +100,22 @@ Task Optimizer::reduce_body(zero_step_result *out) {
   applied_ = false;
   if (skips_) ++skipped_count_;
   write_result(out);
+  co_return Status();
+}
+
+/// Contributions that waited are summed by the update where every rank's are so small that no sum can overflow. The vote that follows tells
+/// everyone that they are complete.
+Task Optimizer::choose_way() {
+  sums_ = false;
+  if (!gradients_.late()) co_return Status();
+  sums_ = replicated_;
+  if (sums_ && settings_.skips_nonfinite) {
+    const int64_t mine = gradients_.bounded() ? 0 : 1;
+    int64_t unbounded = 0;
+    ZERO_CO_TRY(all_reduce(*gather_group_, &mine, &unbounded, 1, DType::i64, ReduceOp::sum));
+    sums_ = unbounded == 0;
+  }
+  if (!sums_) ZERO_CO_TRY(gradients_.reduce_late());
   co_return Status();
 }
 
@@ -168,15 +186,35 @@ Task Optimizer::apply_body() {
 
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns);
-  ZERO_CO_TRY(updates_.run(*gather_group_, {applied_count_ + 1, grad_factor_, touched_}));
+  ZERO_CO_TRY(updates_.run(*gather_group_, {applied_count_ + 1, grad_factor_, touched_, sums_, replicated_}));
   applied_ = true;
+  if (replicated_) count_direct();
   co_return Status();
+}
+
+void Optimizer::count_direct() const {
+  for (const int64_t index : plan_.order()) {
+    const PlannedBucket &bucket = plan_.bucket(index);
+    const int64_t own = bucket.own.count();
+    const int64_t others = bucket.flat.count() - own;
+    const int64_t gathered = (group_->size() - 1) * own;
+    if (sums_) reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
+    gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
+    if (!formats_[static_cast<size_t>(bucket.space)].coded()) continue;
+    const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);
+    gather_group_->count_direct(OperationKind::all_gather, scales, scales * dtype_nbytes(DType::f32));
+  }
 }
 
 Task Optimizer::gather_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns);
-  if (!skips_ && settings_.stage > 0) ZERO_CO_TRY(gather_params(false));
+  if (!skips_ && settings_.algorithm == nullptr) encode_masters();
+  if (!skips_ && replicated_) {
+    ZERO_CO_TRY(barrier(*gather_group_));
+  } else if (!skips_ && settings_.stage > 0) {
+    ZERO_CO_TRY(gather_params(Gathered::trained));
+  }
   if (!skips_ && (applied_ || settings_.algorithm == nullptr)) ++applied_count_;
   prefetch_.end_step();
   move_window();
@@ -185,19 +223,26 @@ Task Optimizer::gather_body() {
 }
 
 /// Every rank's cut of every bucket that all ranks hold goes to all of them.
-Task Optimizer::gather_params(bool frozen_too) {
+Task Optimizer::gather_params(Gathered which) {
   if (alone()) co_return Status();
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const PlannedBucket &bucket = plan_.bucket(index);
     const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (!place.whole || (!frozen_too && !formats_[static_cast<size_t>(bucket.space)].trains)) continue;
+    const Format &format = formats_[static_cast<size_t>(bucket.space)];
+    const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
+    if (!place.whole || !wanted) continue;
     ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
+    if (!format.coded()) continue;
+    const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
+    const Cuts cuts = entry_cuts(scales, bucket.cuts);
+    ZERO_CO_TRY(all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype));
   }
   co_return Status();
 }
 
 void Optimizer::end_step() {
   gradients_.reset();
+  replicated_ = false;
   phase_ = Phase::running;
 }
 

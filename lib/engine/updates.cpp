@@ -23,6 +23,10 @@ kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count) 
   part.grad = slice(piece.grad, begin);
   for (int state = 0; state < kernels::kMaxStates; ++state) part.state[state] = slice(piece.state[state], begin);
   part.average = slice(piece.average, begin);
+  part.sources = piece.sources;
+  part.divisor = piece.divisor;
+  part.replicas = piece.replicas;
+  part.peers_offset = piece.peers_offset + begin;
   part.count = count;
   part.first = piece.first + static_cast<uint64_t>(begin);
   return part;
@@ -34,7 +38,34 @@ Status Updates::build(std::span<const Format> formats, bool all, const MemorySou
     const Format &format = formats[static_cast<size_t>(plan_.bucket(index).space)];
     if (format.trains && format.algorithm != nullptr) add_bucket(index, format, all);
   }
+  // From about this size on, stores past the caches cost less than the reads that plain ones bring with them.
+  constexpr int64_t kStreamedNbytes = 4 << 20;
+  int64_t nbytes = 0;
+  for (const Piece &piece : pieces_) nbytes += piece.slots.count * dtype_nbytes(piece.slots.param.dtype);
+  streams_ = nbytes >= kStreamedNbytes;
   return prepare_whole(formats, source);
+}
+
+void Updates::reach(const PeerViews &params, const PeerViews *grads, int64_t ranks, int64_t self) {
+  const auto at = [](const PeerViews &views, int64_t rank, const void *address) { return views.at(rank, static_cast<const std::byte *>(address)); };
+  for (Piece &piece : pieces_) {
+    const kernels::Elements &param = piece.slots.param;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      if (grads != nullptr) piece.sources.push_back(at(*grads, rank, piece.slots.grad.data));
+      if (rank == self) continue;
+      auto *scales = param.scales == nullptr ? nullptr : reinterpret_cast<float *>(at(params, rank, param.scales));
+      piece.replicas.push_back({at(params, rank, param.data), param.dtype, scales});
+    }
+  }
+}
+
+/// The slots of a piece as this step updates them.
+kernels::Piece Updates::at_work(const Piece &piece, const StepScalars &step) const {
+  kernels::Piece slots = piece.slots;
+  if (step.sums) slots.sources = piece.sources;
+  if (step.sums && settings_.divisor == ZERO_DIVISOR_RANKS) slots.divisor = static_cast<double>(piece.sources.size());
+  if (step.replicates) slots.replicas = piece.replicas;
+  return slots;
 }
 
 void Updates::clear() {
@@ -70,6 +101,7 @@ kernels::Piece Updates::slots_of(int64_t index, const Format &format, Range rang
   const PlannedBucket &bucket = plan_.bucket(index);
   kernels::Piece piece;
   piece.param = elements_at(slots_.place(slots_.param(), index), range.begin);
+  if (format.coded()) piece.param.scales = slots_.param_scales_at(index, range.begin);
   piece.grad = elements_at(slots_.place(slots_.grad(), index), range.begin);
   int state = 0;
   for (const SlotFormat &slot : format.states) {
@@ -100,6 +132,7 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   scalars.average_decay = scalars.hyper.average_decay;
   scalars.stochastic = settings_.stochastic;
   scalars.seed = settings_.seed;
+  scalars.streams = streams_;
   return scalars;
 }
 
@@ -122,7 +155,8 @@ void Updates::update_elementwise(const StepScalars &step) {
     for (const Piece &piece : pieces_) {
       const Range part = intersect(mine, {begin, begin + piece.slots.count});
       if (!part.empty() && !algorithm_of(piece).matrix && !skips(piece, step)) {
-        kernels::update(kernels::active(), algorithm_of(piece), slice(piece.slots, part.begin - begin, part.count()), scalars_of(piece, step));
+        const kernels::Piece slots = slice(at_work(piece, step), part.begin - begin, part.count());
+        kernels::update(kernels::active(), algorithm_of(piece), slots, scalars_of(piece, step));
       }
       begin += round_up(piece.slots.count, kLine);
     }

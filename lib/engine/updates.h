@@ -6,6 +6,7 @@
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
 #include "engine/params.h"
+#include "engine/peer_views.h"
 #include "engine/plan.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
@@ -23,6 +24,8 @@ struct StepScalars {
   int64_t step;                      ///< from 1
   float grad_factor;                 ///< unscales and clips
   std::span<const int64_t> touched;  ///< by parameter: ranks that filled it; empty: all count as filled
+  bool sums = false;                 ///< gradients are summed from the contributions of all ranks
+  bool replicates = false;           ///< new parameters go to all ranks
 };
 
 /// `count` elements from `begin` on, which is on a line of the piece.
@@ -37,6 +40,8 @@ class Updates {
   /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces.
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
   void clear();
+  /// Finds the places of pieces in the memory of other ranks: of parameters, and of contributions to gradients (nullptr: not).
+  void reach(const PeerViews &params, const PeerViews *grads, int64_t ranks, int64_t self);
   /// Gives states the values they have before the first step.
   void begin_states() const;
 
@@ -49,10 +54,13 @@ class Updates {
     int64_t set;
     kernels::Piece slots;
     double trust_ratio = 1;  ///< of this step, where it depends on norms of the tensor
+    std::vector<const void *> sources = {};         ///< contributions of all ranks, by rank
+    std::vector<kernels::Elements> replicas = {};  ///< the parameter on the other ranks
   };
 
   void add_bucket(int64_t index, const Format &format, bool all);
   kernels::Piece slots_of(int64_t index, const Format &format, Range range) const;
+  kernels::Piece at_work(const Piece &piece, const StepScalars &step) const;
   kernels::UpdateScalars scalars_of(const Piece &piece, const StepScalars &step) const;
   bool skips(const Piece &piece, const StepScalars &step) const;
   const kernels::Algorithm &algorithm_of(const Piece &piece) const { return *sets_[static_cast<size_t>(piece.set)].algorithm(); }
@@ -75,6 +83,7 @@ class Updates {
   const std::vector<HyperSet> &sets_;
   std::vector<Piece> pieces_;
   bool all_ = false;
+  bool streams_ = false;  ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
   std::vector<int64_t> norms_;       ///< exact sums of squares, exported: parameter and direction of each
   std::vector<int64_t> norm_sums_;   ///< the same over ranks

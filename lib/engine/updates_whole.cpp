@@ -66,7 +66,7 @@ void Updates::add_norms(const Piece &piece, const StepScalars &step, int64_t *li
   kernels::ExactSum direction;
   std::mutex mutex;
   kernels_.over_lines(piece.slots.count, [&](Range range) {
-    const kernels::Piece part = slice(piece.slots, range.begin, range.count());
+    const kernels::Piece part = slice(at_work(piece, step), range.begin, range.count());
     kernels::ExactSum part_param;
     kernels::ExactSum part_direction;
     kernels::lamb_moments(kernels::active(), part, scalars);
@@ -94,7 +94,7 @@ void Updates::update_matrices(const StepScalars &step) {
 void Updates::update_matrix(const Piece &piece, const StepScalars &step, float *workspace) const {
   if (skips(piece, step)) return;
   const std::vector<int64_t> &shape = params_[piece.param].shape;
-  kernels::muon(kernels::active(), piece.slots, shape[0], shape[1], scalars_of(piece, step), workspace);
+  kernels::muon(kernels::active(), at_work(piece, step), shape[0], shape[1], scalars_of(piece, step), workspace);
 }
 
 }  // namespace zero

@@ -15,6 +15,8 @@ std::string slot_text(int32_t slot) {
   switch (slot) {
     case ZERO_SLOT_PARAM:
       return "the parameter";
+    case ZERO_SLOT_PARAM_SCALE:
+      return "the scales of the parameter";
     case ZERO_SLOT_MASTER:
       return "the master";
     case ZERO_SLOT_AVERAGE:

@@ -87,6 +87,11 @@ void Group::count_sent(OperationKind kind, int64_t elements, int64_t nbytes) {
   counters.nbytes.fetch_add(nbytes, std::memory_order_relaxed);
 }
 
+void Group::count_direct(OperationKind kind, int64_t elements, int64_t nbytes) {
+  count_call(kind);
+  count_sent(kind, elements, nbytes);
+}
+
 Task Group::collective(Fingerprint fingerprint, Task body) {
   ZERO_CO_RETURN_IF_ERROR(usable());
   fingerprint.sequence = ++sequence_;

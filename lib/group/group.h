@@ -54,6 +54,8 @@ class Group {
   void adopt(const std::shared_ptr<Group> &child);
 
   Traffic traffic(OperationKind kind) const;
+  /// What moved through peer views counts as the collective that it stands for.
+  void count_direct(OperationKind kind, int64_t elements, int64_t nbytes);
 
   /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
   Task collective(Fingerprint fingerprint, Task body);

@@ -18,8 +18,6 @@ constexpr int32_t kLast = ZERO_MICRO_STEP_LAST;
 constexpr int32_t kLocal = ZERO_MICRO_STEP_LOCAL;
 constexpr int32_t kReduce = ZERO_MICRO_STEP_REDUCE;
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 bool says(const Status &status, const char *words) { return std::string(status.text()).find(words) != std::string::npos; }
 
 /// Sums of one element over micro-steps and ranks, as zero/optimizer.h promises them.

@@ -123,10 +123,16 @@ void BoundedTensor::restart(const std::vector<float> &kept, const std::vector<fl
   take(average_, average);
 }
 
-Bounds BoundedTensor::param(int64_t index) const {
-  const Bounds value = kept(index);
-  if (model_.recipe.master != ZERO_MASTER_REMAINDER || dtype_ == DType::f32) return stored(value, dtype_);
-  return {kernels::test::round_away(value.low), kernels::test::round_away(value.high)};
+std::vector<Bounds> BoundedTensor::params() const {
+  std::vector<Bounds> params = kept_;
+  if (model_.recipe.coded) {
+    store(params, DType::f8e4m3);
+  } else if (model_.recipe.master == ZERO_MASTER_REMAINDER && dtype_ != DType::f32) {
+    for (Bounds &value : params) value = {kernels::test::round_away(value.low), kernels::test::round_away(value.high)};
+  } else {
+    store(params, dtype_);
+  }
+  return params;
 }
 
 void BoundedTensor::update(const std::vector<Bounds> &gradients) {
@@ -134,7 +140,7 @@ void BoundedTensor::update(const std::vector<Bounds> &gradients) {
   for (size_t i = 0; i < kept_.size(); ++i) update_element(i, gradients[i]);
   store(first_, model_.recipe.first_moment);
   store(second_, model_.recipe.second_moment);
-  const bool has_master = model_.recipe.master != ZERO_MASTER_NONE && dtype_ != DType::f32;
+  const bool has_master = model_.recipe.master != ZERO_MASTER_NONE && dtype_ != DType::f32;  // an f32 parameter is as good
   for (size_t i = 0; i < kept_.size(); ++i) {
     if (!has_master) kept_[i] = stored(kept_[i], dtype_);
     average_[i] = between(average_[i], kept_[i], 1 - kAverageDecay);

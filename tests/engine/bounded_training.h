@@ -38,7 +38,7 @@ class BoundedTensor {
 
   int64_t count() const { return static_cast<int64_t>(kept_.size()); }
   /// The parameter as it is stored.
-  Bounds param(int64_t index) const;
+  std::vector<Bounds> params() const;
   /// The master, or the parameter itself.
   Bounds kept(int64_t index) const { return kept_[static_cast<size_t>(index)]; }
   Bounds first(int64_t index) const { return first_[static_cast<size_t>(index)]; }

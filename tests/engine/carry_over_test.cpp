@@ -10,8 +10,6 @@
 namespace zero::test {
 namespace {
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 /// Everything that a caller can read of a run.
 struct Saved {
   struct Slot {
@@ -107,6 +105,7 @@ struct Form {
   bool average;
   bool stochastic;
   bool dynamic;  ///< loss scale, with an overflow
+  bool coded = false;
 };
 
 constexpr Form kForms[] = {
@@ -122,6 +121,8 @@ constexpr Form kForms[] = {
     {"bf16 stochastic", "adamw", DType::bf16, ZERO_MASTER_NONE, false, true, true, true},
     {"f16 stochastic, 8 bit", "adamw", DType::f16, ZERO_MASTER_NONE, true, false, true, false},
     {"f32 8 bit stochastic", "adam", DType::f32, ZERO_MASTER_F32, true, true, true, false},
+    {"f32 stored in 8 bit", "adamw", DType::f32, ZERO_MASTER_F32, false, false, false, false, true},
+    {"bf16 stored in 8 bit", "lamb", DType::bf16, ZERO_MASTER_F32, true, true, false, true, true},
 };
 
 Model model_of(const Form &form, int64_t ranks, int64_t number) {
@@ -136,6 +137,7 @@ Model model_of(const Form &form, int64_t ranks, int64_t number) {
   recipe.dtype = form.dtype;
   recipe.mixed = number % 3 == 1;
   recipe.master = form.master;
+  recipe.coded = form.coded;
   if (form.narrow) recipe.first_moment = DType::f8e4m3;
   if (form.narrow) recipe.second_moment = DType::f8ue5m3;
   recipe.average = form.average;

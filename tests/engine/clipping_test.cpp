@@ -40,8 +40,9 @@ int64_t follow(const Model &model, const Manner &manner) {
       // The parameter, then the master where there is one, then the buffer of momentum.
       const std::vector<float> params = decode(slots, dtype, count);
       slots += count * (dtype_nbytes(dtype) + (dtype != DType::f32 ? 4 : 0) + (model.momentum != 0 ? 4 : 0));
+      const std::vector<Bounds> all = tensors[static_cast<size_t>(id)].params();
       for (int64_t i = 0; i < count; ++i, ++values) {
-        const Bounds bounds = tensors[static_cast<size_t>(id)].param(i);
+        const Bounds bounds = all[static_cast<size_t>(i)];
         EXPECT_TRUE(bounds.hold(params[static_cast<size_t>(i)]))
             << params[static_cast<size_t>(i)] << " is not in " << bounds.low << " .. " << bounds.high << "\n"
             << model.text() << manner.text();

@@ -19,17 +19,19 @@
 namespace zero::test {
 namespace {
 
-/// AdamW; bytes per element of parameter and gradient each, and of master and moments together.
+/// AdamW with bf16 gradients; bytes per element of the parameter, and of master and moments together.
 struct Form {
   const char *name;
   int64_t master;
   bool narrow;  ///< moments of 8 bits
-  int64_t param_nbytes;
+  bool coded;
+  double param_nbytes;
   double state_nbytes;
 };
-constexpr Form kForms[] = {{"mixed, 16 bytes", ZERO_MASTER_F32, false, 2, 4 + 8},
-                           {"remainder, 14 bytes", ZERO_MASTER_REMAINDER, false, 2, 2 + 8},
-                           {"remainder and 8-bit states, 8 bytes", ZERO_MASTER_REMAINDER, true, 2, 2 + 2 + 8.0 / 256}};
+constexpr Form kForms[] = {{"mixed, 16 bytes", ZERO_MASTER_F32, false, false, 2, 4 + 8},
+                           {"remainder, 14 bytes", ZERO_MASTER_REMAINDER, false, false, 2, 2 + 8},
+                           {"remainder and 8-bit states, 8 bytes", ZERO_MASTER_REMAINDER, true, false, 2, 2 + 2 + 8.0 / 256},
+                           {"8-bit parameters, 15 bytes", ZERO_MASTER_F32, false, true, 1 + 4.0 / 256, 4 + 8}};
 
 /// A few tensors as models have them: matrices, vectors, and some too small for a line.
 Model model_of(const Form &form, int64_t ranks, int64_t elements) {
@@ -40,6 +42,7 @@ Model model_of(const Form &form, int64_t ranks, int64_t elements) {
   }
   model.recipe.dtype = DType::bf16;
   model.recipe.master = form.master;
+  model.recipe.coded = form.coded;
   if (form.narrow) {
     model.recipe.first_moment = DType::f8e4m3;
     model.recipe.second_moment = DType::f8ue5m3;
@@ -52,7 +55,7 @@ int64_t elements_of(const Model &model) { return std::accumulate(model.counts.be
 /// The formula of the stages for a share of the elements; small tensors, which keep fp32 states, and tails of lines are within 1%.
 double formula(const Form &form, int64_t stage, double elements, double own) {
   const auto part = [&](int64_t from) { return stage >= from ? own : elements; };
-  return static_cast<double>(form.param_nbytes) * (part(3) + part(2)) + form.state_nbytes * part(1);
+  return form.param_nbytes * part(3) + 2 * part(2) + form.state_nbytes * part(1);
 }
 
 struct Hook {
@@ -219,7 +222,7 @@ Told sum_of(const std::vector<std::string> &texts) {
 }
 
 class Footprint : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
-INSTANTIATE_TEST_SUITE_P(FormRanks, Footprint, testing::Combine(testing::Range<int64_t>(0, 3), testing::Values(1, 2, 4, 8)));
+INSTANTIATE_TEST_SUITE_P(FormRanks, Footprint, testing::Combine(testing::Range<int64_t>(0, std::ssize(kForms)), testing::Values(1, 2, 4, 8)));
 
 /// Pages of shared arenas are counted in parts by all that have touched them, so sums over ranks are compared. Staging that no transfer has
 /// needed yet has no pages. Beyond its arenas a rank has plan and groups: less than a mebibyte.

@@ -54,9 +54,9 @@ Results compute(const Inputs &inputs, int64_t threads) {
   if (count > 0) {
     host.scale(results.scaled.data(), a.data(), DType::f32, count, 0.3F);
     host.add(results.scaled.data(), DType::f32, b.data(), DType::f32, count, 0.7F);
-    EXPECT_TRUE(host.copy_finite(results.copied.data(), c.data(), DType::f32, count));
+    EXPECT_TRUE(host.copy_within(results.copied.data(), c.data(), DType::f32, count, kLargestFinite));
     host.copy(results.copied.data(), c.data(), DType::f32, count);
-    EXPECT_TRUE(host.all_finite(a.data(), DType::f32, count));
+    EXPECT_TRUE(host.all_within(a.data(), DType::f32, count));
   }
   for (const DType dtype : {DType::bf16, DType::f16}) {
     std::vector<uint16_t> narrow(a.size());
@@ -134,12 +134,12 @@ TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
   for (size_t at = 0; at < values.size(); at += 12'345) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       values[at] = bad;
-      EXPECT_FALSE(host.all_finite(values.data(), DType::f32, 150'000));
-      EXPECT_FALSE(host.copy_finite(copy.data(), values.data(), DType::f32, 150'000));
+      EXPECT_FALSE(host.all_within(values.data(), DType::f32, 150'000));
+      EXPECT_FALSE(host.copy_within(copy.data(), values.data(), DType::f32, 150'000, kLargestFinite));
       values[at] = 1.0F;
     }
   }
-  EXPECT_TRUE(host.all_finite(values.data(), DType::f32, 150'000));
+  EXPECT_TRUE(host.all_within(values.data(), DType::f32, 150'000));
 }
 
 TEST(HostThreads, FollowKeyVariableAndCores) {

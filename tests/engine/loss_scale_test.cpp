@@ -13,8 +13,6 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 bool says(const Status &status, const char *words) { return std::string(status.text()).find(words) != std::string::npos; }
 
 /// One tensor of 300 elements of a dtype.

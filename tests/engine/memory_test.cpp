@@ -41,8 +41,6 @@ void operator delete[](void *data, std::size_t) noexcept { std::free(data); }
 namespace zero::test {
 namespace {
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 MemoryUse use_of(const Optimizer &optimizer, int32_t category) {
   MemoryUse use{};
   EXPECT_TRUE(optimizer.memory(category, &use).ok());

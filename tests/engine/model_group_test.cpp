@@ -14,8 +14,6 @@
 namespace zero::test {
 namespace {
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 class Stages : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
 
@@ -104,8 +102,9 @@ void expect_pieces(const CutRank &mine, const CutModel &cut, const std::vector<B
     std::vector<std::byte> bytes(static_cast<size_t>(count * dtype_nbytes(dtype)));
     EXPECT_TRUE(run_task(*mine.optimizer, mine.optimizer->read(static_cast<int64_t>(id), ZERO_SLOT_PARAM, 0, bytes.data(), count)).ok());
     const std::vector<float> values = decode(bytes.data(), dtype, count);
+    const std::vector<Bounds> whole = tensors[static_cast<size_t>(pieces[id].id)].params();
     for (int64_t i = 0; i < count; ++i) {
-      const Bounds bounds = tensors[static_cast<size_t>(pieces[id].id)].param(pieces[id].range.begin + i);
+      const Bounds bounds = whole[static_cast<size_t>(pieces[id].range.begin + i)];
       EXPECT_TRUE(bounds.hold(values[static_cast<size_t>(i)])) << "tensor " << pieces[id].id << " element " << i;
     }
   }
@@ -310,6 +309,41 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
     EXPECT_TRUE(world->queue()->run(barrier(*world)).ok());
     EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << status.text();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline is 60 s
+  });
+}
+
+/// Both halves of the model seal at the same time; what one half finds wrong must not leave the other waiting.
+int32_t seal_halves(const std::shared_ptr<Group> &world, const Config &config, bool differs_in_own_half) {
+  std::shared_ptr<Group> data;
+  std::shared_ptr<Group> model;
+  EXPECT_TRUE(world->queue()->run(split(*world, world->rank() % 2, world->rank(), &data)).ok());
+  EXPECT_TRUE(world->queue()->run(split(*world, world->rank() / 2, world->rank(), &model)).ok());
+  std::shared_ptr<Optimizer> optimizer;
+  EXPECT_TRUE(Optimizer::create(data, config, &optimizer).ok());
+  EXPECT_TRUE(optimizer->set_model_group(model).ok());
+  const int64_t count = differs_in_own_half && world->rank() == 2 ? 301 : 300;
+  int64_t id = 0;
+  EXPECT_TRUE(optimizer->add_param(nullptr, "p", ZERO_DTYPE_F32, &count, 1, &id).ok());
+  return data->queue()->run(optimizer->seal()).code();
+}
+
+TEST(ModelGroup, AHalfThatCannotSealTellsTheOther) {
+  run_world(4, [](const std::shared_ptr<Group> &world) {
+    const bool has_difference = world->rank() % 2 == 0;
+    EXPECT_EQ(seal_halves(world, Config(), true), has_difference ? ZERO_E_MISMATCH : ZERO_E_PEER_FAILED);
+  });
+}
+
+TEST(ModelGroup, HalvesThatClipDifferentlyAreFoundAtSeal) {
+  run_world(4, [](const std::shared_ptr<Group> &world) {
+    Config config;
+    ASSERT_TRUE(config.set_f64(ZERO_KEY_CLIP_NORM, world->rank() % 2 == 0 ? 1 : 2).ok());
+    EXPECT_EQ(seal_halves(world, config, false), ZERO_E_MISMATCH);
+  });
+  run_world(4, [](const std::shared_ptr<Group> &world) {
+    Config config;
+    ASSERT_TRUE(config.set_f64(ZERO_KEY_LOSS_SCALE, world->rank() % 2 == 0 ? 16 : 32).ok());
+    EXPECT_EQ(seal_halves(world, config, false), ZERO_E_MISMATCH);
   });
 }
 

@@ -76,8 +76,6 @@ std::shared_ptr<Optimizer> new_optimizer(const std::shared_ptr<Group> &group) {
   return optimizer;
 }
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 void check_memory(const Optimizer &optimizer, const std::vector<Registered> &all) {
   int64_t nbytes = 0;
   for (const Registered &buffer : all) nbytes += buffer.count * dtype_nbytes(buffer.dtype);

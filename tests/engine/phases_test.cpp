@@ -9,8 +9,6 @@
 namespace zero::test {
 namespace {
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 std::shared_ptr<Optimizer> bare_optimizer(const std::shared_ptr<Group> &group, const Config &config = {}) {
   std::shared_ptr<Optimizer> optimizer;
   const Status status = Optimizer::create(group, config, &optimizer);

@@ -28,13 +28,15 @@ struct Form {
   const char *name;
   DType dtype;
   int64_t master;
+  bool coded = false;
 };
 constexpr Form kForms[] = {{"f32", DType::f32, ZERO_MASTER_F32},
                            {"bf16 + f32 master", DType::bf16, ZERO_MASTER_F32},
                            {"f16 + f32 master", DType::f16, ZERO_MASTER_F32},
                            {"bf16 + remainder", DType::bf16, ZERO_MASTER_REMAINDER},
                            {"bf16", DType::bf16, ZERO_MASTER_NONE},
-                           {"f16", DType::f16, ZERO_MASTER_NONE}};
+                           {"f16", DType::f16, ZERO_MASTER_NONE},
+                           {"8-bit + f32 master", DType::f32, ZERO_MASTER_F32, true}};
 
 struct Moments {
   const char *name;
@@ -62,6 +64,7 @@ Model model_of(const Rule &rule, const Form &form, const Moments &moments, int64
   model.steps = 100;
   model.recipe.dtype = form.dtype;
   model.recipe.master = form.master;
+  model.recipe.coded = form.coded;
   model.recipe.first_moment = moments.first;
   model.recipe.second_moment = moments.second;
   model.recipe.average = true;
@@ -90,6 +93,11 @@ std::vector<float> joined(const std::vector<std::byte> &params, const std::vecto
   return masters;
 }
 
+/// The slots that scales belong to; scales come right after them.
+const std::map<int32_t, int32_t> kScaled = {{ZERO_SLOT_PARAM_SCALE, ZERO_SLOT_PARAM},
+                                            {ZERO_SLOT_FIRST_SCALE, ZERO_SLOT_FIRST_MOMENT},
+                                            {ZERO_SLOT_SECOND_SCALE, ZERO_SLOT_SECOND_MOMENT}};
+
 Values read_values(Optimizer &optimizer, int64_t id, int64_t count) {
   Values values;
   std::vector<std::byte> params;
@@ -107,14 +115,14 @@ Values read_values(Optimizer &optimizer, int64_t id, int64_t count) {
     } else if (kernels::test::is_f8(slot.dtype)) {
       codes = bytes;
       code_dtype = slot.dtype;
-    } else if (slot.number == ZERO_SLOT_FIRST_SCALE || slot.number == ZERO_SLOT_SECOND_SCALE) {
+    } else if (const auto scaled = kScaled.find(slot.number); scaled != kScaled.end()) {
       std::vector<float> decoded;
       for (size_t i = 0; i < codes.size(); ++i) {
         float scale = 0;
         std::memcpy(&scale, &bytes[i / 256 * sizeof scale], sizeof scale);
         decoded.push_back(static_cast<float>(kernels::test::f8_value(code_dtype, static_cast<uint8_t>(codes[i])) * scale));
       }
-      values[slot.number == ZERO_SLOT_FIRST_SCALE ? ZERO_SLOT_FIRST_MOMENT : ZERO_SLOT_SECOND_MOMENT] = decoded;
+      values[scaled->second] = decoded;
     } else {
       values[slot.number] = decode(bytes.data(), slot.dtype, count);
     }
@@ -146,10 +154,12 @@ std::vector<Bounds> all_of(const BoundedTensor &tensor, Get &&get) {
 
 void compare_tensor(Findings &findings, const BoundedTensor &tensor, const Values &values) {
   for (const auto &[slot, numbers] : values) {
+    if (slot == ZERO_SLOT_PARAM) {
+      compare(findings, numbers, tensor.params());
+      continue;
+    }
     compare(findings, numbers, all_of(tensor, [&, slot = slot](int64_t i) {
               switch (slot) {
-                case ZERO_SLOT_PARAM:
-                  return tensor.param(i);
                 case ZERO_SLOT_MASTER:
                   return tensor.kept(i);
                 case ZERO_SLOT_AVERAGE:

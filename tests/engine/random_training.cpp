@@ -57,6 +57,7 @@ Recipe random_recipe(uint64_t seed, const std::string &algorithm) {
   recipe.unfilled_every = one_in(3) ? 2 : 0;
   recipe.gather_below = one_in(3) ? 500 : 0;
   recipe.overflow_step = one_in(4) ? 1 : -1;
+  recipe.coded = recipe.master == ZERO_MASTER_F32 && one_in(2);
   return recipe;
 }
 
@@ -78,6 +79,7 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
     for (int64_t rank = 0; rank < ranks; ++rank)
       manner.shard_weights += (rank > 0 ? "," : "") + std::to_string(rank == 0 ? 1 : random() % 4);
   }
+  manner.norm = random() % 2 == 0;
   return manner;
 }
 

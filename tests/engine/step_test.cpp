@@ -11,8 +11,6 @@
 namespace zero::test {
 namespace {
 
-Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
-
 class Stages : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
 

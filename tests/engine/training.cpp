@@ -38,7 +38,7 @@ std::string Model::text() const {
 
 std::string Recipe::text() const {
   std::string text = std::string("dtype ") + dtype_name(dtype) + " mixed " + std::to_string(mixed) + " grad " + std::to_string(grad) +
-                     " master " + std::to_string(master) + " moments " + dtype_name(first_moment) + " " + dtype_name(second_moment) +
+                     " master " + std::to_string(master) + " coded " + std::to_string(coded) + " moments " + dtype_name(first_moment) + " " + dtype_name(second_moment) +
                      " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) + " " + std::to_string(clip_value) +
                      " scale " + std::to_string(loss_scale) + " f32 sums " + std::to_string(accumulates_in_f32) + " average " +
                      std::to_string(average) + " sets " + std::to_string(sets) + " frozen " + std::to_string(frozen_every) + " tied " +
@@ -64,7 +64,8 @@ std::string Manner::text() const {
   return "stage " + std::to_string(stage) + " bucket " + std::to_string(bucket_nbytes) + " overlap " + std::to_string(overlap) +
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
-         std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every);
+         std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
+         std::to_string(norm);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -94,6 +95,7 @@ void set_recipe(Config &config, const Recipe &recipe) {
   const auto set = [&config](int32_t key, int64_t value) { EXPECT_TRUE(config.set_i64(key, value).ok()) << key; };
   set(ZERO_KEY_GRAD_DTYPE, recipe.grad);
   set(ZERO_KEY_MASTER, recipe.master);
+  set(ZERO_KEY_PARAM_DTYPE, recipe.coded ? ZERO_DTYPE_F8_E4M3 : 0);
   set(ZERO_KEY_FIRST_MOMENT_DTYPE, static_cast<int64_t>(recipe.first_moment));
   set(ZERO_KEY_SECOND_MOMENT_DTYPE, static_cast<int64_t>(recipe.second_moment));
   set(ZERO_KEY_ROUNDING, recipe.stochastic ? 1 : 0);
@@ -149,7 +151,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, model.algorithm.c_str()).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_BUCKET_BYTES, manner.bucket_nbytes).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_DIVISOR, model.divisor).ok());
-  EXPECT_TRUE(config.set_i64(ZERO_KEY_GRAD_NORM, 1).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_GRAD_NORM, manner.norm ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, manner.overlap ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_THREADS, manner.threads).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_VERIFY_EVERY, manner.verify_every).ok());
@@ -192,12 +194,36 @@ std::vector<float> first_values(const Model &model, int64_t id, Range range) {
   return values;
 }
 
+/// Of a slot, by this rank an even part, whoever owns it.
+template <class Entry>
+void write_part(Optimizer &optimizer, int64_t id, int32_t slot, const std::vector<Entry> &entries) {
+  const Range part = even_share(std::ssize(entries), optimizer.group()->rank(), optimizer.group()->size());
+  expect_ok(optimizer.queue()->run(optimizer.write(id, slot, part.begin, entries.data() + part.begin, part.count())), "write");
+}
+
+/// Masters decide; parameters that have none are written as they are stored.
+void write_coded(Optimizer &optimizer, const Model &model, int64_t id) {
+  const int64_t count = model.counts[static_cast<size_t>(id)];
+  const std::vector<std::byte> given = encode(first_values(model, id, {0, count}), model.dtype(id));
+  const std::vector<float> values = decode(given.data(), model.dtype(id), count);
+  if (!model.frozen(id)) return write_part(optimizer, id, ZERO_SLOT_MASTER, values);
+  std::vector<uint8_t> codes(values.size());
+  std::vector<float> scales((values.size() + kLine - 1) / kLine);
+  kernels::supported().front()->encode(codes.data(), scales.data(), DType::f8e4m3, values.data(), count, nullptr);
+  write_part(optimizer, id, ZERO_SLOT_PARAM, codes);
+  write_part(optimizer, id, ZERO_SLOT_PARAM_SCALE, scales);
+}
+
 }  // namespace
 
 void begin_training(Optimizer &optimizer, const Model &model, const Manner &manner) {
   const int64_t rank = optimizer.group()->rank();
   for (size_t i = 0; i < model.counts.size(); ++i) {
     const auto id = static_cast<int64_t>(i);
+    if (manner.source == ZERO_SOURCE_SHARDS && model.coded(id)) {
+      write_coded(optimizer, model, id);
+      continue;
+    }
     if (manner.source == ZERO_SOURCE_SHARDS) {
       // Each rank writes an even part, whoever owns it.
       const Range part = even_share(model.counts[i], rank, model.ranks);
@@ -333,12 +359,25 @@ std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t s
 
 namespace {
 
+/// What read() tells of a parameter, as the caller sees it.
+std::vector<std::byte> read_param(Optimizer &optimizer, const Model &model, int64_t id) {
+  const int64_t count = model.counts[static_cast<size_t>(id)];
+  std::vector<std::byte> stored(static_cast<size_t>(count * (model.coded(id) ? 1 : dtype_nbytes(model.dtype(id)))));
+  expect_ok(optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, stored.data(), count)), "read");
+  if (!model.coded(id)) return stored;
+  std::vector<float> scales(static_cast<size_t>((count + kLine - 1) / kLine));
+  expect_ok(optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM_SCALE, 0, scales.data(), std::ssize(scales))), "read");
+  std::vector<float> values(stored.size());
+  const auto *codes = reinterpret_cast<const uint8_t *>(stored.data());
+  kernels::supported().front()->decode(values.data(), codes, scales.data(), DType::f8e4m3, count);
+  return encode(values, model.dtype(id));
+}
+
 /// Reads parameters the way a forward pass does; they must be what read() tells.
 void expect_acquired(Optimizer &optimizer, const Model &model) {
   for (int64_t id = 0; id < model.tensors(); ++id) {
     const int64_t count = model.counts[static_cast<size_t>(id)];
-    std::vector<std::byte> values(static_cast<size_t>(count * dtype_nbytes(model.dtype(id))));
-    expect_ok(optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, values.data(), count)), "read");
+    const std::vector<std::byte> values = read_param(optimizer, model, id);
     void *data = nullptr;
     expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
     const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
@@ -363,7 +402,7 @@ Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Man
   }
   outcome.slots = read_slots(*optimizer, model);
   expect_acquired(*optimizer, model);
-  if (model.recipe.dtype != DType::f32 || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32) return outcome;
+  if (model.recipe.dtype != DType::f32 || model.recipe.coded || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32) return outcome;
   outcome.params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
   const bool adam = model.algorithm == "adam" || model.algorithm == "adamw";
   if (adam || (model.algorithm == "sgd" && model.momentum > 0)) outcome.states = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);
@@ -387,42 +426,6 @@ int64_t differing(const Outcome &a, const Outcome &b) {
   if (a.norms.size() != b.norms.size()) return count + 1;
   for (size_t i = 0; i < a.norms.size(); ++i) count += std::bit_cast<uint64_t>(a.norms[i]) != std::bit_cast<uint64_t>(b.norms[i]) ? 1 : 0;
   return count;
-}
-
-Outcome reference_training(const Model &model) {
-  const kernels::Table &table = *kernels::supported().front();
-  Outcome outcome;
-  std::vector<float> second;
-  for (size_t i = 0; i < model.counts.size(); ++i) {
-    const auto id = static_cast<int64_t>(i);
-    const auto count = static_cast<size_t>(model.counts[i]);
-    std::vector<float> param(count), moment(count), square(count), grad(count);
-    for (size_t k = 0; k < count; ++k) param[k] = first_value_at(model, id, static_cast<int64_t>(k));
-    for (int64_t step = 0; step < model.steps; ++step) {
-      std::vector<std::vector<float>> given(static_cast<size_t>(model.ranks), std::vector<float>(count));
-      std::vector<const void *> sources;
-      double divisor = model.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(model.ranks) : model.divisor == ZERO_DIVISOR_ONE ? 1 : 0;
-      for (int64_t rank = 0; rank < model.ranks; ++rank) {
-        const double weight = weight_of(model, step, rank);
-        if (model.divisor == ZERO_DIVISOR_WEIGHTS) divisor += weight;
-        for (size_t k = 0; k < count; ++k) {
-          const float value = gradient_at(model, step, rank, id, static_cast<int64_t>(k));
-          given[static_cast<size_t>(rank)][k] = weight == 0 ? 0.0F : static_cast<float>(weight) * value;
-        }
-        sources.push_back(given[static_cast<size_t>(rank)].data());
-      }
-      if (count == 0) continue;
-      table.reduce({grad.data(), sources.data(), model.ranks, model.counts[i], DType::f32, ReduceOp::sum, divisor});
-      const kernels::HyperParameters hyper{0.01, model.momentum, 0, model.nesterov, 0.9, 0.999, 1e-8, model.weight_decay, step + 1};
-      const kernels::Slots slots{param.data(), grad.data(), {moment.data(), square.data()}, model.counts[i]};
-      (table.*kernels::find_algorithm(model.algorithm)->update)(slots, hyper);
-    }
-    outcome.params.insert(outcome.params.end(), param.begin(), param.end());
-    if (model.algorithm != "sgd" || model.momentum > 0) outcome.states.insert(outcome.states.end(), moment.begin(), moment.end());
-    if (model.algorithm != "sgd") second.insert(second.end(), square.begin(), square.end());
-  }
-  outcome.states.insert(outcome.states.end(), second.begin(), second.end());
-  return outcome;
 }
 
 }  // namespace zero::test

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero::test {
@@ -17,6 +18,7 @@ struct Recipe {
   bool mixed = false;        ///< the other tensors are f32
   int64_t grad = 0;
   int64_t master = ZERO_MASTER_F32;
+  bool coded = false;  ///< parameters are stored as 8-bit codes, with an fp32 master
   DType first_moment = DType::f32;
   DType second_moment = DType::f32;
   bool stochastic = false;
@@ -63,6 +65,7 @@ struct Model {
   DType dtype(int64_t id) const { return recipe.mixed && id % 2 == 1 && !shared(id) ? DType::f32 : recipe.dtype; }
   DType grad_dtype(int64_t id) const { return recipe.grad != 0 ? static_cast<DType>(recipe.grad) : dtype(id); }
   bool frozen(int64_t id) const { return recipe.frozen_every > 0 && id % recipe.frozen_every == recipe.frozen_every - 1 && !shared(id); }
+  bool coded(int64_t id) const { return recipe.coded && counts[static_cast<size_t>(id)] >= kLine; }
   /// The first and last tensor, where they are tied.
   bool shared(int64_t id) const { return recipe.tied && (id == 0 || id + 1 == tensors()); }
   bool unfilled(int64_t id, int64_t step) const {
@@ -83,6 +86,7 @@ struct Manner {
   uint64_t order_seed = 0;  ///< 0: default; otherwise a random set_order
   int32_t source = ZERO_SOURCE_LOCAL;
   int64_t verify_every = 0;
+  bool norm = true;  ///< the norm is asked for, which needs reductions before updates
 
   std::string text() const;
 };
@@ -97,6 +101,9 @@ struct Outcome {
   int64_t skipped = 0;
   int64_t unfilled = 0;
 };
+
+/// Runs a task of the optimizer to its end.
+inline Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
 
 /// Reproducible values in about (-1, 1), with many exponents.
 float value_at(uint64_t seed, uint64_t stream, int64_t index);

@@ -1,10 +1,11 @@
-/// @file all_finite, scale, add, clamp, average and add_squares: every target against the reference, the reference against float64.
+/// @file all_within, stream, scale, add, clamp, average and add_squares: every target against the reference, the reference against float64.
 #include "kernels/kernels.h"
 
 #include "random.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,6 +15,7 @@ namespace zero::kernels {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 const Table &reference_table() { return *supported().front(); }
@@ -33,15 +35,15 @@ std::vector<uint32_t> bits_of(const std::vector<float> &values) {
 /// Every length up to 70, then random ones.
 int64_t length_of_case(test::Random &random, int64_t index) { return index <= 70 ? index : random.below(3000); }
 
-TEST(AllFinite, FindsASingleBadValueAnywhere) {
+TEST(AllWithin, FindsASingleBadValueAnywhere) {
   for (const Table *table : supported()) {
     for (int64_t count = 0; count <= 140; ++count) {
       std::vector<float> values(static_cast<size_t>(count) + 1, std::numeric_limits<float>::max());
-      EXPECT_TRUE(table->all_finite(values.data() + 1, count)) << table->target << " count " << count;
+      EXPECT_TRUE(table->all_within(values.data() + 1, count, kLargest)) << table->target << " count " << count;
       for (size_t at = 1; at < values.size(); ++at) {
         for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
           values[at] = bad;
-          EXPECT_FALSE(table->all_finite(values.data() + 1, count)) << table->target << " count " << count << " at " << at;
+          EXPECT_FALSE(table->all_within(values.data() + 1, count, kLargest)) << table->target << " count " << count << " at " << at;
         }
         values[at] = -0.0F;
       }
@@ -49,12 +51,48 @@ TEST(AllFinite, FindsASingleBadValueAnywhere) {
   }
 }
 
-TEST(AllFinite, AcceptsSubnormalsAndLargest) {
+TEST(AllWithin, AcceptsSubnormalsAndLargest) {
   const std::vector<float> values(100, -std::numeric_limits<float>::denorm_min());
   const std::vector<float> largest(100, -std::numeric_limits<float>::max());
   for (const Table *table : supported()) {
-    EXPECT_TRUE(table->all_finite(values.data(), 100));
-    EXPECT_TRUE(table->all_finite(largest.data(), 100));
+    EXPECT_TRUE(table->all_within(values.data(), 100, kLargest));
+    EXPECT_TRUE(table->all_within(largest.data(), 100, kLargest));
+  }
+}
+
+TEST(AllWithin, KnowsOneBitAboveTheLimit) {
+  test::Random random(5);
+  for (int64_t i = 0; i < test::cases(2000); ++i) {
+    const int64_t count = length_of_case(random, i) + 1;
+    const float limit = std::fabs(std::bit_cast<float>(static_cast<uint32_t>(random.below(0x7f7fffff))));
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float &value : values) value = random.below(2) == 0 ? limit : -limit;
+    const auto at = static_cast<size_t>(random.below(count));
+    for (const Table *table : supported()) {
+      values[at] = -limit;
+      EXPECT_TRUE(table->all_within(values.data(), count, limit)) << table->target << " count " << count;
+      values[at] = -std::nextafter(limit, kInfinity);
+      EXPECT_FALSE(table->all_within(values.data(), count, limit)) << table->target << " count " << count << " at " << at;
+    }
+  }
+}
+
+TEST(Stream, CopiesWhatItIsGivenAndNothingElse) {
+  test::Random random(6);
+  for (int64_t i = 0; i < test::cases(2000); ++i) {
+    const int64_t nbytes = length_of_case(random, i);
+    const auto from = static_cast<size_t>(random.below(70));
+    const auto to = static_cast<size_t>(random.below(70));
+    std::vector<uint8_t> values(static_cast<size_t>(nbytes) + 140);
+    for (uint8_t &value : values) value = static_cast<uint8_t>(random.below(256));
+    std::vector<uint8_t> expected(values.size(), 0xee);
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), nbytes, expected.begin() + static_cast<std::ptrdiff_t>(to));
+    for (const Table *table : supported()) {
+      std::vector<uint8_t> out(values.size(), 0xee);
+      table->stream(out.data() + to, values.data() + from, nbytes);
+      table->flush();
+      EXPECT_EQ(out, expected) << table->target << " " << nbytes << " bytes";
+    }
   }
 }
 

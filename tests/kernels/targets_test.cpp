@@ -20,7 +20,9 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
   for (const Table *table : supported()) {
     EXPECT_TRUE(names.insert(table->target).second) << table->target;
     EXPECT_NE(table->reduce, nullptr);
-    EXPECT_NE(table->all_finite, nullptr);
+    EXPECT_NE(table->all_within, nullptr);
+    EXPECT_NE(table->stream, nullptr);
+    EXPECT_NE(table->flush, nullptr);
     EXPECT_NE(table->scale, nullptr);
     EXPECT_NE(table->widen, nullptr);
     EXPECT_NE(table->narrow, nullptr);

@@ -67,6 +67,7 @@ enum zero_key {
   ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32 */
   ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: the same on all ranks of the model group (zero_optimizer_set_model_group) */
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
+  ZERO_KEY_PARAM_DTYPE = 358,         /* i64, 0 or f8_e4m3, 0: how a parameter is stored and gathered; 0 = in its own dtype */
 
   /* hyper-parameters, changeable at any step with zero_optimizer_set_f64: 400 .. 499 */
   ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 (adagrad: 1e-2, lion: 1e-4) */

@@ -1,0 +1,15 @@
+/// @file Looks for NaN and for magnitudes above a limit, plain. 4 bytes per element must move.
+#include "kernels/target.h"
+
+#include <cmath>
+
+namespace zero::kernels::reference {
+
+bool all_within(const float *values, int64_t count, float limit) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!(std::fabs(values[i]) <= limit)) return false;
+  }
+  return true;
+}
+
+}  // namespace zero::kernels::reference
