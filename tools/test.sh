@@ -41,10 +41,10 @@ leave_out() {
   left_out+=("$*")
 }
 
-# build PRESET [cmake options]: configures and builds into build/PRESET. False, and counted, when that fails.
+# build PRESET TARGET [cmake options]: configures and builds into build/PRESET. False, and counted, when that fails.
 build() {
-  local preset=$1 reason launcher=()
-  shift
+  local preset=$1 target=$2 reason launcher=()
+  shift 2
   title "$preset: build"
   if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   if ! cmake --preset "$preset" -DZERO_TESTS=ON -DZERO_EXAMPLES=ON "${launcher[@]}" "$@" >"$logs/$preset-configure" 2>&1; then
@@ -53,7 +53,7 @@ build() {
     return 1
   fi
   while read -r reason; do left_out+=("$preset: ${reason#-- }"); done < <(grep 'left out' "$logs/$preset-configure")
-  if ! cmake --build --preset "$preset" --parallel "$jobs" 2>&1 | tee "$logs/$preset-build"; then
+  if ! cmake --build --preset "$preset" --target "$target" --parallel "$jobs" 2>&1 | tee "$logs/$preset-build"; then
     grep -A 12 -E 'FAILED|error' "$logs/$preset-build" | head -n 60
     failure "$preset: build"
     return 1
@@ -103,7 +103,7 @@ count_skipped_cases() {
 cases() { cat "$logs"/*.all 2>/dev/null | awk '/^\[==========\] [0-9]+ tests? from .* ran/ { total += $2 } END { print total + 0 }'; }
 
 test_release() {
-  build release || return 0
+  build release all || return 0
   run_tests release quick -j "$jobs" -LE faults
   # Their time limits need a machine that does nothing else.
   run_tests release faults -j 1 -L faults
@@ -111,7 +111,7 @@ test_release() {
 
 test_sanitizer() {
   # MPI libraries are not built with sanitizers: their own leaks and races would be reported as ours.
-  build "$1" -DZERO_MPI=OFF || return 0
+  build "$1" rank_tests -DZERO_MPI=OFF || return 0
   run_tests "$1" ranks -j "$jobs" -L ranks -LE faults
 }
 
@@ -120,7 +120,7 @@ test_coverage() {
     leave_out "coverage: gcovr is not installed"
     return 0
   fi
-  build coverage || return 0
+  build coverage all || return 0
   find build/coverage -name '*.gcda' -delete
   # Examples add time rather than paths: they ran in the release build.
   run_tests coverage quick -j "$jobs" -LE 'faults|examples'

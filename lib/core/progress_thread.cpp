@@ -1,11 +1,14 @@
-/// @file The progress thread's loop.
+/// @file The loop of a progress thread.
 #include "core/progress_thread.h"
 
 #include "core/doorbell.h"
 #include "core/fork_guard.h"
+#include "core/thread_pool.h"
 
 #include <pthread.h>
+
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <cstddef>
@@ -124,16 +127,19 @@ class ProgressThread {
   bool started_ = false;
 };
 
-ProgressThread &progress_thread() {
-  // Never destroyed: the detached thread uses it until the process ends.
-  static auto *thread = new ProgressThread;
-  return *thread;
+constexpr size_t kMostThreads = 64;
+
+ProgressThread &progress_thread(int64_t lane) {
+  // Never destroyed: the detached threads use them until the process ends.
+  static auto *threads = new std::array<ProgressThread, kMostThreads>;
+  static const auto count = std::min(kMostThreads, static_cast<size_t>(usable_cores()));
+  return (*threads)[static_cast<size_t>(lane) % count];
 }
 
 }  // namespace
 
-bool watch_queue(const std::shared_ptr<OperationQueue> &queue) { return progress_thread().watch(queue); }
+bool watch_queue(const std::shared_ptr<OperationQueue> &queue, int64_t lane) { return progress_thread(lane).watch(queue); }
 
-void unwatch_queue(const std::shared_ptr<OperationQueue> &queue) { progress_thread().unwatch(queue); }
+void unwatch_queue(const std::shared_ptr<OperationQueue> &queue, int64_t lane) { progress_thread(lane).unwatch(queue); }
 
 }  // namespace zero

@@ -44,6 +44,14 @@ const float *as_f32(const void *values, DType dtype, int64_t begin, int64_t coun
   return block;
 }
 
+/// Rounds values to what another dtype can hold.
+void round(float *values, DType dtype, int64_t count) {
+  if (dtype == DType::f32) return;
+  uint16_t narrow[kBlock];
+  kernels::narrow(kernels::active(), narrow, dtype, values, count);
+  kernels::widen(kernels::active(), values, narrow, dtype, count);
+}
+
 /// As many sources as fit are moved without asking for memory.
 constexpr int64_t kSourcesOnStack = 64;
 
@@ -220,9 +228,12 @@ void HostKernels::add(void *sum, DType sum_dtype, const void *values, DType dtyp
     float sums[kBlock];
     over_blocks(range, [&](int64_t begin, int64_t part) {
       const float *addend = as_f32(values, dtype, begin, part, block);
-      if (factor != 1) table.scale(block, addend, part, factor);
-      if (factor != 1) addend = block;
       void *to = at_element(sum, begin, sum_dtype);
+      if (factor != 1) {
+        table.scale(block, addend, part, factor);
+        round(block, sum_dtype, part);
+        addend = block;
+      }
       float *result = sum_dtype == DType::f32 ? static_cast<float *>(to) : sums;
       table.add(result, as_f32(sum, sum_dtype, begin, part, sums), addend, part);
       if (sum_dtype != DType::f32) kernels::narrow(table, to, sum_dtype, sums, part);

@@ -71,7 +71,7 @@ class HostKernels {
   void follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
   /// out = values * factor; out may equal values.
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const;
-  /// sum += values * factor.
+  /// sum += values * factor, the product rounded to the sum's dtype, so that two sums do not depend on which came first.
   void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const;
   /// `values` begins on a line of the flat space.
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const;

@@ -28,7 +28,7 @@ void Prefetch::stop() {
   }
   ahead_.clear();
   // The thread may be asleep on the group's doorbell, which goes with the group.
-  if (was_watched_) unwatch_queue(queue_);
+  if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
 }
 
@@ -73,7 +73,7 @@ Status Prefetch::run_ahead(const std::byte *acquired) {
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));
     ahead_.push_back(std::move(next));
-    was_watched_ = watch_queue(queue_) || was_watched_;
+    was_watched_ = watch_queue(queue_, group_->place().local_rank) || was_watched_;
   }
   return {};
 }

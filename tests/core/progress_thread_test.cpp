@@ -1,5 +1,6 @@
-/// @file The progress thread: queues advance while nobody waits for them.
+/// @file Progress threads: queues advance while nobody waits for them.
 #include "core/progress_thread.h"
+#include "core/thread_pool.h"
 
 #include "tests/core/failures.h"
 #include "tests/group/process_ranks.h"
@@ -51,16 +52,16 @@ TEST(ProgressThread, SaysWhenItCannotBeStartedAndTriesAgain) {
       1,
       [](int64_t, int) {
         const auto queue = std::make_shared<OperationQueue>();
-        unwatch_queue(queue);  // there is nothing to wait for
+        unwatch_queue(queue, 0);  // there is nothing to wait for
         {
           const test::FailingNew no_memory(0);
-          if (watch_queue(queue)) return 1;
+          if (watch_queue(queue, 0)) return 1;
         }
         {
           const test::FailingThreadStart failing;
-          if (watch_queue(queue)) return 2;
+          if (watch_queue(queue, 0)) return 2;
         }
-        return watch_queue(queue) ? 0 : 3;
+        return watch_queue(queue, 0) ? 0 : 3;
       },
       30'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
@@ -72,7 +73,7 @@ TEST(ProgressThread, AdvancesAQueueThatNobodyWaitsFor) {
     std::atomic<int> passed{0};
     const auto queue = std::make_shared<OperationQueue>();
     const auto operation = queue->submit(pass(door, passed));
-    ASSERT_TRUE(watch_queue(queue));
+    ASSERT_TRUE(watch_queue(queue, 0));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(passed, 0);
     door.open();
@@ -90,11 +91,11 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
     doors.push_back(std::make_unique<Door>(i % 2 == 0));
     queues.push_back(std::make_shared<OperationQueue>());
     operations.push_back(queues.back()->submit(pass(*doors.back(), passed)));
-    EXPECT_TRUE(watch_queue(queues.back()));
-    EXPECT_TRUE(watch_queue(queues.back()));
+    EXPECT_TRUE(watch_queue(queues.back(), 0));
+    EXPECT_TRUE(watch_queue(queues.back(), 0));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  for (const auto &queue : queues) EXPECT_TRUE(watch_queue(queue));
+  for (const auto &queue : queues) EXPECT_TRUE(watch_queue(queue, 0));
   for (int i = 3; i >= 0; --i) {
     doors[static_cast<size_t>(i)]->open();
     EXPECT_TRUE(reaches(passed, 4 - i));
@@ -102,12 +103,48 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(queues[static_cast<size_t>(i)]->wait(operations[static_cast<size_t>(i)]).ok());
 }
 
+/// Keeps the thread that looks at it until another one has passed.
+class Obstacle final : public Waitable {
+ public:
+  explicit Obstacle(const std::atomic<int> &passed) : passed_(passed) {}
+  Status poll(bool *out_ready) override {
+    *out_ready = reaches(passed_, 1);
+    return {};
+  }
+
+ private:
+  const std::atomic<int> &passed_;
+};
+
+Task pass_obstacle(Obstacle &obstacle) {
+  ZERO_CO_TRY(obstacle);
+  co_return {};
+}
+
+TEST(ProgressThread, LanesDoNotWaitForEachOther) {
+  if (usable_cores() < 2) GTEST_SKIP() << "lanes share a thread where there is one core";
+  std::atomic<int> passed{0};
+  Obstacle obstacle(passed);
+  Door door(false);
+  door.open();
+  const auto busy = std::make_shared<OperationQueue>();
+  const auto other = std::make_shared<OperationQueue>();
+  const auto obstructed = busy->submit(pass_obstacle(obstacle));
+  const auto passing = other->submit(pass(door, passed));
+  ASSERT_TRUE(watch_queue(busy, 0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(watch_queue(other, 1));
+  EXPECT_TRUE(reaches(passed, 1));
+  EXPECT_TRUE(busy->wait(obstructed).ok());
+  EXPECT_TRUE(other->wait(passing).ok());
+}
+
 TEST(ProgressThread, LetsGoOfAQueueThatIsEmpty) {
   std::weak_ptr<OperationQueue> gone;
   {
     const auto queue = std::make_shared<OperationQueue>();
     gone = queue;
-    ASSERT_TRUE(watch_queue(queue));
+    ASSERT_TRUE(watch_queue(queue, 0));
   }
   for (int i = 0; i < 20'000 && !gone.expired(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(gone.expired());

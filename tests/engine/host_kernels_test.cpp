@@ -154,5 +154,27 @@ TEST(HostThreads, FollowKeyVariableAndCores) {
   ::unsetenv("ZERO_THREADS");
 }
 
+TEST(HostKernels, WeightedSumsOfTwoDoNotDependOnWhichCameFirst) {
+  const HostKernels host(1);
+  constexpr int64_t kCount = 5000;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const float weight : {1.0F, 3.0F, 0.7F}) {
+      std::vector<std::byte> values[2];
+      std::vector<std::byte> sums[2];
+      for (uint64_t which = 0; which < 2; ++which) {
+        std::vector<float> numbers;
+        for (int64_t i = 0; i < kCount; ++i) numbers.push_back(value_at(7, which, i));
+        values[which] = encode(numbers, dtype);
+      }
+      for (size_t first = 0; first < 2; ++first) {
+        sums[first].resize(values[first].size());
+        host.scale(sums[first].data(), values[first].data(), dtype, kCount, weight);
+        host.add(sums[first].data(), dtype, values[1 - first].data(), dtype, kCount, weight);
+      }
+      EXPECT_TRUE(sums[0] == sums[1]) << dtype_name(dtype) << " weight " << weight;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace zero::test
