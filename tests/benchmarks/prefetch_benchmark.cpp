@@ -1,11 +1,11 @@
 /// @file How much of stage 3's gathering a caller that computes does not wait for: two ranks, tensors acquired one after another, each used
 /// (here: slept) for as long as a gather takes, with and without gathering ahead, interleaved.
 /// usage: prefetch_benchmark [options of Google Benchmark] [elements of a tensor]
-#include <zero/zero.h>
+#include "must.h"
+#include "samples.h"
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,20 +15,14 @@
 
 namespace {
 
+using zero::bench::must;
+using zero::bench::Samples;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int64_t kRanks = 2;
 constexpr int kTensors = 12;
 constexpr int kRepeats = 9;
-
-void must(int32_t status) {
-  if (status == ZERO_OK) return;
-  char text[1024];
-  zero_last_error_copy(text, sizeof text);
-  std::fprintf(stderr, "prefetch_benchmark: %s: %s\n", zero_status_name(status), text);
-  std::exit(1);
-}
 
 /// One rank's optimizer of stage 3.
 class Rank {
@@ -72,7 +66,7 @@ class Rank {
 };
 
 struct Times {
-  std::vector<double> alone, behind, ahead;
+  Samples alone, behind, ahead, hidden;
 };
 
 void run_rank(int64_t rank, int64_t elements, Times *out) {
@@ -90,17 +84,17 @@ void run_rank(int64_t rank, int64_t elements, Times *out) {
       const double waited_behind = behind.pass(use);
       const double waited_ahead = ahead.pass(use);
       if (rank != 0) continue;
-      out->alone.push_back(alone);
-      out->behind.push_back(waited_behind);
-      out->ahead.push_back(waited_ahead);
+      out->alone.add(alone);
+      out->behind.add(waited_behind);
+      out->ahead.add(waited_ahead);
+      out->hidden.add(1 - waited_ahead / waited_behind);
     }
   }
   zero_group_release(group);
 }
 
-void print_row(const char *name, std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  std::printf("%-38s %10.2f %10.2f %10.2f\n", name, 1e3 * seconds[seconds.size() / 2], 1e3 * seconds.front(), 1e3 * seconds.back());
+void print_row(const char *name, const Samples &seconds) {
+  std::printf("%-38s %10.2f %10.2f %10.2f\n", name, 1e3 * seconds.median(), 1e3 * seconds.least(), 1e3 * seconds.most());
 }
 
 }  // namespace
@@ -118,10 +112,8 @@ int main(int argc, char **argv) {
   print_row("nothing but gathers", times.alone);
   print_row("used as long as gathered, none ahead", times.behind);
   print_row("used as long as gathered, two ahead", times.ahead);
-  std::vector<double> hidden;
-  for (size_t i = 0; i < times.ahead.size(); ++i) hidden.push_back(1 - times.ahead[i] / times.behind[i]);
-  std::sort(hidden.begin(), hidden.end());
-  std::printf("share of gather time hidden: median %.0f %%, min %.0f %%, max %.0f %%\n", 100 * hidden[hidden.size() / 2], 100 * hidden.front(),
-              100 * hidden.back());
+  const Samples &hidden = times.hidden;
+  std::printf("share of gather time hidden: median %.0f %%, min %.0f %%, max %.0f %%\n", 100 * hidden.median(), 100 * hidden.least(),
+              100 * hidden.most());
   return 0;
 }

@@ -2,13 +2,12 @@
 /// the same threads. usage: step_benchmark [options of Google Benchmark] [parameters]
 #include "core/thread_pool.h"
 #include "kernels/kernels.h"
+#include "must.h"
+#include "ratio_table.h"
 
 #include <zero/zero.h>
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -16,18 +15,10 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using zero::bench::must;
 
 constexpr int64_t kTensorElements = 1 << 20;
 constexpr int kRepeats = 11;
-
-void must(int32_t status) {
-  if (status == ZERO_OK) return;
-  char text[1024];
-  zero_last_error_copy(text, sizeof text);
-  std::fprintf(stderr, "step_benchmark: %s: %s\n", zero_status_name(status), text);
-  std::exit(1);
-}
 
 /// An optimizer with `count` elements in tensors of kTensorElements, ready to step.
 class Model {
@@ -123,68 +114,11 @@ class Model {
   bool filled_ = false;
 };
 
-/// Runs `prepare` untimed and `work` timed, once per iteration.
-template <class Prepare, class Work>
-void add_benchmark(const char *name, Prepare prepare, Work work) {
-  benchmark::RegisterBenchmark(name,
-                               [=](benchmark::State &state) {
-                                 for ([[maybe_unused]] auto unused : state) {
-                                   prepare();
-                                   const Clock::time_point begin = Clock::now();
-                                   work();
-                                   state.SetIterationTime(std::chrono::duration<double>(Clock::now() - begin).count());
-                                 }
-                               })
-      ->Iterations(1)
-      ->Repetitions(kRepeats)
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
-}
-
-/// Collects single repeats and prints medians and their ratios to the first row.
-class RatioTable final : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context &) override { return true; }
-  void ReportRuns(const std::vector<Run> &runs) override {
-    for (const Run &run : runs) {
-      if (run.run_type == Run::RT_Iteration) row(run.run_name.function_name).push_back(run.GetAdjustedRealTime());
-    }
-  }
-  void Finalize() override {
-    std::printf("%-22s %10s %10s %10s %8s %10s\n", "", "median ms", "min ms", "max ms", "repeats", "x kernel");
-    const double kernel = median(row("kernel"));
-    for (auto &[name, times] : rows_) {
-      const auto [least, most] = std::minmax_element(times.begin(), times.end());
-      std::printf("%-22s %10.2f %10.2f %10.2f %8zu %10.3f\n", name.c_str(), median(times), *least, *most, times.size(),
-                  median(times) / kernel);
-    }
-    std::printf("goals: step <= 1.05, grad_ready + step <= 1.30\n");
-  }
-
- private:
-  static double median(std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    return times.empty() ? 0 : times[times.size() / 2];
-  }
-  std::vector<double> &row(const std::string &name) {
-    for (auto &[known, times] : rows_) {
-      if (known == name) return times;
-    }
-    return rows_.emplace_back(name, std::vector<double>()).second;
-  }
-
-  std::vector<std::pair<std::string, std::vector<double>>> rows_{{"kernel", {}}, {"step", {}}, {"grad_ready + step", {}}};
-};
-
 }  // namespace
 
 int main(int argc, char **argv) {
-  std::vector<char *> arguments(argv, argv + argc);
-  std::string interleaved = "--benchmark_enable_random_interleaving=true";
-  arguments.insert(arguments.begin() + 1, interleaved.data());
-  int count = static_cast<int>(arguments.size());
-  benchmark::Initialize(&count, arguments.data());
-  const int64_t parameters = count > 1 ? std::atoll(arguments[1]) : int64_t{1} << 26;
+  const std::vector<char *> arguments = zero::bench::begin_interleaved(argc, argv);
+  const int64_t parameters = arguments.size() > 1 ? std::atoll(arguments[1]) : int64_t{1} << 26;
   if (parameters < 1) {
     std::fprintf(stderr, "step_benchmark: '%s' is no number of parameters\n", arguments[1]);
     return 2;
@@ -192,22 +126,19 @@ int main(int argc, char **argv) {
   Model model(parameters);
   std::printf("world of one, %lld parameters, AdamW fp32, stage 1, overlap off, %lld cores, kernels %s\n",
               static_cast<long long>(parameters), static_cast<long long>(zero::usable_cores()), zero::kernels::active().target);
-  add_benchmark(
-      "kernel", [] {}, [&model] { model.run_kernel(); });
-  add_benchmark(
-      "step",
-      [&model] {
-        model.acquire_gradients();
-        model.ready_gradients();
-      },
-      [&model] { model.step(); });
-  add_benchmark(
-      "grad_ready + step", [&model] { model.acquire_gradients(); },
-      [&model] {
-        model.ready_gradients();
-        model.step();
-      });
-  RatioTable table;
-  benchmark::RunSpecifiedBenchmarks(&table);
+  zero::bench::RatioTable table(kRepeats);
+  const auto give = [&model] {
+    model.acquire_gradients();
+    model.ready_gradients();
+  };
+  const auto ready_and_step = [&model] {
+    model.ready_gradients();
+    model.step();
+  };
+  table.add({"kernel", "", [&model] { model.run_kernel(); }, {}});
+  table.add({"step", "kernel", [&model] { model.step(); }, give});
+  table.add({"grad_ready + step", "kernel", ready_and_step, [&model] { model.acquire_gradients(); }});
+  table.run();
+  std::printf("goals: step <= 1.05, grad_ready + step <= 1.30\n");
   return 0;
 }

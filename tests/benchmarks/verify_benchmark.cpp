@@ -1,11 +1,11 @@
 /// @file What ZERO_KEY_VERIFY_EVERY costs: bare AdamW steps with and without it, interleaved, for stages 0 to 3. Two ranks as threads. With
 /// K = 1 every step takes the checksums that K = 100 takes in one step of a hundred, so a hundredth of the difference is the cost of K = 100.
 /// usage: verify_benchmark [options of Google Benchmark] [elements of a tensor]
-#include <zero/zero.h>
+#include "must.h"
+#include "samples.h"
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,20 +16,14 @@
 
 namespace {
 
+using zero::bench::must;
+using zero::bench::Samples;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int64_t kRanks = 2;
 constexpr int kTensors = 8;
 constexpr int kRepeats = 31;
-
-void must(int32_t status) {
-  if (status == ZERO_OK) return;
-  char text[1024];
-  zero_last_error_copy(text, sizeof text);
-  std::fprintf(stderr, "verify_benchmark: %s: %s\n", zero_status_name(status), text);
-  std::exit(1);
-}
 
 class Rank {
  public:
@@ -69,7 +63,7 @@ class Rank {
 };
 
 struct Times {
-  std::vector<double> plain, verifying;
+  Samples plain, verifying;
 };
 
 void run_rank(int64_t rank, int64_t stage, int64_t elements, Times *out) {
@@ -82,16 +76,11 @@ void run_rank(int64_t rank, int64_t stage, int64_t elements, Times *out) {
       const double without = plain.step();
       const double with = verifying.step();
       if (rank != 0 || repeat == 0) continue;
-      out->plain.push_back(without);
-      out->verifying.push_back(with);
+      out->plain.add(without);
+      out->verifying.add(with);
     }
   }
   zero_group_release(group);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace
@@ -107,8 +96,8 @@ int main(int argc, char **argv) {
     std::thread other(run_rank, 1, stage, elements, &times);
     run_rank(0, stage, elements, &times);
     other.join();
-    const double plain = median(times.plain);
-    const double verifying = median(times.verifying);
+    const double plain = times.plain.median();
+    const double verifying = times.verifying.median();
     std::printf("%-8lld %12.2f %12.2f %16.2f %%\n", static_cast<long long>(stage), 1e3 * plain, 1e3 * verifying, (verifying / plain - 1));
   }
   return 0;

@@ -1,0 +1,171 @@
+/// @file Host kernels against what memory allows: each row moves the bytes that its formula needs, beside a loop of the same kind of traffic
+/// that computes next to nothing (limits.h), interleaved in one run.
+/// usage: kernels_benchmark [options of Google Benchmark] [--elements=N] [--threads=1,2]
+#include "engine/host_kernels.h"
+#include "kernels/convert.h"
+#include "kernels/update.h"
+#include "limits.h"
+#include "memory/arena.h"
+#include "must.h"
+#include "options.h"
+#include "ratio_table.h"
+
+namespace {
+
+using namespace zero;
+using bench::RatioTable;
+using bench::Row;
+
+constexpr int kRepeats = 9;
+
+/// The arrays that all rows share, in memory as optimizers have it.
+struct Arrays {
+  explicit Arrays(int64_t elements) : count(elements) {
+    const int64_t lines = count / kLine;
+    const int64_t nbytes = 5 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) + 2 * Arena::view_nbytes(count) +
+                           2 * Arena::view_nbytes(4 * lines);
+    if (Status status = Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, nbytes, &arena); !status.ok()) {
+      bench::fail("arrays", status.text());
+    }
+    for (float **array : {&param, &grad, &first, &second, &out}) *array = reinterpret_cast<float *>(arena.take(4 * count));
+    for (std::byte **array : {&param16, &grad16}) *array = arena.take(2 * count);
+    for (std::byte **array : {&first8, &second8}) *array = arena.take(count);
+    for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(arena.take(4 * lines));
+    for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = static_cast<float>(i % 1021 - 510) * 1e-4F;
+    for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
+    kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
+    kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
+  }
+
+  int64_t count;
+  AllocatorHook hook;
+  Accounting accounting;
+  Arena arena;
+  float *param, *grad, *first, *second, *out;
+  std::byte *param16, *grad16, *first8, *second8;
+  float *first_scales, *second_scales;
+};
+
+/// The rows of one number of threads.
+class Rows {
+ public:
+  Rows(RatioTable &table, const Arrays &arrays, int64_t threads) : table_(table), arrays_(arrays), threads_(threads) {}
+
+  void add_limits() {
+    const Arrays &a = arrays_;
+    add("limit: r g,p,m,v w p,m,v", "", 28, [a = &a](Range r) {
+      float *modified[] = {a->param + r.begin, a->first + r.begin, a->second + r.begin};
+      bench::move_modified(a->grad + r.begin, modified, 3, r.count());
+    });
+    add("limit: r g,p,m w p,m", "", 20, [a = &a](Range r) {
+      float *modified[] = {a->param + r.begin, a->first + r.begin};
+      bench::move_modified(a->grad + r.begin, modified, 2, r.count());
+    });
+    for (const int64_t sources : {1, 2, 4}) {
+      add("limit: r " + std::to_string(sources) + " w 1", "", static_cast<double>(4 + 4 * sources), [a = &a, sources](Range r) {
+        const float *from[] = {a->param + r.begin, a->grad + r.begin, a->first + r.begin, a->second + r.begin};
+        bench::move_written(a->out + r.begin, from, sources, r.count());
+      });
+    }
+    add("limit: r 1", "", 4, [a = &a](Range r) { benchmark::DoNotOptimize(bench::move_read(a->param + r.begin, r.count())); });
+  }
+
+  void add_updates() {
+    const Arrays &a = arrays_;
+    const kernels::Elements param{a.param}, grad{a.grad}, first{a.first}, second{a.second};
+    add_update("adamw f32", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}});
+    add_update("adamw bf16, f32 master", "limit: r g,p,m,v w p,m,v", 28, "adamw",
+               {.param = {a.param16, DType::bf16}, .master = param, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
+    add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}}, 0.5F);
+    add_update("sgd momentum f32", "limit: r g,p,m w p,m", 20, "sgd", {.param = param, .grad = grad, .state = {first}});
+    add_update("lion f32", "limit: r g,p,m w p,m", 20, "lion", {.param = param, .grad = grad, .state = {first}});
+    add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
+    add_update("adamw f32, 8-bit moments", "limit: r g,p,m w p,m", 12 + 4 * (1 + 4.0 / kLine), "adamw",
+               {.param = param,
+                .grad = grad,
+                .state = {{a.first8, DType::f8e4m3, a.first_scales}, {a.second8, DType::f8ue5m3, a.second_scales}}});
+  }
+
+  void add_moves() {
+    const Arrays &a = arrays_;
+    for (const int64_t sources : {2, 4}) {
+      const std::string limit = "limit: r " + std::to_string(sources) + " w 1";
+      add_whole("sum of " + std::to_string(sources) + " f32", limit, static_cast<double>(4 + 4 * sources), [this, sources] { sum(sources); });
+    }
+    add("bf16 to f32", "limit: r 1 w 1", 6,
+        [a = &a](Range r) { kernels::widen(kernels::active(), a->out + r.begin, a->grad16 + 2 * r.begin, DType::bf16, r.count()); });
+    add("f32 to bf16", "limit: r 1 w 1", 6, [a = &a](Range r) {
+      kernels::narrow(kernels::active(), reinterpret_cast<std::byte *>(a->out) + 2 * r.begin, DType::bf16, a->param + r.begin, r.count());
+    });
+    add_whole("copy and all_finite f32", "limit: r 1 w 1", 8,
+              [a = &a, threads = threads_] { HostKernels(threads).copy_finite(a->out, a->grad, DType::f32, a->count); });
+    add("all_finite f32", "limit: r 1", 4,
+        [a = &a](Range r) { benchmark::DoNotOptimize(kernels::active().all_finite(a->param + r.begin, r.count())); });
+  }
+
+ private:
+  std::string titled(const std::string &name) const { return name.empty() ? name : name + ", " + std::to_string(threads_) + "t"; }
+
+  void add_whole(const std::string &name, const std::string &limit, double nbytes, std::function<void()> work) {
+    table_.add({titled(name), titled(limit), std::move(work), nullptr, nbytes, static_cast<double>(arrays_.count)});
+  }
+  /// A row whose work is cut on lines among the threads, as the engine cuts it.
+  void add(const std::string &name, const std::string &limit, double nbytes, std::function<void(Range)> work) {
+    add_whole(name, limit, nbytes, [this, work = std::move(work)] { HostKernels(threads_).over_lines(arrays_.count, work); });
+  }
+
+  void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm, const kernels::Piece &piece,
+                  float grad_factor = 1) {
+    kernels::UpdateScalars scalars;
+    scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
+    scalars.grad_factor = grad_factor;
+    add(name, limit, nbytes, [piece, scalars, algorithm = kernels::find_algorithm(algorithm)](Range range) {
+      kernels::update(kernels::active(), *algorithm, part_of(piece, range), scalars);
+    });
+  }
+  static kernels::Elements part_of(kernels::Elements elements, Range range) {
+    if (elements.data == nullptr) return elements;
+    elements.data = static_cast<std::byte *>(elements.data) + range.begin * dtype_nbytes(elements.dtype);
+    if (elements.scales != nullptr) elements.scales += range.begin / kLine;
+    return elements;
+  }
+  static kernels::Piece part_of(kernels::Piece piece, Range range) {
+    for (kernels::Elements *elements : {&piece.param, &piece.master, &piece.grad, &piece.state[0], &piece.state[1]}) {
+      *elements = part_of(*elements, range);
+    }
+    piece.count = range.count();
+    return piece;
+  }
+
+  void sum(int64_t sources) const {
+    const void *from[] = {arrays_.param, arrays_.grad, arrays_.first, arrays_.second};
+    HostReducer(threads_).reduce({arrays_.out, from, sources, arrays_.count, DType::f32, ReduceOp::sum, 1});
+  }
+
+  RatioTable &table_;
+  const Arrays &arrays_;
+  const int64_t threads_;
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::vector<char *> left = bench::begin_interleaved(argc, argv);
+  bench::Options options(static_cast<int>(left.size()), const_cast<char **>(left.data()), "[--elements=N] [--threads=1,2]");
+  const int64_t elements = options.number("elements", int64_t{1} << 26) / kLine * kLine;
+  const std::vector<int64_t> threads = options.numbers("threads", usable_cores() > 1 ? "1,2" : "1");
+  options.finish();
+  const Arrays arrays(elements);
+  std::printf("%lld elements, %lld cores, kernels %s; rates as shares of the limit's rate\n", static_cast<long long>(elements),
+              static_cast<long long>(usable_cores()), kernels::active().target);
+  RatioTable table(kRepeats);
+  std::vector<std::unique_ptr<Rows>> rows;
+  for (const int64_t count : threads) {
+    rows.push_back(std::make_unique<Rows>(table, arrays, count));
+    rows.back()->add_limits();
+    rows.back()->add_updates();
+    rows.back()->add_moves();
+  }
+  table.run();
+  return 0;
+}
