@@ -2,6 +2,8 @@
 /// elements, the output layer tied to the first embedding. Knows names and shapes only.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,13 +20,10 @@ struct Tensor {
   }
 };
 
-inline constexpr int64_t kGpt2Elements = 124439808;
-
-/// Extents are multiplied by `width_scale`, elements therefore by about its square; the number of tensors stays.
-inline std::vector<Tensor> gpt2_shapes(double width_scale = 1) {
-  const auto scaled = [width_scale](int64_t extent) {
-    const auto result = static_cast<int64_t>(static_cast<double>(extent) * width_scale);
-    return result < 1 ? int64_t{1} : result;
+/// With `elements_scale` every extent is multiplied by its root, so that the list has about that many times the elements in as many tensors.
+inline std::vector<Tensor> gpt2_shapes(double elements_scale = 1) {
+  const auto scaled = [factor = std::sqrt(elements_scale)](int64_t extent) {
+    return std::max(int64_t{1}, static_cast<int64_t>(std::lround(static_cast<double>(extent) * factor)));
   };
   const int64_t width = scaled(768);
   std::vector<Tensor> tensors = {{"wte", {scaled(50257), width}}, {"wpe", {scaled(1024), width}}};

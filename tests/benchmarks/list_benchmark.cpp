@@ -1,6 +1,6 @@
 /// @file What a list of tensors costs above one flat tensor: steps of a world of one, AdamW fp32. 2000 tensors of 64 elements, and the list of
 /// GPT-2 small beside one tensor of as many elements, interleaved.
-/// usage: list_benchmark [options of Google Benchmark] [--width-scale=1.0]
+/// usage: list_benchmark [options of Google Benchmark] [--elements-scale=1.0]
 #include "gpt2_shapes.h"
 #include "must.h"
 #include "options.h"
@@ -100,8 +100,8 @@ std::vector<Tensor> tiny_tensors() {
 
 int main(int argc, char **argv) {
   std::vector<char *> left = begin_interleaved(argc, argv);
-  Options options(static_cast<int>(left.size()), left.data(), "[--width-scale=1.0]");
-  const std::vector<Tensor> gpt2 = gpt2_shapes(options.fraction("width-scale", 1));
+  Options options(static_cast<int>(left.size()), left.data(), "[--elements-scale=1.0]");
+  const std::vector<Tensor> gpt2 = gpt2_shapes(options.fraction("elements-scale", 1));
   options.finish();
   const int64_t elements = total_count(gpt2);
   Model tiny(tiny_tensors());

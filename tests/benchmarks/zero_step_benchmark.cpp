@@ -1,0 +1,254 @@
+/// @file The whole step over ranks: GPT-2 small's list of tensors, AdamW fp32, every stage, gradients in the library's memory and in the
+/// caller's, with and without overlap, beside the time that the bytes which must move (step_traffic.h) take at the rate of the
+/// read-modify-write loop (limits.h) that all ranks run at once between the repeats, each on its own threads.
+/// usage: zero_step_benchmark [options of Google Benchmark] [--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher]
+///        [--library-memory] [--repeats=9] [--elements-scale=1.0]
+#include "engine/host_kernels.h"
+#include "gpt2_shapes.h"
+#include "limits.h"
+#include "memory/arena.h"
+#include "options.h"
+#include "ranks.h"
+#include "samples.h"
+#include "step_traffic.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+using namespace zero;
+using namespace zero::bench;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char *kUsage =
+    "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--library-memory] [--repeats=9] [--elements-scale=1.0]";
+
+struct Settings {
+  std::vector<int64_t> ranks, stages, overlaps;
+  Launch launch = Launch::threads;
+  bool own_memory = true;
+  int64_t repeats = 9;
+  std::vector<Tensor> tensors;
+  int64_t elements = 0;
+};
+
+/// Seconds of the slowest rank.
+template <class Work>
+double slowest(zero_group *group, Work &&work) {
+  must(zero_group_barrier(group));
+  const auto begin = Clock::now();
+  work();
+  const double mine = std::chrono::duration<double>(Clock::now() - begin).count();
+  double most = 0;
+  must(zero_group_all_reduce(group, &mine, 1, &most, 1, ZERO_DTYPE_F64, ZERO_REDUCE_MAX, nullptr));
+  return most;
+}
+
+/// The loop with AdamW's traffic, on all ranks at once.
+class Limit {
+ public:
+  Limit(zero_group *group, int64_t elements) : group_(group) {
+    int64_t local_size = 0;
+    must(zero_group_size(group, &size_));
+    must(zero_group_local_size(group, &local_size));
+    threads_ = std::max<int64_t>(1, usable_cores() / local_size);
+    count_ = std::max(kLine, std::min(elements, kMost) / size_ / kLine * kLine);
+    const Status status = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_STATE, 4 * Arena::view_nbytes(4 * count_), &arena_);
+    if (!status.ok()) fail("memory for the limit", status.text());
+    for (float *&array : arrays_) array = reinterpret_cast<float *>(arena_.take(4 * count_));
+    sample();
+    seconds_ = Samples();
+  }
+
+  void sample() {
+    seconds_.add(slowest(group_, [this] {
+      HostKernels(threads_).over_lines(count_, [this](Range range) {
+        float *modified[] = {arrays_[1] + range.begin, arrays_[2] + range.begin, arrays_[3] + range.begin};
+        move_modified(arrays_[0] + range.begin, modified, 3, range.count());
+      });
+    }));
+  }
+  void forget() { seconds_ = Samples(); }
+  /// Of all ranks together.
+  double nbytes_per_second() const { return 28.0 * static_cast<double>(count_ * size_) / seconds_.median(); }
+
+ private:
+  static constexpr int64_t kMost = int64_t{1} << 26;
+
+  zero_group *group_;
+  int64_t size_ = 1;
+  int64_t threads_ = 1;
+  int64_t count_ = 0;
+  AllocatorHook hook_;
+  Accounting accounting_;
+  Arena arena_;
+  float *arrays_[4] = {};
+  Samples seconds_;
+};
+
+/// One rank's optimizer, and memory of the caller's own for a whole gradient and, in stage 3, all parameters.
+class Trainer {
+ public:
+  Trainer(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap) : tensors_(settings.tensors) {
+    zero_config *config = nullptr;
+    must(zero_config_create(&config));
+    must(zero_config_set_i64(config, ZERO_KEY_STAGE, stage));
+    must(zero_config_set_i64(config, ZERO_KEY_OVERLAP, overlap));
+    must(zero_optimizer_create(group, config, &optimizer_));
+    zero_config_release(config);
+    for (const Tensor &tensor : tensors_) {
+      int64_t id = 0;
+      must(zero_optimizer_add_param(optimizer_, nullptr, tensor.name.c_str(), ZERO_DTYPE_F32, tensor.shape.data(),
+                                    static_cast<int64_t>(tensor.shape.size()), &id));
+      begins_.push_back(id == 0 ? 0 : begins_.back() + tensors_[static_cast<size_t>(id) - 1].count());
+    }
+    must(zero_optimizer_seal(optimizer_));
+    must(zero_optimizer_begin(optimizer_, ZERO_SOURCE_SHARDS));
+    if (settings.own_memory) own_grads_.resize(static_cast<size_t>(settings.elements));
+    if (settings.own_memory && stage == 3) own_params_.resize(static_cast<size_t>(settings.elements));
+    for (size_t i = 0; i < own_grads_.size(); ++i) own_grads_[i] = value_of(static_cast<int64_t>(i));
+    for (int warm_up = 0; warm_up < 2; ++warm_up) {
+      give(false, true);
+      step();
+    }
+  }
+  Trainer(const Trainer &) = delete;
+  ~Trainer() { zero_optimizer_release(optimizer_); }
+
+  /// All gradients, in the order in which a backward pass makes them.
+  void give(bool own, bool fills = false) {
+    for (auto id = static_cast<int64_t>(tensors_.size()) - 1; id >= 0; --id) {
+      const int64_t count = tensors_[static_cast<size_t>(id)].count();
+      const float *grad = own ? own_grads_.data() + begins_[static_cast<size_t>(id)] : nullptr;
+      void *data = nullptr;
+      int64_t accumulate = 0;
+      if (!own) must(zero_optimizer_grad_acquire(optimizer_, id, nullptr, &data, &accumulate));
+      for (int64_t i = 0; fills && i < count; ++i) static_cast<float *>(data)[i] = value_of(i);
+      must(zero_optimizer_grad_ready(optimizer_, id, grad, 0, count, nullptr));
+    }
+  }
+  void step() { must(zero_optimizer_step(optimizer_, nullptr, nullptr)); }
+
+  /// Every parameter once, in the order of a forward pass.
+  void acquire(bool own) {
+    for (size_t id = 0; id < tensors_.size(); ++id) {
+      float *dst = own ? own_params_.data() + begins_[id] : nullptr;
+      void *data = nullptr;
+      must(zero_optimizer_param_acquire(optimizer_, static_cast<int64_t>(id), dst, own ? tensors_[id].count() : 0, nullptr, &data));
+      benchmark::DoNotOptimize(data);
+      must(zero_optimizer_param_release(optimizer_, static_cast<int64_t>(id)));
+    }
+  }
+
+ private:
+  static float value_of(int64_t index) { return static_cast<float>(index % 1021 - 510) * 1e-4F; }
+
+  const std::vector<Tensor> &tensors_;
+  zero_optimizer *optimizer_ = nullptr;
+  std::vector<int64_t> begins_;
+  std::vector<float> own_grads_, own_params_;
+};
+
+/// What is timed together, by [own memory][phase].
+struct Times {
+  Samples of[2][3];
+};
+
+void measure(zero_group *group, Trainer &trainer, bool own, int64_t stage, Times &times) {
+  Samples *samples = times.of[own ? 1 : 0];
+  trainer.give(own);
+  samples[static_cast<int>(Phase::step)].add(slowest(group, [&] { trainer.step(); }));
+  const auto whole = [&] {
+    trainer.give(own);
+    trainer.step();
+  };
+  samples[static_cast<int>(Phase::gradients_and_step)].add(slowest(group, whole));
+  if (stage == 3) samples[static_cast<int>(Phase::acquire)].add(slowest(group, [&] { trainer.acquire(own); }));
+}
+
+void print_header() {
+  std::printf("%5s %5s %7s %-8s %-15s %10s %10s %10s %8s %10s %8s %8s\n", "ranks", "stage", "overlap", "memory", "phase", "median ms", "min ms",
+              "max ms", "B/param", "ideal ms", "x ideal", "of min");
+}
+
+void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, int64_t elements, double rate) {
+  for (const bool own : {false, true}) {
+    for (const Phase phase : {Phase::step, Phase::gradients_and_step, Phase::acquire}) {
+      const Samples &samples = times.of[own ? 1 : 0][static_cast<int>(phase)];
+      if (samples.size() == 0) continue;
+      const int64_t nbytes = ideal_nbytes(stage, ranks, phase);
+      const double ideal = static_cast<double>(nbytes * elements) / rate;
+      std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
+                  static_cast<long long>(stage), static_cast<long long>(overlap), own ? "caller's" : "library", phase_name(phase),
+                  1e3 * samples.median(), 1e3 * samples.least(), 1e3 * samples.most(), static_cast<long long>(nbytes), 1e3 * ideal,
+                  samples.median() / ideal, samples.least() / ideal);
+    }
+  }
+  std::fflush(stdout);
+}
+
+void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap, Limit &limit, bool prints) {
+  int64_t size = 0;
+  must(zero_group_size(group, &size));
+  Times times;
+  limit.forget();
+  {
+    Trainer trainer(group, settings, stage, overlap);
+    for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) {
+      limit.sample();
+      measure(group, trainer, false, stage, times);
+      if (settings.own_memory) measure(group, trainer, true, stage, times);
+    }
+    must(zero_group_barrier(group));
+  }
+  if (prints) print_rows(size, stage, overlap, times, settings.elements, limit.nbytes_per_second());
+}
+
+void run_rank(zero_group *group, const Settings &settings) {
+  int64_t rank = 0;
+  must(zero_group_rank(group, &rank));
+  Limit limit(group, settings.elements);
+  for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) limit.sample();
+  if (rank == 0) {
+    std::printf("%zu tensors, %lld elements, AdamW fp32, ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
+                settings.tensors.size(), static_cast<long long>(settings.elements), launch_name(settings.launch),
+                static_cast<long long>(usable_cores()), 1e-9 * limit.nbytes_per_second());
+    print_header();
+  }
+  for (const int64_t stage : settings.stages) {
+    for (const int64_t overlap : settings.overlaps) run_case(group, settings, stage, overlap, limit, rank == 0);
+  }
+}
+
+Settings parse(int argc, char **argv) {
+  Options options(argc, argv, kUsage);
+  Settings settings;
+  settings.ranks = options.numbers("ranks", "1,2,4");
+  settings.stages = options.numbers("stage", "0,1,2,3");
+  settings.overlaps = options.numbers("overlap", "0,1");
+  if (options.flag("processes")) settings.launch = Launch::processes;
+  if (options.flag("launcher")) settings.launch = Launch::launcher;
+  settings.own_memory = !options.flag("library-memory");
+  settings.repeats = options.number("repeats", 9);
+  settings.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
+  settings.elements = total_count(settings.tensors);
+  options.finish();
+  return settings;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  benchmark::Initialize(&argc, argv);
+  Settings settings = parse(argc, argv);
+  if (settings.launch == Launch::launcher) settings.ranks = {0};  // the launcher decides
+  for (const int64_t ranks : settings.ranks) {
+    run_ranks(settings.launch, ranks, [&settings](zero_group *group) { run_rank(group, settings); });
+  }
+  return 0;
+}
