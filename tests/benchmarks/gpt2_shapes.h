@@ -1,5 +1,5 @@
-/// @file The parameters of GPT-2 small (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019): 148 tensors, 124439808
-/// elements, the output layer tied to the first embedding. Knows names and shapes only.
+/// @file The parameters of GPT-2 small (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019): 148 tensors,
+/// 124439808 elements, the output layer tied to the first embedding. Knows names and shapes only.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ struct Tensor {
   }
 };
 
-/// With `elements_scale` every extent is multiplied by its root, so that the list has about that many times the elements in as many tensors.
+/// With `elements_scale` every extent is multiplied by its root, so that the list has about that many times the elements in as many
+/// tensors.
 inline std::vector<Tensor> gpt2_shapes(double elements_scale = 1) {
   const auto scaled = [factor = std::sqrt(elements_scale)](int64_t extent) {
     return std::max(int64_t{1}, static_cast<int64_t>(std::lround(static_cast<double>(extent) * factor)));

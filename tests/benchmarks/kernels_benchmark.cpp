@@ -1,6 +1,6 @@
-/// @file Host kernels against what memory allows: each row moves the bytes that its formula needs, beside a loop of the same kind of traffic
-/// that computes next to nothing (limits.h), interleaved in one run.
-/// usage: kernels_benchmark [options of Google Benchmark] [--elements=N] [--threads=1,2]
+/// @file Host kernels against what memory allows: each row moves the bytes that its formula needs, beside a loop of the same kind of
+/// traffic that computes next to nothing (limits.h), interleaved in one run. usage: kernels_benchmark [options of Google Benchmark]
+/// [--elements=N] [--threads=1,2]
 #include "engine/host_kernels.h"
 #include "kernels/convert.h"
 #include "kernels/update.h"
@@ -76,21 +76,22 @@ class Rows {
     add_update("adamw f32", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}});
     add_update("adamw bf16, f32 master", "limit: r g,p,m,v w p,m,v", 28, "adamw",
                {.param = {a.param16, DType::bf16}, .master = param, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
-    add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}}, 0.5F);
+    add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}},
+               0.5F);
     add_update("sgd momentum f32", "limit: r g,p,m w p,m", 20, "sgd", {.param = param, .grad = grad, .state = {first}});
     add_update("lion f32", "limit: r g,p,m w p,m", 20, "lion", {.param = param, .grad = grad, .state = {first}});
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
-    add_update("adamw f32, 8-bit moments", "limit: r g,p,m w p,m", 12 + 4 * (1 + 4.0 / kLine), "adamw",
-               {.param = param,
-                .grad = grad,
-                .state = {{a.first8, DType::f8e4m3, a.first_scales}, {a.second8, DType::f8ue5m3, a.second_scales}}});
+    add_update(
+        "adamw f32, 8-bit moments", "limit: r g,p,m w p,m", 12 + 4 * (1 + 4.0 / kLine), "adamw",
+        {.param = param, .grad = grad, .state = {{a.first8, DType::f8e4m3, a.first_scales}, {a.second8, DType::f8ue5m3, a.second_scales}}});
   }
 
   void add_moves() {
     const Arrays &a = arrays_;
     for (const int64_t sources : {2, 4}) {
       const std::string limit = "limit: r " + std::to_string(sources) + " w 1";
-      add_whole("sum of " + std::to_string(sources) + " f32", limit, static_cast<double>(4 + 4 * sources), [this, sources] { sum(sources); });
+      add_whole("sum of " + std::to_string(sources) + " f32", limit, static_cast<double>(4 + 4 * sources),
+                [this, sources] { sum(sources); });
     }
     add("bf16 to f32", "limit: r 1 w 1", 6,
         [a = &a](Range r) { kernels::widen(kernels::active(), a->out + r.begin, a->grad16 + 2 * r.begin, DType::bf16, r.count()); });

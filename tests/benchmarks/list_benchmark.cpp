@@ -1,6 +1,6 @@
-/// @file What a list of tensors costs above one flat tensor: steps of a world of one, AdamW fp32. 2000 tensors of 64 elements, and the list of
-/// GPT-2 small beside one tensor of as many elements, interleaved.
-/// usage: list_benchmark [options of Google Benchmark] [--elements-scale=1.0]
+/// @file What a list of tensors costs above one flat tensor: steps of a world of one, AdamW fp32. 2000 tensors of 64 elements, and the list
+/// of GPT-2 small beside one tensor of as many elements, interleaved. usage: list_benchmark [options of Google Benchmark]
+/// [--elements-scale=1.0]
 #include "gpt2_shapes.h"
 #include "must.h"
 #include "options.h"
@@ -108,7 +108,8 @@ int main(int argc, char **argv) {
   Model tiny_flat({{"flat", {kTinyTensors * kTinyElements}}});
   Model list(gpt2);
   Model flat({{"flat", {elements}}});
-  std::printf("world of one, AdamW fp32, overlap off; GPT-2 list: %zu tensors, %lld elements\n", gpt2.size(), static_cast<long long>(elements));
+  std::printf("world of one, AdamW fp32, overlap off; GPT-2 list: %zu tensors, %lld elements\n", gpt2.size(),
+              static_cast<long long>(elements));
   RatioTable table(kRepeats);
   add_rows(table, "2000 x 64, one tensor", "", tiny_flat);
   add_rows(table, "2000 x 64", "2000 x 64, one tensor", tiny);

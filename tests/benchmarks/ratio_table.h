@@ -41,7 +41,8 @@ class RatioTable final : public benchmark::BenchmarkReporter {
   explicit RatioTable(int repeats) : repeats_(repeats) {}
 
   void add(Row row) {
-    benchmark::RegisterBenchmark(row.name.c_str(), [work = row.work, prepare = row.prepare](benchmark::State &state) { time(state, prepare, work); })
+    benchmark::RegisterBenchmark(row.name.c_str(),
+                                 [work = row.work, prepare = row.prepare](benchmark::State &state) { time(state, prepare, work); })
         ->Iterations(1)
         ->Repetitions(repeats_)
         ->UseManualTime()
@@ -70,8 +71,8 @@ class RatioTable final : public benchmark::BenchmarkReporter {
     }
   }
   void Finalize() override {
-    std::printf("%-34s %8s %8s %10s %10s %10s %4s %9s %9s  %s\n", "", "B/elem", "GB/s", "median ms", "min ms", "max ms", "n", "ratio", "of minima",
-                "to");
+    std::printf("%-34s %8s %8s %10s %10s %10s %4s %9s %9s  %s\n", "", "B/elem", "GB/s", "median ms", "min ms", "max ms", "n", "ratio",
+                "of minima", "to");
     for (const auto &[row, samples] : rows_) {
       if (samples.size() > 0) print(row, samples);
     }

@@ -1,6 +1,7 @@
 /// @file Bytes that must move in one fp32 AdamW step of N ranks in one memory, per parameter and over all ranks together. Knows no times.
 ///
-/// 4-byte elements; r = read, w = written. Every gradient is read once, every state is updated once, every copy of a parameter written once.
+/// 4-byte elements; r = read, w = written. Every gradient is read once, every state is updated once, every copy of a parameter written
+/// once.
 ///
 ///   N = 1    r g, p, m, v                     w p, m, v                     28          nothing is summed
 ///   stage 0  r N g, p, m, v                   w N p, N m, N v               12 + 16 N   one update, written into N replicas

@@ -2,7 +2,7 @@
 /// caller's, with and without overlap, beside the time that the bytes which must move (step_traffic.h) take at the rate of the
 /// read-modify-write loop (limits.h) that all ranks run at once between the repeats, each on its own threads.
 /// usage: zero_step_benchmark [options of Google Benchmark] [--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher]
-///        [--library-memory] [--repeats=9] [--elements-scale=1.0]
+///        [--bind] [--library-memory] [--repeats=9] [--elements-scale=1.0]
 #include "engine/host_kernels.h"
 #include "gpt2_shapes.h"
 #include "limits.h"
@@ -26,11 +26,13 @@ using namespace zero::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char *kUsage =
-    "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--library-memory] [--repeats=9] [--elements-scale=1.0]";
+    "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--repeats=9] "
+    "[--elements-scale=1.0]";
 
 struct Settings {
   std::vector<int64_t> ranks, stages, overlaps;
   Launch launch = Launch::threads;
+  bool binds = false;  ///< each rank to one core
   bool own_memory = true;
   int64_t repeats = 9;
   std::vector<Tensor> tensors;
@@ -172,8 +174,8 @@ void measure(zero_group *group, Trainer &trainer, bool own, int64_t stage, Times
 }
 
 void print_header() {
-  std::printf("%5s %5s %7s %-8s %-15s %10s %10s %10s %8s %10s %8s %8s\n", "ranks", "stage", "overlap", "memory", "phase", "median ms", "min ms",
-              "max ms", "B/param", "ideal ms", "x ideal", "of min");
+  std::printf("%5s %5s %7s %-8s %-15s %10s %10s %10s %8s %10s %8s %8s\n", "ranks", "stage", "overlap", "memory", "phase", "median ms",
+              "min ms", "max ms", "B/param", "ideal ms", "x ideal", "of min");
 }
 
 void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, int64_t elements, double rate) {
@@ -233,6 +235,7 @@ Settings parse(int argc, char **argv) {
   settings.overlaps = options.numbers("overlap", "0,1");
   if (options.flag("processes")) settings.launch = Launch::processes;
   if (options.flag("launcher")) settings.launch = Launch::launcher;
+  settings.binds = options.flag("bind");
   settings.own_memory = !options.flag("library-memory");
   settings.repeats = options.number("repeats", 9);
   settings.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
@@ -248,7 +251,7 @@ int main(int argc, char **argv) {
   Settings settings = parse(argc, argv);
   if (settings.launch == Launch::launcher) settings.ranks = {0};  // the launcher decides
   for (const int64_t ranks : settings.ranks) {
-    run_ranks(settings.launch, ranks, [&settings](zero_group *group) { run_rank(group, settings); });
+    run_ranks(settings.launch, ranks, settings.binds, [&settings](zero_group *group) { run_rank(group, settings); });
   }
   return 0;
 }

@@ -1,0 +1,214 @@
+/// @file Collectives of fp32 from 1 KiB to 256 MiB: in memory that all ranks share, in private memory, and beside a kernel that reads the
+/// peers' memory directly with nothing but a spinning barrier before and after (which has no fingerprints, deadlines or counters);
+/// interleaved. all_gather in place, the others out of place. MPI's own come from a file that mpi_collectives_benchmark has saved.
+/// Each rank is bound to one core, as by mpirun, unless --unbound is given.
+/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes | --launcher] [--unbound] [--most-bytes=N]
+///        [--beside=FILE]
+#include "api/nouns.h"
+#include "collective_cases.h"
+#include "core/mapping.h"
+#include "group/collectives.h"
+#include "kernels/kernels.h"
+#include "options.h"
+#include "ranks.h"
+
+#include <benchmark/benchmark.h>
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+using namespace zero;
+using namespace zero::bench;
+
+void must(const Status &status) {
+  if (!status.ok()) fail("libzero", status.text());
+}
+
+/// What a rank offers in one kind of memory.
+struct Buffers {
+  float *send = nullptr;
+  float *recv = nullptr;
+};
+
+/// A barrier that spins, and yields only when the other ranks cannot all be running.
+class SpinBarrier {
+ public:
+  SpinBarrier(std::byte *shared, int64_t size) : arrived_(*reinterpret_cast<std::atomic<int64_t> *>(shared)), size_(size) {}
+  void wait() {
+    const int64_t wanted = (arrived_.fetch_add(1, std::memory_order_acq_rel) / size_ + 1) * size_;
+    for (int64_t round = 0; arrived_.load(std::memory_order_acquire) < wanted; ++round) {
+      if (round >= kSpins) ::sched_yield();
+    }
+  }
+
+ private:
+  static constexpr int64_t kSpins = 20'000;
+  std::atomic<int64_t> &arrived_;
+  const int64_t size_;
+};
+
+/// One rank with its memory: [send | recv | a page of the barrier], shared with all ranks, and the same in private memory.
+class Rank {
+ public:
+  Rank(std::shared_ptr<Group> group, int64_t most_nbytes) : group_(std::move(group)), most_nbytes_(most_nbytes) {
+    must(Mapping::create_shared(2 * most_nbytes + kPage, &mine_));
+    std::memset(mine_->data(), 0, static_cast<size_t>(mine_->nbytes()));
+    must(run(group_->transport().share(mine_, &peers_, group_->deadline_ms())));
+    shared_ = buffers_at(mine_->data());
+    private_memory_.resize(static_cast<size_t>(most_nbytes / 2));
+    private_ = {private_memory_.data(), private_memory_.data() + most_nbytes / 4};
+    for (int64_t i = 0; i < most_nbytes / 4; ++i) shared_.send[i] = private_.send[i] = static_cast<float>(i % 1021);
+    for (int64_t peer = 0; peer < group_->size(); ++peer) addressable_ = addressable_ && base_of(peer) != nullptr;
+    if (addressable_) barrier_ = std::make_unique<SpinBarrier>(base_of(0) + 2 * most_nbytes, group_->size());
+  }
+  Rank(const Rank &) = delete;
+  ~Rank() {
+    must(run(barrier(*group_)));
+    group_->transport().unshare(*mine_);
+  }
+
+  bool addressable() const { return addressable_; }
+  const Buffers &shared() const { return shared_; }
+  const Buffers &own() const { return private_; }
+  void wait() { must(run(barrier(*group_))); }
+
+  void collective(Collective collective, const Buffers &buffers, int64_t count, const Cuts &cuts) {
+    const Range mine = cuts[static_cast<size_t>(group_->rank())];
+    switch (collective) {
+      case Collective::all_reduce:
+        return must(run(all_reduce(*group_, buffers.send, buffers.recv, count, DType::f32, ReduceOp::sum)));
+      case Collective::reduce_scatter:
+        return must(run(reduce_scatter(*group_, {buffers.send, buffers.recv, &cuts, DType::f32, ReduceOp::sum})));
+      case Collective::all_gather:
+        return must(run(all_gather(*group_, buffers.recv + mine.begin, buffers.recv, cuts, DType::f32)));
+    }
+  }
+
+  /// The same without the library.
+  void bare(Collective collective, const Cuts &cuts) {
+    const Range mine = cuts[static_cast<size_t>(group_->rank())];
+    barrier_->wait();
+    if (collective == Collective::all_reduce) {
+      sum(shared_.recv + mine.begin, mine);
+      barrier_->wait();
+    }
+    if (collective == Collective::reduce_scatter) sum(shared_.recv, mine);
+    if (collective != Collective::reduce_scatter) copy_others(cuts);
+    barrier_->wait();
+  }
+
+ private:
+  static constexpr int64_t kPage = 4096;
+
+  Status run(Task task) { return group_->queue()->run(std::move(task)); }
+
+  std::byte *base_of(int64_t peer) const {
+    if (peer == group_->rank()) return mine_->data();
+    const std::shared_ptr<Mapping> &mapping = peers_[static_cast<size_t>(peer)].mapping;
+    return mapping != nullptr ? mapping->data() : nullptr;
+  }
+  Buffers buffers_at(std::byte *base) const { return {reinterpret_cast<float *>(base), reinterpret_cast<float *>(base + most_nbytes_)}; }
+
+  void sum(float *out, Range part) const {
+    std::vector<const void *> &sources = sources_;
+    sources.clear();
+    for (int64_t peer = 0; peer < group_->size(); ++peer) sources.push_back(buffers_at(base_of(peer)).send + part.begin);
+    kernels::active().reduce({out, sources.data(), group_->size(), part.count(), DType::f32, ReduceOp::sum, 1});
+  }
+  void copy_others(const Cuts &cuts) const {
+    for (int64_t peer = 0; peer < group_->size(); ++peer) {
+      const Range part = cuts[static_cast<size_t>(peer)];
+      if (peer == group_->rank()) continue;
+      std::memcpy(shared_.recv + part.begin, buffers_at(base_of(peer)).recv + part.begin, static_cast<size_t>(4 * part.count()));
+    }
+  }
+
+  const std::shared_ptr<Group> group_;
+  const int64_t most_nbytes_;
+  std::shared_ptr<Mapping> mine_;
+  std::vector<PeerMemory> peers_;
+  Buffers shared_, private_;
+  std::vector<float> private_memory_;
+  std::unique_ptr<SpinBarrier> barrier_;
+  mutable std::vector<const void *> sources_;
+  bool addressable_ = true;
+};
+
+struct Times {
+  Samples shared, own, bare;
+};
+
+Times measure(Rank &rank, const Group &group, Collective collective, int64_t nbytes) {
+  const int64_t count = nbytes / 4;
+  const int64_t calls = calls_per_sample(nbytes);
+  const Cuts cuts = even_cuts(count, group.size());
+  const auto in_shared = [&] { rank.collective(collective, rank.shared(), count, cuts); };
+  const auto in_own = [&] { rank.collective(collective, rank.own(), count, cuts); };
+  const auto bare = [&] { rank.bare(collective, cuts); };
+  in_shared();
+  Times times;
+  for (int repeat = 0; repeat < collective_repeats(nbytes); ++repeat) {
+    rank.wait();
+    times.shared.add(time_calls(calls, in_shared));
+    times.own.add(time_calls(calls, in_own));
+    if (!rank.addressable()) continue;
+    rank.wait();
+    times.bare.add(time_calls(calls, bare));
+  }
+  return times;
+}
+
+void print_row(Collective collective, int64_t nbytes, const Times &times, double mpi) {
+  const auto ratio = [](double other, double mine) { return other > 0 ? mine / other : 0; };
+  const double shared = times.shared.median();
+  std::printf("%-15s %10lld %11.2f %11.2f %11.2f %11.2f %11.2f %11.2f %8.2f %8.2f %11.2f\n", collective_name(collective),
+              static_cast<long long>(nbytes), 1e6 * shared, 1e6 * times.shared.least(), 1e6 * times.shared.most(), 1e6 * times.own.median(),
+              1e6 * times.bare.median(), 1e6 * mpi, ratio(times.bare.median(), shared), ratio(mpi, shared), ratio(mpi, times.own.median()));
+  std::fflush(stdout);
+}
+
+void print_header(const Group &group, Launch launch) {
+  std::printf("collectives, %lld %s, fp32, medians in microseconds; ratios are times of the library over the other's, 0 = not measured\n",
+              static_cast<long long>(group.size()), launch_name(launch));
+  std::printf("%-15s %10s %11s %11s %11s %11s %11s %11s %8s %8s %11s\n", "", "bytes", "shared us", "min us", "max us", "private us",
+              "bare us", "MPI us", "x bare", "x MPI", "private/MPI");
+}
+
+void run_rank(zero_group *handle, Launch launch, int64_t most_nbytes, const Medians &mpi) {
+  std::shared_ptr<Group> group;
+  must(api::find(handle, "group", &group));
+  Rank rank(group, most_nbytes);
+  if (group->rank() == 0) print_header(*group, launch);
+  for (const Collective collective : kCollectives) {
+    for (const int64_t nbytes : collective_nbytes(most_nbytes)) {
+      const Times times = measure(rank, *group, collective, nbytes);
+      if (group->rank() == 0) print_row(collective, nbytes, times, mpi.get(collective, nbytes, group->size()));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  benchmark::Initialize(&argc, argv);
+  Options options(argc, argv, "[--ranks=2,4] [--processes | --launcher] [--unbound] [--most-bytes=N] [--beside=FILE]");
+  std::vector<int64_t> ranks = options.numbers("ranks", "2,4");
+  const int64_t most_nbytes = options.number("most-bytes", int64_t{256} << 20);
+  Launch launch = Launch::threads;
+  if (options.flag("processes")) launch = Launch::processes;
+  if (options.flag("launcher")) launch = Launch::launcher;
+  const bool binds = !options.flag("unbound");
+  Medians mpi;
+  mpi.load(options.text("beside", ""));
+  options.finish();
+  if (launch == Launch::launcher) ranks = {0};  // the launcher decides
+  for (const int64_t size : ranks) {
+    run_ranks(launch, size, binds, [&](zero_group *group) { run_rank(group, launch, most_nbytes, mpi); });
+  }
+  return 0;
+}
