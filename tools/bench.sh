@@ -1,17 +1,101 @@
 #!/usr/bin/env bash
-# Builds the benchmarks and prints their tables. Arguments go to every benchmark program (see --help of Google Benchmark).
+# Builds the benchmarks and prints their tables: medians, extremes, and ratios within one run.
+#   tools/bench.sh                          all programs
+#   tools/bench.sh --peers                  also what PyTorch takes for the same work (a virtual environment in build/peers)
+#   tools/bench.sh --only PROGRAM [...]     one program with its own arguments: tests/benchmarks/PROGRAM_benchmark.cpp
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 
-zero_install_packages build benchmarks speed
-launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_TESTS=OFF -DZERO_EXAMPLES=OFF -DZERO_BENCHMARKS=ON \
-  "${launcher[@]}" >/dev/null
-cmake --build build/bench
-for program in build/bench/tests/benchmarks/*_benchmark; do
-  [ -x "$program" ] || continue
-  echo "== $(basename "$program")"
-  "$program" "$@"
+# The version that --peers compares with.
+torch_version=2.15.0
+programs=build/bench/tests/benchmarks
+peers=
+only=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --peers) peers=yes; shift ;;
+    --only) only=${2:?--only needs the name of a program}; shift 2; break ;;
+    *) echo "bench.sh: '$1' is not understood; see the head of tools/bench.sh" >&2; exit 2 ;;
+  esac
 done
+
+build() {
+  local launcher=()
+  zero_install_packages build mpi benchmarks speed
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_TESTS=OFF -DZERO_EXAMPLES=OFF -DZERO_BENCHMARKS=ON \
+    "${launcher[@]}" >/dev/null
+  cmake --build build/bench
+  export ZERO_MPI_MODULE=$PWD/build/bench/lib/libzero_mpi.so
+}
+
+run() {
+  echo
+  echo "== $*"
+  "$programs/$1_benchmark" "${@:2}"
+}
+
+# mpi RANKS PROGRAM ARGUMENTS...: the program under mpirun.
+mpi() {
+  local ranks=$1 options=()
+  shift
+  if mpirun --version | grep -q 'Open MPI'; then
+    options=(--oversubscribe)
+    if [ "$(id -u)" -eq 0 ]; then options+=(--allow-run-as-root); fi
+  fi
+  echo
+  echo "== mpirun -n $ranks $*"
+  mpirun "${options[@]}" -n "$ranks" "$programs/$1_benchmark" "${@:2}"
+}
+
+has_mpi() { [ -x "$programs/mpi_collectives_benchmark" ] && command -v mpirun >/dev/null; }
+
+# MPI's medians reach the library's table through a file. Open MPI maps its temporaries afresh in every call unless malloc is told not to.
+collectives() {
+  local medians=build/bench/mpi_medians.txt ranks
+  rm -f "$medians"
+  if has_mpi; then
+    for ranks in 2 4; do mpi "$ranks" mpi_collectives --save="$medians"; done
+    echo "malloc without mmap:"
+    (export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184; mpi 2 mpi_collectives)
+  fi
+  run collectives --beside="$medians"
+  run collectives --processes --beside="$medians"
+  if has_mpi; then mpi 2 collectives --launcher --beside="$medians"; fi
+}
+
+steps() {
+  run zero_step
+  run zero_step --processes --ranks=2 --stage=1
+  if has_mpi; then mpi 2 zero_step --launcher --stage=1; fi
+}
+
+compare_peers() {
+  local python=build/peers/bin/python
+  if ! "$python" -c "import torch; raise SystemExit(torch.__version__.split('+')[0] != '$torch_version')" 2>/dev/null; then
+    python3 -m venv build/peers
+    "$python" -m pip install --quiet "torch==$torch_version"
+  fi
+  echo
+  echo "== peers"
+  "$python" tests/benchmarks/peers.py kernels --library build/bench/lib/libzero.so
+  run zero_step --ranks=2 --stage=1 --library-memory
+  "$python" tests/benchmarks/peers.py steps
+  run zero_step --ranks=2 --stage=1 --library-memory
+}
+
+build
+if [ -n "$only" ]; then
+  run "$only" "$@"
+  exit
+fi
+run kernels
+run kernels --elements=268435456
+run list
+run step
+steps
+collectives
+run prefetch
+run verify
+if [ -n "$peers" ]; then compare_peers; fi

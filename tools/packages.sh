@@ -7,7 +7,7 @@ zero_packages() {
     mpi) echo openmpi-bin libopenmpi-dev ;;
     mpich) echo mpich libmpich-dev ;;
     tests) echo libgtest-dev python3 clang abigail-tools gcovr iproute2 util-linux procps binutils ;;
-    benchmarks) echo libbenchmark-dev ;;
+    benchmarks) echo libbenchmark-dev python3 python3-venv ;;
     speed) echo ccache ;;
     *) echo "packages.sh: no list named '$1'" >&2; return 2 ;;
   esac
