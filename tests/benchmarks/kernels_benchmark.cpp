@@ -31,7 +31,7 @@ struct Arrays {
     for (std::byte **array : {&param16, &grad16}) *array = arena.take(2 * count);
     for (std::byte **array : {&first8, &second8}) *array = arena.take(count);
     for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(arena.take(4 * lines));
-    for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = static_cast<float>(i % 1021 - 510) * 1e-4F;
+    for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
     for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
