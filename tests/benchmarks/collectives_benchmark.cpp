@@ -1,9 +1,10 @@
 /// @file Collectives of fp32 from 1 KiB to 256 MiB: in memory that all ranks share, in private memory, and beside a kernel that reads the
 /// peers' memory directly with nothing but a spinning barrier before and after (which has no fingerprints, deadlines or counters);
 /// interleaved. all_gather in place, the others out of place. MPI's own come from a file that mpi_collectives_benchmark has saved.
-/// Each rank is bound to one core, as by mpirun, unless --unbound is given.
-/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes | --launcher] [--unbound] [--most-bytes=N]
-///        [--beside=FILE]
+/// Each rank is bound to one core, as by mpirun, unless --unbound is given. With --busy a thread of each
+/// rank computes all the while, and samples are of few calls.
+/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes | --launcher] [--unbound] [--busy]
+///        [--most-bytes=N] [--beside=FILE]
 #include "api/nouns.h"
 #include "collective_cases.h"
 #include "core/mapping.h"
@@ -143,9 +144,9 @@ struct Times {
   Samples shared, own, bare;
 };
 
-Times measure(Rank &rank, const Group &group, Collective collective, int64_t nbytes) {
+Times measure(Rank &rank, const Group &group, Collective collective, int64_t nbytes, bool busy) {
   const int64_t count = nbytes / 4;
-  const int64_t calls = calls_per_sample(nbytes);
+  const int64_t calls = busy ? 1 : calls_per_sample(nbytes);
   const Cuts cuts = even_cuts(count, group.size());
   const auto in_shared = [&] { rank.collective(collective, rank.shared(), count, cuts); };
   const auto in_own = [&] { rank.collective(collective, rank.own(), count, cuts); };
@@ -179,14 +180,23 @@ void print_header(const Group &group, Launch launch) {
               "bare us", "MPI us", "x bare", "x MPI", "private/MPI");
 }
 
-void run_rank(zero_group *handle, Launch launch, int64_t most_nbytes, const Medians &mpi) {
+/// A caller's thread that computes, on the cores of the thread that made it, until it goes out of scope.
+std::jthread busy_thread() {
+  return std::jthread([](const std::stop_token &stop) {
+    double value = 1;
+    while (!stop.stop_requested()) benchmark::DoNotOptimize(value = value * 0.999 + 1e-3);
+  });
+}
+
+void run_rank(zero_group *handle, Launch launch, bool busy, int64_t most_nbytes, const Medians &mpi) {
+  const std::jthread caller = busy ? busy_thread() : std::jthread();
   std::shared_ptr<Group> group;
   must(api::find(handle, "group", &group));
   Rank rank(group, most_nbytes);
   if (group->rank() == 0) print_header(*group, launch);
   for (const Collective collective : kCollectives) {
     for (const int64_t nbytes : collective_nbytes(most_nbytes)) {
-      const Times times = measure(rank, *group, collective, nbytes);
+      const Times times = measure(rank, *group, collective, nbytes, busy);
       if (group->rank() == 0) print_row(collective, nbytes, times, mpi.get(collective, nbytes, group->size()));
     }
   }
@@ -196,19 +206,20 @@ void run_rank(zero_group *handle, Launch launch, int64_t most_nbytes, const Medi
 
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
-  Options options(argc, argv, "[--ranks=2,4] [--processes | --launcher] [--unbound] [--most-bytes=N] [--beside=FILE]");
+  Options options(argc, argv, "[--ranks=2,4] [--processes | --launcher] [--unbound] [--busy] [--most-bytes=N] [--beside=FILE]");
   std::vector<int64_t> ranks = options.numbers("ranks", "2,4");
   const int64_t most_nbytes = options.number("most-bytes", int64_t{256} << 20);
   Launch launch = Launch::threads;
   if (options.flag("processes")) launch = Launch::processes;
   if (options.flag("launcher")) launch = Launch::launcher;
   const bool binds = !options.flag("unbound");
+  const bool busy = options.flag("busy");
   Medians mpi;
   mpi.load(options.text("beside", ""));
   options.finish();
   if (launch == Launch::launcher) ranks = {0};  // the launcher decides
   for (const int64_t size : ranks) {
-    run_ranks(launch, size, binds, [&](zero_group *group) { run_rank(group, launch, most_nbytes, mpi); });
+    run_ranks(launch, size, binds, [&](zero_group *group) { run_rank(group, launch, busy, most_nbytes, mpi); });
   }
   return 0;
 }

@@ -14,9 +14,10 @@
 
 #include <benchmark/benchmark.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
 
 namespace {
@@ -136,6 +137,20 @@ class Trainer {
   }
   void step() { must(zero_optimizer_step(optimizer_, nullptr, nullptr)); }
 
+  zero_step_stats stats() const {
+    zero_step_stats stats;
+    must(zero_step_stats_init(&stats, sizeof stats));
+    must(zero_stats_optimizer_step(optimizer_, &stats));
+    return stats;
+  }
+  /// Most bytes this rank has held beyond what its stage keeps for ever.
+  int64_t beyond_formula_nbytes() const {
+    zero_memory_stats stats;
+    must(zero_memory_stats_init(&stats, sizeof stats));
+    must(zero_stats_optimizer_memory(optimizer_, ZERO_MEMORY_TOTAL, &stats));
+    return stats.peak_nbytes - stats.formula_nbytes;
+  }
+
   /// Every parameter once, in the order of a forward pass.
   void acquire(bool own) {
     for (size_t id = 0; id < tensors_.size(); ++id) {
@@ -156,15 +171,40 @@ class Trainer {
   std::vector<float> own_grads_, own_params_;
 };
 
-/// What is timed together, by [own memory][phase].
+/// What is timed together, by [own memory][phase], and of steps in the library's memory also what they are made of on rank 0.
 struct Times {
   Samples of[2][3];
+  Samples reduce, apply, gather;
+  int64_t minor_faults = 0;
+  int64_t beyond_formula_nbytes = 0;
 };
+
+int64_t minor_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+/// A step in the library's memory, with its parts.
+void measure_parts(zero_group *group, Trainer &trainer, Times &times) {
+  const zero_step_stats before = trainer.stats();
+  const int64_t faults = minor_faults();
+  times.of[0][static_cast<int>(Phase::step)].add(slowest(group, [&] { trainer.step(); }));
+  times.minor_faults += minor_faults() - faults;
+  const zero_step_stats after = trainer.stats();
+  times.reduce.add(1e-9 * static_cast<double>(after.reduce_ns - before.reduce_ns));
+  times.apply.add(1e-9 * static_cast<double>(after.apply_ns - before.apply_ns));
+  times.gather.add(1e-9 * static_cast<double>(after.gather_ns - before.gather_ns));
+}
 
 void measure(zero_group *group, Trainer &trainer, bool own, int64_t stage, Times &times) {
   Samples *samples = times.of[own ? 1 : 0];
   trainer.give(own);
-  samples[static_cast<int>(Phase::step)].add(slowest(group, [&] { trainer.step(); }));
+  if (own) {
+    samples[static_cast<int>(Phase::step)].add(slowest(group, [&] { trainer.step(); }));
+  } else {
+    measure_parts(group, trainer, times);
+  }
   const auto whole = [&] {
     trainer.give(own);
     trainer.step();
@@ -191,9 +231,15 @@ void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &time
                   samples.median() / ideal, samples.least() / ideal);
     }
   }
+  std::printf(
+      "%24s library step on rank 0: reduce %.2f ms, apply %.2f ms, gather %.2f ms; %lld minor faults of its process in %zu steps; "
+      "%.2f MiB at peak beyond the stage's formula\n",
+      "", 1e3 * times.reduce.median(), 1e3 * times.apply.median(), 1e3 * times.gather.median(), static_cast<long long>(times.minor_faults),
+      times.reduce.size(), static_cast<double>(times.beyond_formula_nbytes) / (1 << 20));
   std::fflush(stdout);
 }
 
+/// One stage with one setting of overlap.
 void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap, Limit &limit, bool prints) {
   int64_t size = 0;
   must(zero_group_size(group, &size));
@@ -206,6 +252,7 @@ void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_
       measure(group, trainer, false, stage, times);
       if (settings.own_memory) measure(group, trainer, true, stage, times);
     }
+    times.beyond_formula_nbytes = trainer.beyond_formula_nbytes();
     must(zero_group_barrier(group));
   }
   if (prints) print_rows(size, stage, overlap, times, settings.elements, limit.nbytes_per_second());
