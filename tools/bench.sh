@@ -94,6 +94,7 @@ run kernels
 run kernels --elements=268435456
 run list
 run step
+run scaling --svg=build/bench/scaling.svg
 steps
 collectives
 run prefetch
