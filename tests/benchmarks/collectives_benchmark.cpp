@@ -10,6 +10,7 @@
 #include "core/mapping.h"
 #include "group/collectives.h"
 #include "kernels/kernels.h"
+#include "limits.h"
 #include "options.h"
 #include "ranks.h"
 
@@ -105,6 +106,7 @@ class Rank {
 
  private:
   static constexpr int64_t kPage = 4096;
+  static constexpr int64_t kStreamed = int64_t{1} << 20;  ///< elements
 
   Status run(Task task) { return group_->queue()->run(std::move(task)); }
 
@@ -115,17 +117,27 @@ class Rank {
   }
   Buffers buffers_at(std::byte *base) const { return {reinterpret_cast<float *>(base), reinterpret_cast<float *>(base + most_nbytes_)}; }
 
-  void sum(float *out, Range part) const {
-    std::vector<const void *> &sources = sources_;
-    sources.clear();
-    for (int64_t peer = 0; peer < group_->size(); ++peer) sources.push_back(buffers_at(base_of(peer)).send + part.begin);
-    kernels::active().reduce({out, sources.data(), group_->size(), part.count(), DType::f32, ReduceOp::sum, 1});
+  /// Lines that are not read are written past the caches where that is faster.
+  static bool streams(int64_t count) { return count >= kStreamed; }
+
+  void sum(float *out, Range part) {
+    const int64_t size = group_->size();
+    sources_.clear();
+    for (int64_t peer = 0; peer < size; ++peer) sources_.push_back(buffers_at(base_of(peer)).send + part.begin);
+    if (streams(part.count()) && (size == 2 || size == 4)) return move_written(out, sources_.data(), size, part.count());
+    const std::vector<const void *> sources(sources_.begin(), sources_.end());
+    kernels::active().reduce({out, sources.data(), size, part.count(), DType::f32, ReduceOp::sum, 1});
   }
   void copy_others(const Cuts &cuts) const {
     for (int64_t peer = 0; peer < group_->size(); ++peer) {
       const Range part = cuts[static_cast<size_t>(peer)];
       if (peer == group_->rank()) continue;
-      std::memcpy(shared_.recv + part.begin, buffers_at(base_of(peer)).recv + part.begin, static_cast<size_t>(4 * part.count()));
+      const float *from = buffers_at(base_of(peer)).recv + part.begin;
+      if (streams(part.count())) {
+        move_written(shared_.recv + part.begin, &from, 1, part.count());
+      } else {
+        std::memcpy(shared_.recv + part.begin, from, static_cast<size_t>(4 * part.count()));
+      }
     }
   }
 
@@ -136,7 +148,7 @@ class Rank {
   Buffers shared_, private_;
   std::vector<float> private_memory_;
   std::unique_ptr<SpinBarrier> barrier_;
-  mutable std::vector<const void *> sources_;
+  std::vector<const float *> sources_;
   bool addressable_ = true;
 };
 
