@@ -54,6 +54,9 @@ struct RandomKey {
   uint32_t slot;
 };
 
+/// From about this size on, stores past the caches cost less than the reads that plain ones bring with them.
+inline constexpr int64_t kStreamedNbytes = 4 << 20;
+
 /// The kernels of one target.
 struct Table {
   const char *target;

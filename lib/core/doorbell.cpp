@@ -43,14 +43,15 @@ void Doorbell::wait(uint32_t seen, int64_t max_ns) {
 }
 
 void Backoff::pause(Doorbell *bell, uint32_t seen) {
-  // Spinning pays only while the peer can run on another core; a few yields let an oversubscribed peer run before anyone sleeps.
-  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 200 : 0;
-  constexpr int32_t kYields = 50;
+  // Spinning pays only while the peer can run on another core, and for some microseconds; then yields, which cost little where nobody else
+  // wants the core, let an oversubscribed peer run before anyone sleeps.
+  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 100 : 0;
+  constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;
   const int32_t round = round_++;
   if (round < spins) {
-    for (int i = 0; i < 16; ++i) relax();
+    relax();
     return;
   }
   if (round < spins + kYields) {

@@ -1,4 +1,5 @@
-/// @file Free lists by size class of 128 bytes. Blocks stay reachable from a static table until the process ends.
+/// @file Free lists by size class of 128 bytes: a short one for each thread, which nobody else touches, and one behind them for all threads.
+/// Blocks stay reachable until the process ends.
 #include "core/frame_cache.h"
 
 #include <array>
@@ -10,21 +11,62 @@ namespace {
 
 constexpr std::size_t kClassBytes = 128;
 constexpr std::size_t kClasses = 64;
+/// Blocks of a class that a thread keeps. What one thread takes and another gives back goes through the list of all.
+constexpr int32_t kMostOwn = 16;
 
 struct Block {
   Block *next;
 };
 
-struct Cache {
+using Lists = std::array<Block *, kClasses>;
+
+void push(Block *&list, void *data) noexcept { list = new (data) Block{list}; }
+
+void *pop(Block *&list) noexcept {
+  Block *block = list;
+  if (block != nullptr) list = block->next;
+  return block;
+}
+
+void drop(Lists &lists) noexcept {
+  for (Block *&list : lists) {
+    while (void *block = pop(list)) ::operator delete(block);
+  }
+}
+
+struct Shared {
   std::mutex mutex;
-  std::array<Block *, kClasses> free{};
+  Lists free{};
 };
 
-Cache &cache() {
+Shared &shared() {
   // Never destroyed: threads may still give blocks back while the process ends.
-  static Cache *instance = new Cache;
+  static Shared *instance = new Shared;
   return *instance;
 }
+
+struct Own {
+  Lists free;
+  std::array<int32_t, kClasses> counts;
+  bool ended;  ///< the thread is being taken down, and its list with it
+};
+/// Without a destructor, so that it may be used for as long as the thread lives.
+constinit thread_local Own own{};
+
+/// Gives the thread's blocks to all when it ends.
+struct OwnEnd {
+  bool awaited = false;
+  ~OwnEnd() {
+    own.ended = true;
+    Shared &all = shared();
+    const std::lock_guard lock(all.mutex);
+    for (std::size_t size_class = 0; size_class < kClasses; ++size_class) {
+      while (void *block = pop(own.free[size_class])) push(all.free[size_class], block);
+    }
+    own.counts = {};
+  }
+};
+thread_local OwnEnd own_end;
 
 std::size_t class_of(std::size_t nbytes) { return (nbytes + kClassBytes - 1) / kClassBytes; }
 
@@ -33,13 +75,14 @@ std::size_t class_of(std::size_t nbytes) { return (nbytes + kClassBytes - 1) / k
 void *cached_allocate(std::size_t nbytes) {
   const std::size_t size_class = class_of(nbytes);
   if (size_class >= kClasses) return ::operator new(nbytes);
+  if (void *block = pop(own.free[size_class])) {
+    --own.counts[size_class];
+    return block;
+  }
   {
-    Cache &all = cache();
+    Shared &all = shared();
     const std::lock_guard lock(all.mutex);
-    if (Block *block = all.free[size_class]) {
-      all.free[size_class] = block->next;
-      return block;
-    }
+    if (void *block = pop(all.free[size_class])) return block;
   }
   return ::operator new(size_class *kClassBytes);
 }
@@ -50,21 +93,23 @@ void cached_free(void *data, std::size_t nbytes) noexcept {
     ::operator delete(data);
     return;
   }
-  Cache &all = cache();
+  if (!own.ended && own.counts[size_class] < kMostOwn) {
+    own_end.awaited = true;  // the first use makes its destructor run when this thread ends
+    push(own.free[size_class], data);
+    ++own.counts[size_class];
+    return;
+  }
+  Shared &all = shared();
   const std::lock_guard lock(all.mutex);
-  all.free[size_class] = new (data) Block{all.free[size_class]};
+  push(all.free[size_class], data);
 }
 
 void drop_cached_frames() noexcept {
-  Cache &all = cache();
+  drop(own.free);
+  own.counts = {};
+  Shared &all = shared();
   const std::lock_guard lock(all.mutex);
-  for (Block *&head : all.free) {
-    while (head != nullptr) {
-      Block *block = head;
-      head = block->next;
-      ::operator delete(block);
-    }
-  }
+  drop(all.free);
 }
 
 }  // namespace zero

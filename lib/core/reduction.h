@@ -1,5 +1,5 @@
-/// @file Reduction: the description of one element-wise reduction, and the interface of whoever computes it. Groups are given a Reducer so
-/// that they need not know kernels.
+/// @file Reduction: the description of one element-wise reduction, and the interface of whoever computes it and copies what needs no sum.
+/// Groups are given a Reducer so that they need not know kernels.
 #pragma once
 
 #include "core/dtype.h"
@@ -28,6 +28,8 @@ class Reducer {
   virtual ~Reducer() = default;
   /// True when every output is finite (always true for integers).
   virtual bool reduce(const Reduction &reduction) const = 0;
+  /// Copies a part of a whole of `total_nbytes`; a whole that caches would not hold until it is read may go past them.
+  virtual void copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const = 0;
 };
 
 }  // namespace zero

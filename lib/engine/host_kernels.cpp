@@ -101,6 +101,15 @@ bool HostReducer::reduce(const Reduction &reduction) const {
   return finite.load(std::memory_order_relaxed);
 }
 
+void HostReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
+  if (total_nbytes >= kernels::kStreamedNbytes) {
+    kernels::active().stream(out, values, nbytes);
+    kernels::active().flush();
+  } else if (nbytes > 0) {
+    std::memcpy(out, values, static_cast<size_t>(nbytes));
+  }
+}
+
 bool HostKernels::all_within(const void *values, DType dtype, int64_t count, float limit) const {
   std::atomic<bool> finite{true};
   over_lines(count, [&](Range range) {

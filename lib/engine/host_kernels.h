@@ -37,6 +37,7 @@ class HostReducer final : public Reducer {
  public:
   explicit HostReducer(int64_t threads) : threads_(threads) {}
   bool reduce(const Reduction &reduction) const override;
+  void copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const override;
 
  private:
   int64_t threads_;

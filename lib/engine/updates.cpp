@@ -38,11 +38,9 @@ Status Updates::build(std::span<const Format> formats, bool all, const MemorySou
     const Format &format = formats[static_cast<size_t>(plan_.bucket(index).space)];
     if (format.trains && format.algorithm != nullptr) add_bucket(index, format, all);
   }
-  // From about this size on, stores past the caches cost less than the reads that plain ones bring with them.
-  constexpr int64_t kStreamedNbytes = 4 << 20;
   int64_t nbytes = 0;
   for (const Piece &piece : pieces_) nbytes += piece.slots.count * dtype_nbytes(piece.slots.param.dtype);
-  streams_ = nbytes >= kStreamedNbytes;
+  streams_ = nbytes >= kernels::kStreamedNbytes;
   return prepare_whole(formats, source);
 }
 

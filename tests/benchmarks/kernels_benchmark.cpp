@@ -98,10 +98,10 @@ class Rows {
     add("f32 to bf16", "limit: r 1 w 1", 6, [a = &a](Range r) {
       kernels::narrow(kernels::active(), reinterpret_cast<std::byte *>(a->out) + 2 * r.begin, DType::bf16, a->param + r.begin, r.count());
     });
-    add_whole("copy and all_finite f32", "limit: r 1 w 1", 8,
-              [a = &a, threads = threads_] { HostKernels(threads).copy_finite(a->out, a->grad, DType::f32, a->count); });
-    add("all_finite f32", "limit: r 1", 4,
-        [a = &a](Range r) { benchmark::DoNotOptimize(kernels::active().all_finite(a->param + r.begin, r.count())); });
+    add_whole("copy and all_within f32", "limit: r 1 w 1", 8,
+              [a = &a, threads = threads_] { HostKernels(threads).copy_within(a->out, a->grad, DType::f32, a->count, kLargestFinite); });
+    add("all_within f32", "limit: r 1", 4,
+        [a = &a](Range r) { benchmark::DoNotOptimize(kernels::active().all_within(a->param + r.begin, r.count(), kLargestFinite)); });
   }
 
  private:

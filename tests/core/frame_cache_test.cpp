@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <thread>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -66,6 +68,20 @@ TEST(FrameCache, ThreadsNeverShareABlock) {
       cached_free(data, nbytes);
     }
   });
+}
+
+TEST(FrameCache, BlocksThatOneThreadTakesAndAnotherGivesBackComeAround) {
+  drop_cached_frames();
+  constexpr int kBlocks = 100;
+  std::vector<void *> blocks;
+  for (int i = 0; i < kBlocks; ++i) blocks.push_back(cached_allocate(300));
+  std::thread other([&] {
+    for (void *block : blocks) cached_free(block, 300);
+  });
+  other.join();
+  const test::FailingNew failing(0);
+  for (int i = 0; i < kBlocks; ++i) EXPECT_NE(cached_allocate(300), nullptr);
+  for (void *block : blocks) cached_free(block, 300);
 }
 
 TEST(FrameCache, WorksAsAnAllocator) {

@@ -285,6 +285,9 @@ std::vector<int64_t> sizes_for(int64_t ranks) { return {0, 1, ranks - 1, 3, 257,
 class KernelReducer final : public Reducer {
  public:
   bool reduce(const Reduction &reduction) const override { return kernels::active().reduce(reduction); }
+  void copy(void *out, const void *values, int64_t nbytes, int64_t /*total_nbytes*/) const override {
+    if (nbytes > 0) std::memcpy(out, values, static_cast<size_t>(nbytes));
+  }
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 /// @file All-gather by direct exchange: each rank offers its part to all others, which copy it into place. Rank r sends (N - 1) count_r.
 #include "group/collectives/pieces.h"
 
-#include <cstring>
-
 namespace zero {
 
 Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype) {
   const int64_t element = dtype_nbytes(dtype);
+  const int64_t nbytes = whole_count(cuts) * element;
   const int64_t step = chunk_elements(group, element, 1);
   const Range own = cuts[static_cast<size_t>(group.rank())];
   Pieces pieces(group.size());
@@ -23,13 +22,12 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
     for (int64_t peer = 0; peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer == group.rank() || part.empty()) continue;
-      std::memcpy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data,
-                  static_cast<size_t>(part.count() * element));
+      group.reducer()->copy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element, nbytes);
     }
     begin += step;
   } while (begin < longest(cuts));
   void *own_place = at(whole, own.begin, element);
-  if (own_place != mine && !own.empty()) std::memcpy(own_place, mine, static_cast<size_t>(own.count() * element));
+  if (own_place != mine) group.reducer()->copy(own_place, mine, own.count() * element, nbytes);
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();
