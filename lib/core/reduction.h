@@ -20,6 +20,8 @@ struct Reduction {
   double divisor;
   /// What is stored: DType{} = the sources' dtype; f32 for f16 and bf16 sources = the fp32 results as they are (`out` then overlaps no source).
   DType out_dtype = DType{};
+  /// Bytes of the whole result that this is a part of; what caches would not hold until it is read may go past them. 0: do as if it were small.
+  int64_t total_nbytes = 0;
 };
 
 /// Computes reductions. Callable from several threads at once.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 namespace zero {
@@ -20,6 +21,9 @@ constexpr int64_t kMostPieces = 64;
 int64_t pieces_for(int64_t elements, int64_t threads) {
   return std::clamp<int64_t>(std::min(elements / kLeastElements, threads), 1, kMostPieces);
 }
+
+/// As many sources as fit are moved without asking for memory.
+constexpr int64_t kSourcesOnStack = 64;
 
 /// Elements that pass through fp32 at a time: they stay in the first-level cache.
 constexpr int64_t kBlock = 1024;
@@ -52,8 +56,30 @@ void round(float *values, DType dtype, int64_t count) {
   kernels::widen(kernels::active(), values, narrow, dtype, count);
 }
 
-/// As many sources as fit are moved without asking for memory.
-constexpr int64_t kSourcesOnStack = 64;
+/// A result that lies apart from its sources and is not read soon: made block by block in the first-level cache, and stored past the others.
+bool reduce_past_caches(const Reduction &whole, DType out_dtype) {
+  alignas(64) double block[kBlock];
+  std::array<const void *, kSourcesOnStack> sources;
+  bool finite = true;
+  over_blocks({0, whole.count}, [&](int64_t begin, int64_t count) {
+    for (int64_t i = 0; i < whole.source_count; ++i) sources[static_cast<size_t>(i)] = at_element(whole.sources[i], begin, whole.dtype);
+    Reduction part = whole;
+    part.out = block;
+    part.sources = sources.data();
+    part.count = count;
+    finite &= kernels::active().reduce(part);
+    kernels::active().stream(at_element(whole.out, begin, out_dtype), block, count * dtype_nbytes(out_dtype));
+  });
+  kernels::active().flush();
+  return finite;
+}
+
+bool reduce_piece(const Reduction &piece) {
+  const std::span sources(piece.sources, static_cast<size_t>(piece.source_count));
+  const bool apart = std::find(sources.begin(), sources.end(), piece.out) == sources.end();
+  if (piece.total_nbytes < kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack) return kernels::active().reduce(piece);
+  return reduce_past_caches(piece, piece.out_dtype == DType{} ? piece.dtype : piece.out_dtype);
+}
 
 bool reduce_part(const Reduction &whole, Range range) {
   const int64_t offset = range.begin * dtype_nbytes(whole.dtype);
@@ -66,7 +92,7 @@ bool reduce_part(const Reduction &whole, Range range) {
   part.out = at_element(whole.out, range.begin, out_dtype);
   part.sources = sources.data();
   part.count = range.count();
-  return kernels::active().reduce(part);
+  return reduce_piece(part);
 }
 
 }  // namespace
@@ -92,7 +118,7 @@ bool HostReducer::reduce(const Reduction &reduction) const {
   const int64_t threads = reduction.source_count > kSourcesOnStack ? 1 : threads_;
   const int64_t pieces = pieces_for(reduction.count * reduction.source_count, threads);
   const DefaultFloats floats;
-  if (pieces == 1) return kernels::active().reduce(reduction);
+  if (pieces == 1) return reduce_piece(reduction);
   std::atomic<bool> finite{true};
   parallel_pieces(pieces, [&](int64_t index) {
     const Range range = HostKernels::piece_of(reduction.count, index, pieces);

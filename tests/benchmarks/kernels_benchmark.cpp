@@ -120,6 +120,7 @@ class Rows {
     kernels::UpdateScalars scalars;
     scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
     scalars.grad_factor = grad_factor;
+    scalars.streams = true;
     add(name, limit, nbytes, [piece, scalars, algorithm = kernels::find_algorithm(algorithm)](Range range) {
       kernels::update(kernels::active(), *algorithm, part_of(piece, range), scalars);
     });

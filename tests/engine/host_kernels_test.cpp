@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cstdlib>
 #include <limits>
@@ -172,6 +173,37 @@ TEST(HostKernels, WeightedSumsOfTwoDoNotDependOnWhichCameFirst) {
         host.add(sums[first].data(), dtype, values[1 - first].data(), dtype, kCount, weight);
       }
       EXPECT_TRUE(sums[0] == sums[1]) << dtype_name(dtype) << " weight " << weight;
+    }
+  }
+}
+
+TEST(HostReducer, WhatGoesPastTheCachesHasTheSameBits) {
+  const HostReducer reducer(2);
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32}) {
+    for (const int64_t count : {0, 1, 15, 1024, 5003, 100'001}) {
+      for (const size_t shift : {size_t{0}, size_t{8}}) {
+        const auto nbytes = static_cast<size_t>(count * dtype_nbytes(dtype));
+        std::vector<std::byte> values[2];
+        for (size_t which = 0; which < 2; ++which) {
+          for (size_t i = 0; i < nbytes; ++i) values[which].push_back(static_cast<std::byte>((i * 37 + which * 11) % 61));
+        }
+        const void *sources[2] = {values[0].data(), values[1].data()};
+        std::vector<std::byte> plain(nbytes);
+        std::vector<std::byte> streamed(nbytes + shift, std::byte{0x55});
+        Reduction reduction{plain.data(), sources, 2, count, dtype, ReduceOp::sum, 3};
+        const bool finite = reducer.reduce(reduction);
+        reduction.out = streamed.data() + shift;
+        reduction.total_nbytes = kernels::kStreamedNbytes;
+        EXPECT_EQ(reducer.reduce(reduction), finite);
+        EXPECT_TRUE(std::equal(plain.begin(), plain.end(), streamed.begin() + static_cast<std::ptrdiff_t>(shift))) << dtype_name(dtype) << count;
+        // In place: one of the sources takes the result.
+        reduction.out = values[1].data();
+        EXPECT_EQ(reducer.reduce(reduction), finite);
+        EXPECT_TRUE(plain == values[1]) << dtype_name(dtype) << count;
+        std::vector<std::byte> copy(nbytes + shift);
+        reducer.copy(copy.data() + shift, plain.data(), static_cast<int64_t>(nbytes), kernels::kStreamedNbytes);
+        EXPECT_TRUE(std::equal(plain.begin(), plain.end(), copy.begin() + static_cast<std::ptrdiff_t>(shift)));
+      }
     }
   }
 }

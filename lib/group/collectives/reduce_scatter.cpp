@@ -11,10 +11,10 @@ namespace {
 
 /// Sums one arrived chunk of every rank into out.
 bool sum_chunk(const Group &group, std::span<const Arrival> arrivals, const void *own, std::span<const void *> sources, void *out,
-               int64_t count, DType dtype, ReduceOp op, double divisor, DType out_dtype = DType{}) {
+               int64_t count, DType dtype, ReduceOp op, double divisor, int64_t total_nbytes, DType out_dtype = DType{}) {
   for (size_t rank = 0; rank < sources.size(); ++rank) sources[rank] = arrivals[rank].data;
   sources[static_cast<size_t>(group.rank())] = own;
-  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype});
+  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype, total_nbytes});
 }
 
 Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
@@ -37,7 +37,8 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
     ZERO_CO_TRY(round);
     if (!part.empty()) {
       finite &= sum_chunk(group, pieces.arrivals, at(call.whole, part.begin, element), pieces.sources,
-                          at(call.out, part.begin - mine.begin, out_element), part.count(), call.dtype, call.op, call.divisor, call.out_dtype);
+                          at(call.out, part.begin - mine.begin, out_element), part.count(), call.dtype, call.op, call.divisor,
+                          mine.count() * out_element, call.out_dtype);
     }
     begin += step;
   } while (begin < longest(cuts));
@@ -75,7 +76,7 @@ Task reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DT
     ZERO_CO_TRY(round);
     if (is_root && !part.empty()) {
       sum_chunk(group, pieces.arrivals, at(send, part.begin, element), pieces.sources, at(recv, part.begin, element), part.count(), dtype,
-                op, divisor_of(group, op));
+                op, divisor_of(group, op), count * element);
     }
     begin += step;
   } while (begin < count);
