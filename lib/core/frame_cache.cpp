@@ -1,8 +1,10 @@
-/// @file Free lists by size class of 128 bytes: a short one for each thread, which nobody else touches, and one behind them for all threads.
-/// Blocks stay reachable until the process ends.
+/// @file Free lists by size class of 128 bytes, for each thread its own, without locks. A block goes back to the thread that took it, whoever
+/// gives it back, and a thread begins with some: so a step that repeats allocates nothing, whichever threads its operations ran on.
 #include "core/frame_cache.h"
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <new>
 
@@ -11,62 +13,113 @@ namespace {
 
 constexpr std::size_t kClassBytes = 128;
 constexpr std::size_t kClasses = 64;
-/// Blocks of a class that a thread keeps. What one thread takes and another gives back goes through the list of all.
-constexpr int32_t kMostOwn = 16;
 
-struct Block {
-  Block *next;
+struct Cache;
+
+/// What lies before the memory that is handed out.
+struct alignas(16) Header {
+  Cache *home;
+  Header *next;  ///< while it is free
+  std::size_t size_class;
 };
 
-using Lists = std::array<Block *, kClasses>;
+/// One thread's lists. Never destroyed: when its thread ends, another adopts it, and blocks still find their way home.
+struct Cache {
+  std::array<Header *, kClasses> free{};
+  std::atomic<Header *> returned{nullptr};  ///< by other threads; only the owner takes them off, all at once
+  Cache *next_orphan = nullptr;
+};
 
-void push(Block *&list, void *data) noexcept { list = new (data) Block{list}; }
-
-void *pop(Block *&list) noexcept {
-  Block *block = list;
-  if (block != nullptr) list = block->next;
-  return block;
-}
-
-void drop(Lists &lists) noexcept {
-  for (Block *&list : lists) {
-    while (void *block = pop(list)) ::operator delete(block);
-  }
-}
-
-struct Shared {
+struct Orphans {
   std::mutex mutex;
-  Lists free{};
+  Cache *first = nullptr;
 };
 
-Shared &shared() {
-  // Never destroyed: threads may still give blocks back while the process ends.
-  static Shared *instance = new Shared;
+Orphans &orphans() {
+  static auto *instance = new Orphans;
   return *instance;
 }
 
-struct Own {
-  Lists free;
-  std::array<int32_t, kClasses> counts;
-  bool ended;  ///< the thread is being taken down, and its list with it
-};
-/// Without a destructor, so that it may be used for as long as the thread lives.
-constinit thread_local Own own{};
+void put(Cache &cache, Header *block) noexcept {
+  block->next = cache.free[block->size_class];
+  cache.free[block->size_class] = block;
+}
 
-/// Gives the thread's blocks to all when it ends.
-struct OwnEnd {
-  bool awaited = false;
-  ~OwnEnd() {
-    own.ended = true;
-    Shared &all = shared();
-    const std::lock_guard lock(all.mutex);
-    for (std::size_t size_class = 0; size_class < kClasses; ++size_class) {
-      while (void *block = pop(own.free[size_class])) push(all.free[size_class], block);
+Header *make_block(Cache &cache, std::size_t size_class) {
+  return new (::operator new(sizeof(Header) + size_class * kClassBytes)) Header{&cache, nullptr, size_class};
+}
+
+/// What the operations of a step need, so that it does not matter which thread gets to advance one for the first time. About 85 KiB.
+void stock(Cache &cache) noexcept {
+  constexpr std::size_t kStocked = 16;
+  constexpr std::size_t kSmall = 3;
+  try {
+    for (std::size_t size_class = 1; size_class <= kStocked; ++size_class) {
+      const int blocks = size_class <= kSmall ? 24 : 4;
+      for (int i = 0; i < blocks; ++i) put(cache, make_block(cache, size_class));
     }
-    own.counts = {};
+  } catch (const std::bad_alloc &) {
+    return;  // whoever needs a block is told
+  }
+}
+
+Cache *adopt() {
+  Orphans &all = orphans();
+  const std::lock_guard lock(all.mutex);
+  Cache *cache = all.first;
+  if (cache == nullptr) {
+    cache = new Cache;
+    stock(*cache);
+    return cache;
+  }
+  all.first = cache->next_orphan;
+  return cache;
+}
+
+/// Without a destructor, so that it may be looked at for as long as the thread lives. nullptr: none yet, or the thread is ending.
+constinit thread_local Cache *own = nullptr;
+
+struct OwnEnd {
+  Cache *cache = nullptr;
+  ~OwnEnd() {
+    own = nullptr;
+    if (cache == nullptr) return;
+    Orphans &all = orphans();
+    const std::lock_guard lock(all.mutex);
+    cache->next_orphan = all.first;
+    all.first = cache;
   }
 };
 thread_local OwnEnd own_end;
+
+/// After the end of the thread's locals each call adopts anew; what little happens then ends in a cache that nobody uses.
+Cache &own_cache() {
+  if (own == nullptr) {
+    own = adopt();
+    own_end.cache = own;
+  }
+  return *own;
+}
+
+void sort_returned(Cache &cache) noexcept {
+  Header *block = cache.returned.exchange(nullptr, std::memory_order_acquire);
+  while (block != nullptr) {
+    Header *next = block->next;
+    put(cache, block);
+    block = next;
+  }
+}
+
+void drop(Cache &cache) noexcept {
+  sort_returned(cache);
+  for (Header *&list : cache.free) {
+    while (list != nullptr) {
+      Header *block = list;
+      list = block->next;
+      ::operator delete(block);
+    }
+  }
+}
 
 std::size_t class_of(std::size_t nbytes) { return (nbytes + kClassBytes - 1) / kClassBytes; }
 
@@ -75,41 +128,33 @@ std::size_t class_of(std::size_t nbytes) { return (nbytes + kClassBytes - 1) / k
 void *cached_allocate(std::size_t nbytes) {
   const std::size_t size_class = class_of(nbytes);
   if (size_class >= kClasses) return ::operator new(nbytes);
-  if (void *block = pop(own.free[size_class])) {
-    --own.counts[size_class];
-    return block;
-  }
-  {
-    Shared &all = shared();
-    const std::lock_guard lock(all.mutex);
-    if (void *block = pop(all.free[size_class])) return block;
-  }
-  return ::operator new(size_class *kClassBytes);
+  Cache &cache = own_cache();
+  Header *&list = cache.free[size_class];
+  if (list == nullptr) sort_returned(cache);
+  if (list == nullptr) return make_block(cache, size_class) + 1;
+  Header *block = list;
+  list = block->next;
+  return block + 1;
 }
 
 void cached_free(void *data, std::size_t nbytes) noexcept {
-  const std::size_t size_class = class_of(nbytes);
-  if (size_class >= kClasses) {
+  if (class_of(nbytes) >= kClasses) {
     ::operator delete(data);
     return;
   }
-  if (!own.ended && own.counts[size_class] < kMostOwn) {
-    own_end.awaited = true;  // the first use makes its destructor run when this thread ends
-    push(own.free[size_class], data);
-    ++own.counts[size_class];
-    return;
+  Header *block = static_cast<Header *>(data) - 1;
+  Cache &home = *block->home;
+  if (&home == own) return put(home, block);
+  block->next = home.returned.load(std::memory_order_relaxed);
+  while (!home.returned.compare_exchange_weak(block->next, block, std::memory_order_release, std::memory_order_relaxed)) {
   }
-  Shared &all = shared();
-  const std::lock_guard lock(all.mutex);
-  push(all.free[size_class], data);
 }
 
 void drop_cached_frames() noexcept {
-  drop(own.free);
-  own.counts = {};
-  Shared &all = shared();
+  if (own != nullptr) drop(*own);
+  Orphans &all = orphans();
   const std::lock_guard lock(all.mutex);
-  drop(all.free);
+  for (Cache *cache = all.first; cache != nullptr; cache = cache->next_orphan) drop(*cache);
 }
 
 }  // namespace zero

@@ -9,7 +9,7 @@ namespace zero {
 void *cached_allocate(std::size_t nbytes);
 /// Gives it back to the cache; nbytes as in the allocation.
 void cached_free(void *data, std::size_t nbytes) noexcept;
-/// Gives everything that this thread and all threads together have cached back to the system.
+/// Gives everything that this thread and those that have ended have cached back to the system.
 void drop_cached_frames() noexcept;
 
 /// Allocator over the cache, for std::allocate_shared.

@@ -41,13 +41,27 @@ int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bu
   return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
+/// Where the bytes of the slot begin in its arena, behind `taken` bytes of others. Loops over several slots read ahead of what they store;
+/// with equal addresses within a page, loads wait for stores that they have nothing to do with (SGD ran at three quarters of its speed).
+int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
+  constexpr int64_t kPage = 4096;
+  constexpr int64_t kStagger = 11 * kViewAlignment;
+  return round_up(taken, kPage) + (&slot - slots_.data()) * kStagger % kPage;
+}
+
+int64_t SlotMemory::slot_nbytes(const Slot &slot, const Plan &plan) {
   int64_t nbytes = 0;
-  for (const Slot &slot : slots_) {
-    if (slot.category != category) continue;
-    for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
-  }
+  for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
   return nbytes;
+}
+
+int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
+  int64_t end = 0;
+  for (const Slot &slot : slots_) {
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    if (nbytes > 0) end = begin_of(slot, end) + nbytes;
+  }
+  return end;
 }
 
 int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
@@ -58,8 +72,12 @@ int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sh
 }
 
 void SlotMemory::hand_out(Arena &arena, int32_t category, const Plan &plan) {
+  int64_t end = 0;
   for (Slot &slot : slots_) {
-    if (slot.category != category) continue;
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    if (nbytes == 0) continue;
+    (void)arena.take(begin_of(slot, end) - end);
+    end = begin_of(slot, end) + nbytes;
     for (size_t i = 0; i < slot.places.size(); ++i) {
       if (slot.places[i].kept) slot.places[i].data = arena.take(place_nbytes(slot.places[i], plan.buckets()[i]));
     }

@@ -74,6 +74,8 @@ class SlotMemory {
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
   static int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket);
+  static int64_t slot_nbytes(const Slot &slot, const Plan &plan);
+  int64_t begin_of(const Slot &slot, int64_t taken) const;
   int64_t category_nbytes(int32_t category, const Plan &plan) const;
   void hand_out(Arena &arena, int32_t category, const Plan &plan);
 

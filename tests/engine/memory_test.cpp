@@ -1,6 +1,5 @@
 /// @file What an optimizer costs: bytes against the formulas and the hook, elements sent against the formulas, growth of the gradient pool,
 /// and allocations in the step path.
-#include "core/frame_cache.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
@@ -180,20 +179,7 @@ TEST_P(CostOfStages, ElementsSentAreTheFormulas) {
               static_cast<long long>((stage == 3 ? 3 : 2) * elements * (ranks - 1)));
 }
 
-/// How many operations exist at one time depends on how the threads of several ranks meet, so their cache gets room for all of them; in a
-/// process of its own a rank finds that room in its first step.
-void fill_frame_cache() {
-  constexpr std::size_t kLargest = 8064;
-  constexpr std::size_t kStep = 128;
-  for (std::size_t nbytes = kStep; nbytes <= kLargest; nbytes += kStep) {
-    std::array<void *, 64> blocks{};
-    for (void *&block : blocks) block = cached_allocate(nbytes);
-    for (void *block : blocks) cached_free(block, nbytes);
-  }
-}
-
 TEST_P(CostOfStages, StepsAfterTheSecondAllocateNothing) {
-  fill_frame_cache();
   const auto [stage, ranks] = GetParam();
   const Model model = plain_model(ranks);
   Manner manner;
