@@ -289,7 +289,7 @@ class Optimizer {
   /// @name Steps (step.cpp)
   /// @{
   Task step_body(zero_step_result *out);
-  Task reduce_body(zero_step_result *out);
+  Task reduce_body(zero_step_result *out, bool replicates);
   Task gather_body();
   Status check_trains(int64_t id) const;
   Task micro_step_body(int32_t kind);

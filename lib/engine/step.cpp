@@ -53,7 +53,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
 }
 
 Task Optimizer::step(zero_step_result *out) { return run(step_body(out)); }
-Task Optimizer::reduce(zero_step_result *out) { return run(reduce_body(out)); }
+Task Optimizer::reduce(zero_step_result *out) { return run(reduce_body(out, false)); }
 Task Optimizer::apply() { return run(apply_body()); }
 Task Optimizer::gather() { return run(gather_body()); }
 
@@ -70,21 +70,22 @@ Task Optimizer::micro_step_body(int32_t kind) {
 Task Optimizer::step_body(zero_step_result *out) {
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
-  replicated_ = replicates_;
-  ZERO_CO_TRY(reduce_body(nullptr));
+  ZERO_CO_TRY(reduce_body(nullptr, replicates_));
   if (!skips_) ZERO_CO_TRY(update());
   ZERO_CO_TRY(gather_body());
   write_result(out);
   co_return Status();
 }
 
-Task Optimizer::reduce_body(zero_step_result *out) {
+/// `replicates`: the update of this step will write into all ranks' memory.
+Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_step", Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
   const Stopwatch stopwatch(times_.reduce_ns);
+  replicated_ = replicates;
   ZERO_CO_TRY(gradients_.finish());
   ZERO_CO_TRY(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
@@ -242,7 +243,6 @@ Task Optimizer::gather_params(Gathered which) {
 
 void Optimizer::end_step() {
   gradients_.reset();
-  replicated_ = false;
   phase_ = Phase::running;
 }
 

@@ -1,6 +1,7 @@
 /// @file Groups over each transport.
 #include "group/connect.h"
 
+#include "group/collectives.h"
 #include "group/env.h"
 #include "group/local_transport.h"
 #include "group/mpi_transport.h"
@@ -13,13 +14,46 @@ std::shared_ptr<Group> make_group(std::shared_ptr<Transport> transport, const Gr
   return std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
 }
 
+/// What MPI ranks tell each other before they decide how data moves.
+struct Meeting {
+  uint64_t name;  ///< random; rank 0's counts
+  uint64_t shared;
+};
+
+/// All ranks run on one host and want to share memory: makes *transport a local one. It holds the one over MPI, through which they met, and
+/// tells it of a failure, because MPI must then not be finalised.
+Task share_host(Group &over_mpi, const GroupOptions &options, std::shared_ptr<Transport> *transport) {
+  const auto size = static_cast<size_t>(over_mpi.size());
+  const auto rank = static_cast<size_t>(over_mpi.rank());
+  std::vector<Meeting> meetings(size);
+  meetings[rank] = {random_u64(), options.mpi_shared ? 1U : 0U};
+  Cuts cuts;
+  for (int64_t r = 0; r < over_mpi.size(); ++r) cuts.push_back({2 * r, 2 * r + 2});
+  ZERO_CO_TRY(all_gather(over_mpi, &meetings[rank], meetings.data(), cuts, DType::i64));
+  for (size_t other = 0; other < size; ++other) {
+    ZERO_CO_CHECK(meetings[other].shared == meetings[0].shared, ZERO_E_RENDEZVOUS,
+                  "ZERO_KEY_MPI_SHARED is %llu on rank 0 but %llu on rank %zu; give every rank the same",
+                  static_cast<unsigned long long>(meetings[0].shared), static_cast<unsigned long long>(meetings[other].shared), other);
+  }
+  if (!options.mpi_shared || over_mpi.place().host_count != 1) co_return Status();
+  std::shared_ptr<Transport> local;
+  std::string name = "mpi." + std::to_string(meetings[0].name);
+  ZERO_CO_TRY(connect_local(std::move(name), over_mpi.rank(), over_mpi.size(), {options.rendezvous_ms, options.staging_nbytes}, &local));
+  const auto end = [local, mpi = *transport](Transport *) {
+    if (Status status = local->health(); !status.ok()) mpi->poison(status);
+  };
+  *transport = std::shared_ptr<Transport>(local.get(), end);
+  co_return Status();
+}
+
 }  // namespace
 
 GroupOptions::GroupOptions(const Config &config)
     : deadline_ms(config.i64(ZERO_KEY_DEADLINE_MS)),
       rendezvous_ms(config.i64(ZERO_KEY_RENDEZVOUS_MS)),
       staging_nbytes(config.i64(ZERO_KEY_STAGING_BYTES)),
-      mpi_module(config.str(ZERO_KEY_MPI_MODULE)) {}
+      mpi_module(config.str(ZERO_KEY_MPI_MODULE)),
+      mpi_shared(config.i64(ZERO_KEY_MPI_SHARED) != 0) {}
 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out) {
@@ -34,6 +68,11 @@ Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reduce
   // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
   MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
   ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &transport));
+  if (transport->size() > 1) {
+    const std::shared_ptr<Group> over_mpi = make_group(transport, options, reducer);
+    over_mpi->set_deadline_ms(options.rendezvous_ms);
+    ZERO_CO_TRY(share_host(*over_mpi, options, &transport));
+  }
   *out = make_group(std::move(transport), options, reducer);
   co_return Status();
 }

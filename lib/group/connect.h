@@ -18,6 +18,7 @@ struct GroupOptions {
   int64_t rendezvous_ms;
   int64_t staging_nbytes;
   std::string mpi_module;
+  bool mpi_shared;
 };
 
 /// Makes the reducer once it is known how many ranks share the host.

@@ -136,6 +136,8 @@ TEST(OnePass, SplitStepsReduceFirst) {
       (void)train_step(*whole, model, manner_of(1), step);
       give_gradients(*split, model, manner_of(1), step);
       ASSERT_TRUE(run_task(*split, split->reduce(nullptr)).ok());
+      // A call out of order changes nothing.
+      ASSERT_EQ(run_task(*split, split->step(nullptr)).code(), ZERO_E_STATE);
       ASSERT_TRUE(run_task(*split, split->apply()).ok());
       ASSERT_TRUE(run_task(*split, split->gather()).ok());
     }

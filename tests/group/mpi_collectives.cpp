@@ -24,6 +24,7 @@ int main() {
   Config config;
   Report cases;
   cases.expect(config.set_i64(ZERO_KEY_STAGING_BYTES, 16384).ok() && config.set_i64(ZERO_KEY_DEADLINE_MS, 60'000).ok(), "config");
+  cases.expect(config.set_i64(ZERO_KEY_MPI_SHARED, 0).ok(), "config");
   OperationQueue queue;
   std::shared_ptr<Group> group;
   const Status status = queue.run(connect_mpi_group(

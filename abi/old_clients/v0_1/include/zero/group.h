@@ -72,7 +72,8 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
 
 /*
  * Makes a group of the ranks of an MPI communicator. Initialises MPI when nobody has; then releasing the last MPI group finalises it and
- * later creation is an error. Works on its own duplicate of the communicator.
+ * later creation is an error. Works on its own duplicate of the communicator. Ranks that all run on one host only meet through MPI: their
+ * data moves through shared memory as in a local group (ZERO_KEY_MPI_SHARED).
  *   comm    [in]  a Fortran handle (MPI_Comm_c2f), or ZERO_MPI_WORLD
  *   config  [in]  or NULL
  *   out     [out] the group, the caller's
