@@ -12,7 +12,8 @@ bool is_f32(const Elements &elements) { return elements.data == nullptr || eleme
 
 /// The algorithm can work on the slots themselves.
 bool is_plain(const Piece &piece, const UpdateScalars &scalars) {
-  bool plain = piece.sources.empty() && piece.replicas.empty() && is_f32(piece.param) && is_f32(piece.grad) && piece.master.data == nullptr && piece.average.data == nullptr;
+  bool plain = piece.sources.empty() && piece.replicas.empty() && is_f32(piece.param) && is_f32(piece.grad) &&
+               piece.master.data == nullptr && piece.average.data == nullptr;
   for (const Elements &state : piece.state) plain = plain && is_f32(state);
   return plain && scalars.grad_factor == 1 && scalars.clip_value == 0;
 }

@@ -1,7 +1,7 @@
 /// @file Reduction over sources, SIMD: reduce.h states the formula. Few sources are added in registers; many through a cached block per
 /// level of the tree. Integers and the last few elements go to the reference.
-#include "kernels/cpu/format-inl.h"
 #include "kernels/reduce.h"
+#include "kernels/cpu/format-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -21,8 +21,7 @@ HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
     return Format::load(sources[0], index);
   } else {
     constexpr int64_t kCut = tree_cut(kCount);
-    return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index),
-                     tree<kCount - kCut, Format, Op>(sources + kCut, index));
+    return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index), tree<kCount - kCut, Format, Op>(sources + kCut, index));
   }
 }
 

@@ -1,5 +1,5 @@
-/// @file Free lists by size class of 128 bytes, for each thread its own, without locks. A block goes back to the thread that took it, whoever
-/// gives it back, and a thread begins with some: so a step that repeats allocates nothing, whichever threads its operations ran on.
+/// @file Free lists by size class of 128 bytes, for each thread its own, without locks. A block goes back to the thread that took it,
+/// whoever gives it back, and a thread begins with some: so a step that repeats allocates nothing, whichever threads its operations ran on.
 #include "core/frame_cache.h"
 
 #include <array>
@@ -14,25 +14,27 @@ namespace {
 constexpr std::size_t kClassBytes = 128;
 constexpr std::size_t kClasses = 64;
 
-struct Cache;
-
 /// What lies before the memory that is handed out.
 struct alignas(16) Header {
-  Cache *home;
+  FrameCache *home;
   Header *next;  ///< while it is free
   std::size_t size_class;
 };
 
+}  // namespace
+
 /// One thread's lists. Never destroyed: when its thread ends, another adopts it, and blocks still find their way home.
-struct Cache {
+struct FrameCache {
   std::array<Header *, kClasses> free{};
   std::atomic<Header *> returned{nullptr};  ///< by other threads; only the owner takes them off, all at once
-  Cache *next_orphan = nullptr;
+  FrameCache *next_orphan = nullptr;
 };
+
+namespace {
 
 struct Orphans {
   std::mutex mutex;
-  Cache *first = nullptr;
+  FrameCache *first = nullptr;
 };
 
 Orphans &orphans() {
@@ -40,17 +42,17 @@ Orphans &orphans() {
   return *instance;
 }
 
-void put(Cache &cache, Header *block) noexcept {
+void put(FrameCache &cache, Header *block) noexcept {
   block->next = cache.free[block->size_class];
   cache.free[block->size_class] = block;
 }
 
-Header *make_block(Cache &cache, std::size_t size_class) {
+Header *make_block(FrameCache &cache, std::size_t size_class) {
   return new (::operator new(sizeof(Header) + size_class * kClassBytes)) Header{&cache, nullptr, size_class};
 }
 
 /// What the operations of a step need, so that it does not matter which thread gets to advance one for the first time. About 85 KiB.
-void stock(Cache &cache) noexcept {
+void stock(FrameCache &cache) noexcept {
   constexpr std::size_t kStocked = 16;
   constexpr std::size_t kSmall = 3;
   try {
@@ -63,12 +65,12 @@ void stock(Cache &cache) noexcept {
   }
 }
 
-Cache *adopt() {
+FrameCache *adopt() {
   Orphans &all = orphans();
   const std::lock_guard lock(all.mutex);
-  Cache *cache = all.first;
+  FrameCache *cache = all.first;
   if (cache == nullptr) {
-    cache = new Cache;
+    cache = new FrameCache;
     stock(*cache);
     return cache;
   }
@@ -76,24 +78,27 @@ Cache *adopt() {
   return cache;
 }
 
+void leave(FrameCache &cache) noexcept {
+  Orphans &all = orphans();
+  const std::lock_guard lock(all.mutex);
+  cache.next_orphan = all.first;
+  all.first = &cache;
+}
+
 /// Without a destructor, so that it may be looked at for as long as the thread lives. nullptr: none yet, or the thread is ending.
-constinit thread_local Cache *own = nullptr;
+constinit thread_local FrameCache *own = nullptr;
 
 struct OwnEnd {
-  Cache *cache = nullptr;
+  FrameCache *cache = nullptr;
   ~OwnEnd() {
     own = nullptr;
-    if (cache == nullptr) return;
-    Orphans &all = orphans();
-    const std::lock_guard lock(all.mutex);
-    cache->next_orphan = all.first;
-    all.first = cache;
+    if (cache != nullptr) leave(*cache);
   }
 };
 thread_local OwnEnd own_end;
 
 /// After the end of the thread's locals each call adopts anew; what little happens then ends in a cache that nobody uses.
-Cache &own_cache() {
+FrameCache &own_cache() {
   if (own == nullptr) {
     own = adopt();
     own_end.cache = own;
@@ -101,7 +106,7 @@ Cache &own_cache() {
   return *own;
 }
 
-void sort_returned(Cache &cache) noexcept {
+void sort_returned(FrameCache &cache) noexcept {
   Header *block = cache.returned.exchange(nullptr, std::memory_order_acquire);
   while (block != nullptr) {
     Header *next = block->next;
@@ -110,7 +115,7 @@ void sort_returned(Cache &cache) noexcept {
   }
 }
 
-void drop(Cache &cache) noexcept {
+void drop(FrameCache &cache) noexcept {
   sort_returned(cache);
   for (Header *&list : cache.free) {
     while (list != nullptr) {
@@ -128,7 +133,7 @@ std::size_t class_of(std::size_t nbytes) { return (nbytes + kClassBytes - 1) / k
 void *cached_allocate(std::size_t nbytes) {
   const std::size_t size_class = class_of(nbytes);
   if (size_class >= kClasses) return ::operator new(nbytes);
-  Cache &cache = own_cache();
+  FrameCache &cache = own_cache();
   Header *&list = cache.free[size_class];
   if (list == nullptr) sort_returned(cache);
   if (list == nullptr) return make_block(cache, size_class) + 1;
@@ -143,18 +148,27 @@ void cached_free(void *data, std::size_t nbytes) noexcept {
     return;
   }
   Header *block = static_cast<Header *>(data) - 1;
-  Cache &home = *block->home;
+  FrameCache &home = *block->home;
   if (&home == own) return put(home, block);
   block->next = home.returned.load(std::memory_order_relaxed);
   while (!home.returned.compare_exchange_weak(block->next, block, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
 
+FrameCache *reserve_frame_cache() { return adopt(); }
+
+void use_frame_cache(FrameCache *cache) noexcept {
+  own = cache;
+  own_end.cache = cache;
+}
+
+void return_frame_cache(FrameCache *cache) noexcept { leave(*cache); }
+
 void drop_cached_frames() noexcept {
   if (own != nullptr) drop(*own);
   Orphans &all = orphans();
   const std::lock_guard lock(all.mutex);
-  for (Cache *cache = all.first; cache != nullptr; cache = cache->next_orphan) drop(*cache);
+  for (FrameCache *cache = all.first; cache != nullptr; cache = cache->next_orphan) drop(*cache);
 }
 
 }  // namespace zero

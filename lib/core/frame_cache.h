@@ -9,6 +9,16 @@ namespace zero {
 void *cached_allocate(std::size_t nbytes);
 /// Gives it back to the cache; nbytes as in the allocation.
 void cached_free(void *data, std::size_t nbytes) noexcept;
+
+/// A thread's share of the cache, for a thread that is about to be started: so it takes no memory from the system when it first runs.
+struct FrameCache;
+/// May throw std::bad_alloc.
+FrameCache *reserve_frame_cache();
+/// Called by the started thread, before anything else here.
+void use_frame_cache(FrameCache *cache) noexcept;
+/// Called when the thread could not be started.
+void return_frame_cache(FrameCache *cache) noexcept;
+
 /// Gives everything that this thread and those that have ended have cached back to the system.
 void drop_cached_frames() noexcept;
 

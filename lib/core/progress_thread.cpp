@@ -3,6 +3,7 @@
 
 #include "core/doorbell.h"
 #include "core/fork_guard.h"
+#include "core/frame_cache.h"
 #include "core/thread_pool.h"
 
 #include <pthread.h>
@@ -62,11 +63,16 @@ class ProgressThread {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    FrameCache *frames = nullptr;
     try {
-      std::thread([this] { run(); }).detach();
+      frames = reserve_frame_cache();
+      std::thread([this, frames] {
+        use_frame_cache(frames);
+        run();
+      }).detach();
       started_ = true;
     } catch (...) {
-      started_ = false;
+      if (frames != nullptr) return_frame_cache(frames);
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started_;

@@ -1,5 +1,6 @@
-/// @file Progress threads: one for the process, or one for each of the ranks that are its threads, at most as many as cores. Each is started
-/// when first asked for and advances the queues that were given to it while their owners compute. Knows nothing of what the operations do.
+/// @file Progress threads: one for the process, or one for each of the ranks that are its threads, at most as many as cores. Each is
+/// started when first asked for and advances the queues that were given to it while their owners compute. Knows nothing of what the
+/// operations do.
 #pragma once
 
 #include "core/task.h"
@@ -9,8 +10,8 @@
 
 namespace zero {
 
-/// Has a progress thread advance the queue until it is empty. Queues of one lane (a rank's number on its host) share a thread. Cheap when it
-/// is being watched already. Returns false when the thread could not be started; progress then happens only inside library calls.
+/// Has a progress thread advance the queue until it is empty. Queues of one lane (a rank's number on its host) share a thread. Cheap when
+/// it is being watched already. Returns false when the thread could not be started; progress then happens only inside library calls.
 bool watch_queue(const std::shared_ptr<OperationQueue> &queue, int64_t lane);
 
 /// Waits until the lane's thread has let go of a queue whose operations have all ended. Call it before freeing what they referred to: the

@@ -57,7 +57,8 @@ void Checksums::over_chunks(Range chunks, Visit &&visit) const {
   if (entry > 0) --entry;
   for (; entry < entries_.size() && entries_[entry].first_chunk < chunks.end; ++entry) {
     const Range part = intersect(chunks, chunks_of(entry));
-    for (int64_t index = part.begin; index < part.end; ++index) visit(index, chunk_of(entries_[entry].part, index - entries_[entry].first_chunk));
+    for (int64_t index = part.begin; index < part.end; ++index)
+      visit(index, chunk_of(entries_[entry].part, index - entries_[entry].first_chunk));
   }
 }
 

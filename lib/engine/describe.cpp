@@ -119,7 +119,8 @@ std::string Optimizer::describe() const {
 const char *Optimizer::way_text() const {
   if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
   if (gradients_.sums_late()) {
-    return "one pass over all ranks' memory: sum, update, write to all ranks; composed when gradients are so large that sums might overflow";
+    return "one pass over all ranks' memory: sum, update, write to all ranks; composed when gradients are so large that sums might "
+           "overflow";
   }
   if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
   return "composed: reduce-scatter, update, all-gather";
@@ -146,7 +147,8 @@ void Optimizer::describe_plan(std::string &text) const {
 
 void Optimizer::describe_space(std::string &text, size_t space) const {
   const Format &format = formats_[space];
-  std::string slots = std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
+  std::string slots =
+      std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
   int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
   int64_t scales_nbytes = format.coded() ? dtype_nbytes(DType::f32) : 0;
   for (const SlotFormat &slot : format.states) {
@@ -154,16 +156,18 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
     (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);
   }
   add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld per line of %lld", space,
-           format.algorithm != nullptr ? format.algorithm->name : format.trains ? "custom" : "frozen", format.gathered ? ", always gathered" : "",
-           format.replicated ? ", replicated in the model group" : "", format.whole_tensors() ? ", tensors whole on one rank: " : ": ",
-           slots.c_str(), static_cast<long long>(nbytes), static_cast<long long>(scales_nbytes), static_cast<long long>(kLine));
+           format.algorithm != nullptr ? format.algorithm->name
+           : format.trains             ? "custom"
+                                       : "frozen",
+           format.gathered ? ", always gathered" : "", format.replicated ? ", replicated in the model group" : "",
+           format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), static_cast<long long>(nbytes),
+           static_cast<long long>(scales_nbytes), static_cast<long long>(kLine));
 }
 
 void Optimizer::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
-  add_line(text,
-           "memory: N ranks, bytes of parameters p, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+  add_line(text, "memory: N ranks, bytes of parameters p, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
            kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
            static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",

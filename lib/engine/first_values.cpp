@@ -34,9 +34,10 @@ Task Optimizer::begin_body(int32_t source) {
                 static_cast<long long>(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
-  ZERO_CO_CHECK(source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
-                "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
-                "and use ZERO_SOURCE_SHARDS");
+  ZERO_CO_CHECK(
+      source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
+      "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
+      "and use ZERO_SOURCE_SHARDS");
   switch (source) {
     case ZERO_SOURCE_LOCAL:
       ZERO_CO_TRY(begin_local());
@@ -92,7 +93,8 @@ void Optimizer::keep_copy(int64_t id) {
   }
   const Slot *master = nullptr;
   encode_param(id, range, values, dtype);
-  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) kernels_.convert(slot_at(*master, id, range.begin), DType::f32, values, dtype, range.count());
+  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok())
+    kernels_.convert(slot_at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
 
 uint64_t Optimizer::param_hash(int64_t id) const {
@@ -183,11 +185,12 @@ void Optimizer::follow_master(int64_t id) {
   const Range range = updated_range(id);
   if (range.empty() || place_of(master, id).dtype != DType::f32) return;
   if (coded(id)) return encode_param(id, range, slot_at(master, id, range.begin), DType::f32);
-  kernels_.convert(slot_at(slots_.param(), id, range.begin), params_[id].dtype, slot_at(master, id, range.begin), DType::f32, range.count());
+  kernels_.convert(slot_at(slots_.param(), id, range.begin), params_[id].dtype, slot_at(master, id, range.begin), DType::f32,
+                   range.count());
 }
 
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
-/// to its parameter. Averages begin with the parameter.
+/// to its parameter. Averages begin with the master, or the parameter where there is none.
 void Optimizer::follow_param(int64_t id) {
   const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
   const Slot *master = nullptr;

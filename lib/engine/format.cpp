@@ -21,11 +21,13 @@ void add_moment(Format &format, int32_t number, DType dtype) {
 
 void add_algorithm_states(Format &format, const Param &param, const Settings &settings, double momentum) {
   if (format.algorithm == nullptr) {
-    for (int64_t i = 0; i < settings.custom_slots; ++i) format.states.push_back({static_cast<int32_t>(ZERO_SLOT_CUSTOM + i), DType::f32, 1});
+    for (int64_t i = 0; i < settings.custom_slots; ++i)
+      format.states.push_back({static_cast<int32_t>(ZERO_SLOT_CUSTOM + i), DType::f32, 1});
     return;
   }
   const kernels::Algorithm &algorithm = *format.algorithm;
-  const bool optional = !algorithm.matrix && std::find(algorithm.keys.begin(), algorithm.keys.end(), ZERO_KEY_MOMENTUM) != algorithm.keys.end();
+  const bool optional =
+      !algorithm.matrix && std::find(algorithm.keys.begin(), algorithm.keys.end(), ZERO_KEY_MOMENTUM) != algorithm.keys.end();
   if (optional && momentum == 0) return;
   for (int i = 0; i < algorithm.state_count; ++i) {
     const int32_t number = algorithm.state_slot[i];

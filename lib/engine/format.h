@@ -18,20 +18,20 @@ struct Settings;
 
 /// A slot beside parameter and gradient.
 struct SlotFormat {
-  int32_t number;    ///< a zero_slot
+  int32_t number;  ///< a zero_slot
   DType dtype;
-  int64_t per = 1;   ///< elements of the parameter per entry of the slot
+  int64_t per = 1;  ///< elements of the parameter per entry of the slot
 
   friend bool operator==(const SlotFormat &, const SlotFormat &) = default;
 };
 
 struct Format {
-  DType value;      ///< what the caller sees
-  DType param;      ///< what is stored
+  DType value;  ///< what the caller sees
+  DType param;  ///< what is stored
   DType grad;
-  bool trains;      ///< has a gradient and an update
-  bool gathered;    ///< small: stays whole on every rank in stage 3
-  bool replicated;  ///< the same on all ranks of the model group
+  bool trains;                          ///< has a gradient and an update
+  bool gathered;                        ///< small: stays whole on every rank in stage 3
+  bool replicated;                      ///< the same on all ranks of the model group
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's
 

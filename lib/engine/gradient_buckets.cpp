@@ -1,4 +1,5 @@
-/// @file The library's side of a step's gradients: bucket buffers, micro-steps, and bringing buckets to their reductions in the agreed order.
+/// @file The library's side of a step's gradients: bucket buffers, micro-steps, and bringing buckets to their reductions in the agreed
+/// order.
 #include "engine/gradients.h"
 
 #include <cstring>
@@ -282,7 +283,8 @@ void Gradients::finish_alone() {
   for (const int64_t index : plan_.order()) {
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     const void *source = place.at(0);
-    const bool finite = group_->reducer()->reduce({place.at(0), &source, 1, plan_.bucket(index).flat.count(), place.dtype, ReduceOp::sum, divisor});
+    const bool finite =
+        group_->reducer()->reduce({place.at(0), &source, 1, plan_.bucket(index).flat.count(), place.dtype, ReduceOp::sum, divisor});
     finite_ = finite_ && finite;
   }
 }

@@ -79,8 +79,8 @@ class Gradients {
     ReadyRanges ready;  ///< in this micro-step, under this name
     bool acquired = false;
     // Of the parameter that holds the memory:
-    ReadyRanges written;  ///< what the memory that gradients are added up in holds of this step
-    ReadyRanges filled;   ///< what was given in this step
+    ReadyRanges written;         ///< what the memory that gradients are added up in holds of this step
+    ReadyRanges filled;          ///< what was given in this step
     std::vector<int64_t> names;  ///< itself and those tied to it
   };
   struct Bucket {

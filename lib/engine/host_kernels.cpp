@@ -56,7 +56,8 @@ void round(float *values, DType dtype, int64_t count) {
   kernels::widen(kernels::active(), values, narrow, dtype, count);
 }
 
-/// A result that lies apart from its sources and is not read soon: made block by block in the first-level cache, and stored past the others.
+/// A result that lies apart from its sources and is not read soon: made block by block in the first-level cache, and stored past the
+/// others.
 bool reduce_past_caches(const Reduction &whole, DType out_dtype) {
   alignas(64) double block[kBlock];
   std::array<const void *, kSourcesOnStack> sources;
@@ -77,7 +78,8 @@ bool reduce_past_caches(const Reduction &whole, DType out_dtype) {
 bool reduce_piece(const Reduction &piece) {
   const std::span sources(piece.sources, static_cast<size_t>(piece.source_count));
   const bool apart = std::find(sources.begin(), sources.end(), piece.out) == sources.end();
-  if (piece.total_nbytes < kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack) return kernels::active().reduce(piece);
+  if (piece.total_nbytes < kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack)
+    return kernels::active().reduce(piece);
   return reduce_past_caches(piece, piece.out_dtype == DType{} ? piece.dtype : piece.out_dtype);
 }
 
@@ -235,7 +237,8 @@ void HostKernels::follow_codes(float *masters, const void *codes, const float *s
       float scale = 0;
       kernels::active().encode(made, &scale, code_dtype, masters + begin, part, nullptr);
       const float *line_scale = scales + begin / kLine;
-      const bool same = std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0;
+      const bool same =
+          std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0;
       if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, code_dtype, part);
     }
   });

@@ -1,5 +1,5 @@
-/// @file First values from an initialiser: each rank fills only what it updates of a parameter. Knows cuts and masters; never how values are
-/// made.
+/// @file First values from an initialiser: each rank fills only what it updates of a parameter. Knows cuts and masters; never how values
+/// are made.
 #include "engine/optimizer.h"
 
 #include "kernels/convert.h"
@@ -36,8 +36,9 @@ Status check_values(const Param &param, int32_t initialiser, double a, double b)
   double most = std::abs(a);
   if (initialiser == ZERO_INITIALISER_UNIFORM) most = std::max(most, std::abs(b));
   if (initialiser == ZERO_INITIALISER_NORMAL) most += kMostDeviations * b;
-  ZERO_CHECK(most <= largest_of(param.dtype), ZERO_E_INVALID_ARGUMENT, "a is %.17g and b %.17g, which makes values beyond the largest of %s: %.9g",
-             a, b, param.text().c_str(), largest_of(param.dtype));
+  ZERO_CHECK(most <= largest_of(param.dtype), ZERO_E_INVALID_ARGUMENT,
+             "a is %.17g and b %.17g, which makes values beyond the largest of %s: %.9g", a, b, param.text().c_str(),
+             largest_of(param.dtype));
   return {};
 }
 

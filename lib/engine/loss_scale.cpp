@@ -16,8 +16,9 @@ Status LossScale::read(const Config &config, bool skips) {
   growth_ = config.f64(ZERO_KEY_LOSS_SCALE_GROWTH);
   least_ = config.f64(ZERO_KEY_LOSS_SCALE_MIN);
   most_ = config.f64(ZERO_KEY_LOSS_SCALE_MAX);
-  ZERO_CHECK(!dynamic_ || skips, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_LOSS_SCALE_DYNAMIC is 1, which needs ZERO_KEY_NONFINITE = ZERO_NONFINITE_SKIP, but that is ZERO_NONFINITE_PROPAGATE");
+  ZERO_CHECK(
+      !dynamic_ || skips, ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_LOSS_SCALE_DYNAMIC is 1, which needs ZERO_KEY_NONFINITE = ZERO_NONFINITE_SKIP, but that is ZERO_NONFINITE_PROPAGATE");
   return dynamic_ ? set(value_) : Status();
 }
 

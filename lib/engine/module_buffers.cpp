@@ -31,8 +31,8 @@ Status ModuleBuffers::add(const char *name, int32_t dtype, const int64_t *shape,
              "%s: dtype is %d, but must be a zero_dtype of arrays (zero/dtype.h)", name, dtype);
   int64_t count = 0;
   ZERO_TRY(check_tensor_shape(name, shape, ndim, &count));
-  ZERO_CHECK(rule >= ZERO_SYNC_NONE && rule <= ZERO_SYNC_BROADCAST, ZERO_E_INVALID_ARGUMENT, "%s: rule is %d, but must be a zero_sync (0 .. 2)",
-             name, rule);
+  ZERO_CHECK(rule >= ZERO_SYNC_NONE && rule <= ZERO_SYNC_BROADCAST, ZERO_E_INVALID_ARGUMENT,
+             "%s: rule is %d, but must be a zero_sync (0 .. 2)", name, rule);
   ZERO_CHECK(rule != ZERO_SYNC_AVERAGE || is_float(type), ZERO_E_UNSUPPORTED,
              "%s: rule is ZERO_SYNC_AVERAGE, but %s is no dtype of fractions; use ZERO_SYNC_BROADCAST", name, dtype_name(type));
   ZERO_CHECK(!has(name), ZERO_E_INVALID_ARGUMENT, "a module buffer with the name \"%s\" was added before; names must be unique", name);

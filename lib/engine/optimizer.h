@@ -232,7 +232,7 @@ class Optimizer {
   void make_views();
   std::vector<bool> counted_buckets() const;
   void open_prefetch();
-  void plan_ways();
+  Status plan_ways();
   void unseal();
   /// @}
 
@@ -344,8 +344,8 @@ class Optimizer {
   std::vector<HyperSet> sets_;
   LossScale loss_scale_;
   Params params_;
-  std::vector<Format> formats_;      ///< by flat space
-  std::vector<int64_t> spaces_;      ///< by parameter
+  std::vector<Format> formats_;  ///< by flat space
+  std::vector<int64_t> spaces_;  ///< by parameter
   Plan plan_;
   Accounting accounting_;
   SlotMemory slots_;
@@ -372,12 +372,12 @@ class Optimizer {
   std::vector<Arena> first_copies_;  ///< stage 3 before begin: whole first values, where acquired
   int64_t acquired_count_ = 0;
   std::vector<View> views_;
-  std::vector<bool> master_written_;   ///< by parameter, since the last begin
+  std::vector<bool> master_written_;  ///< by parameter, since the last begin
   std::vector<bool> average_written_;
   bool begun_ = false;
-  bool edited_ = false;        ///< parameters were written since the last begin
-  Checksums shard_sums_;       ///< of this rank's shards, where settings_.verify_every is set
-  bool window_open_ = false;   ///< shard_sums_ are those of the memory as it should be
+  bool edited_ = false;       ///< parameters were written since the last begin
+  Checksums shard_sums_;      ///< of this rank's shards, where settings_.verify_every is set
+  bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
 
   int64_t applied_count_ = 0;
   int64_t skipped_count_ = 0;
@@ -386,9 +386,9 @@ class Optimizer {
   int64_t unfilled_count_ = 0;
   double grad_norm_ = 0;
   float grad_factor_ = 1;
-  bool replicates_ = false;  ///< step() writes new parameters into all ranks' memory itself
-  bool replicated_ = false;  ///< the step under way did
-  bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
+  bool replicates_ = false;       ///< step() writes new parameters into all ranks' memory itself
+  bool replicated_ = false;       ///< the step under way did
+  bool sums_ = false;             ///< and sums gradients on the way: one pass over memory
   std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it
   std::vector<int64_t> votes_;
   std::vector<int64_t> vote_sums_;

@@ -22,8 +22,8 @@ struct TensorShape {
 /// A flat space: tensors that are stored alike, laid end to end.
 struct SpaceShape {
   int64_t bucket_elements;
-  bool trains = true;           ///< has gradients, which are reduced bucket by bucket
-  bool whole_tensors = false;   ///< each tensor is a bucket of its own that one rank owns; ranks share the cost
+  bool trains = true;          ///< has gradients, which are reduced bucket by bucket
+  bool whole_tensors = false;  ///< each tensor is a bucket of its own that one rank owns; ranks share the cost
 };
 
 /// What a plan is made from. The layout depends on everything but `order`.

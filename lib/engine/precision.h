@@ -20,7 +20,7 @@ enum class Master : int64_t {
 
 struct Precision {
   int64_t param = 0;  ///< of storage: a zero_dtype; 0: that of the parameter
-  int64_t grad = 0;  ///< a zero_dtype; 0: that of the parameter
+  int64_t grad = 0;   ///< a zero_dtype; 0: that of the parameter
   Master master = Master::f32;
   DType first_moment = DType::f32;
   DType second_moment = DType::f32;

@@ -60,7 +60,9 @@ void Reductions::submit_task(int64_t bucket, Task task) {
 
 void Reductions::submit_weight(double weight) { submit_task(-1, exchange_weights(weight)); }
 
-void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) { submit_task(bucket, reduce_bucket(bucket, contribution, goal)); }
+void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) {
+  submit_task(bucket, reduce_bucket(bucket, contribution, goal));
+}
 
 Task Reductions::exchange_weights(double weight) {
   const auto bits = std::bit_cast<int64_t>(weight);

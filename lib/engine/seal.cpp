@@ -25,6 +25,7 @@ Task Optimizer::seal_body() {
   if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
+  if (made.ok()) made = co_await agree_on(*group_, plan_ways(), "zero_optimizer_seal");
   if (!made.ok()) {
     unseal();
     co_return made;
@@ -161,19 +162,24 @@ Task Optimizer::share_memory() {
   const std::shared_ptr<Mapping> &contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
   ZERO_CO_TRY(grad_views_.open(*reduce_group_, contributions));
   ZERO_CO_TRY(param_views_.open(*gather_group_, slots_.param_mapping()));
-  plan_ways();
   co_return Status();
 }
 
 /// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
 /// needs reductions; so do weights, which they exchange.
-void Optimizer::plan_ways() {
+Status Optimizer::plan_ways() {
+  if (alone()) return {};
   replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
   const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
                     settings_.divisor != ZERO_DIVISOR_WEIGHTS;
   gradients_.sum_late(late);
-  if (replicates_) updates_.reach(param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
+  try {
+    if (replicates_) updates_.reach(param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
+    return {};
+  } catch (const std::bad_alloc &) {
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the addresses of %lld ranks", static_cast<long long>(group_->size()));
+  }
 }
 
 void Optimizer::make_views() {

@@ -55,7 +55,8 @@ std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets
   std::string text = settings.text();
   for (size_t set = 0; set < sets.size(); ++set) {
     const kernels::Algorithm *algorithm = sets[set].algorithm();
-    text += "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
+    text +=
+        "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
   }
   text += "loss scale " + scale.text() + "\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";

@@ -15,15 +15,16 @@ std::string algorithm_names() {
 Status read_clipping(const Config &config, Settings *out) {
   out->clipping = {config.f64(ZERO_KEY_CLIP_NORM), config.f64(ZERO_KEY_CLIP_VALUE)};
   ZERO_CHECK(out->clipping.norm == 0 || out->clipping.value == 0, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_CLIP_NORM is %.17g and ZERO_KEY_CLIP_VALUE %.17g, but gradients are clipped in one way or the other", out->clipping.norm,
-             out->clipping.value);
+             "ZERO_KEY_CLIP_NORM is %.17g and ZERO_KEY_CLIP_VALUE %.17g, but gradients are clipped in one way or the other",
+             out->clipping.norm, out->clipping.value);
   return {};
 }
 
 Status read_accumulation(const Config &config, Settings *out) {
   const int64_t dtype = config.i64(ZERO_KEY_ACCUMULATE_DTYPE);
   ZERO_CHECK(dtype == 0 || dtype == ZERO_DTYPE_F32, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", static_cast<long long>(dtype), ZERO_DTYPE_F32);
+             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", static_cast<long long>(dtype),
+             ZERO_DTYPE_F32);
   out->accumulates_in_f32 = dtype == ZERO_DTYPE_F32;
   return {};
 }

@@ -34,7 +34,7 @@ struct Settings {
   Clipping clipping;
   bool stochastic;
   uint64_t seed;
-  bool leaves_unfilled;    ///< parameters that no rank filled stay untouched
+  bool leaves_unfilled;  ///< parameters that no rank filled stay untouched
   bool accumulates_in_f32;
   bool average;
   int64_t gather_below;     ///< elements

@@ -22,7 +22,9 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
     const Format &format = formats[static_cast<size_t>(bucket.space)];
     element_counts_.push_back(bucket.element_count);
     own_element_counts_.push_back(bucket.own_element_count);
-    const auto place = [&](DType dtype, int64_t per, bool whole) { return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole}; };
+    const auto place = [&](DType dtype, int64_t per, bool whole) {
+      return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole};
+    };
     const bool whole_param = whole_below(3) || format.gathered;
     slots_[0].places[index] = place(format.param, 1, whole_param);
     if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place(DType::f32, kLine, whole_param));

@@ -25,8 +25,8 @@ Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const 
     const std::vector<SlotFormat> slots = slots_of(id);
     kept = std::any_of(slots.begin(), slots.end(), [number](const SlotFormat &slot) { return slot.number == number; });
   }
-  ZERO_CHECK(kept, ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number, params_[id].text().c_str(),
-             settings_.algorithm_name());
+  ZERO_CHECK(kept, ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number,
+             params_[id].text().c_str(), settings_.algorithm_name());
   return {};
 }
 

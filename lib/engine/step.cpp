@@ -178,8 +178,7 @@ void Optimizer::judge() {
 
 Task Optimizer::apply_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
-  ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE,
-                "algorithm \"custom\" has no update of its own; update the views instead");
+  ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE, "algorithm \"custom\" has no update of its own; update the views instead");
   ZERO_CO_CHECK(!applied_, ZERO_E_STATE, "zero_optimizer_apply was called already in this step; zero_optimizer_gather comes next");
   if (!skips_) ZERO_CO_TRY(update());
   co_return Status();
@@ -199,7 +198,8 @@ void Optimizer::count_direct() const {
     const int64_t own = bucket.own.count();
     const int64_t others = bucket.flat.count() - own;
     const int64_t gathered = (group_->size() - 1) * own;
-    if (sums_) reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
+    if (sums_)
+      reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
     if (!formats_[static_cast<size_t>(bucket.space)].coded()) continue;
     const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);

@@ -45,7 +45,9 @@ Status Updates::build(std::span<const Format> formats, bool all, const MemorySou
 }
 
 void Updates::reach(const PeerViews &params, const PeerViews *grads, int64_t ranks, int64_t self) {
-  const auto at = [](const PeerViews &views, int64_t rank, const void *address) { return views.at(rank, static_cast<const std::byte *>(address)); };
+  const auto at = [](const PeerViews &views, int64_t rank, const void *address) {
+    return views.at(rank, static_cast<const std::byte *>(address));
+  };
   for (Piece &piece : pieces_) {
     const kernels::Elements &param = piece.slots.param;
     for (int64_t rank = 0; rank < ranks; ++rank) {

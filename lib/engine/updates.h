@@ -50,11 +50,11 @@ class Updates {
 
  private:
   struct Piece {
-    int64_t param;   ///< the first that lies in it, and the only one where tensors are told apart
+    int64_t param;  ///< the first that lies in it, and the only one where tensors are told apart
     int64_t set;
     kernels::Piece slots;
-    double trust_ratio = 1;  ///< of this step, where it depends on norms of the tensor
-    std::vector<const void *> sources = {};         ///< contributions of all ranks, by rank
+    double trust_ratio = 1;                        ///< of this step, where it depends on norms of the tensor
+    std::vector<const void *> sources = {};        ///< contributions of all ranks, by rank
     std::vector<kernels::Elements> replicas = {};  ///< the parameter on the other ranks
   };
 
@@ -83,7 +83,7 @@ class Updates {
   const std::vector<HyperSet> &sets_;
   std::vector<Piece> pieces_;
   bool all_ = false;
-  bool streams_ = false;  ///< parameters are larger than what stays in caches until they are read
+  bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
   std::vector<int64_t> norms_;       ///< exact sums of squares, exported: parameter and direction of each
   std::vector<int64_t> norm_sums_;   ///< the same over ranks

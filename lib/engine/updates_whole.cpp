@@ -34,7 +34,8 @@ Status Updates::prepare_whole(std::span<const Format> formats, const MemorySourc
     matrices_.push_back(&piece);
   }
   const auto threads = std::min(kernels_.threads(), static_cast<int64_t>(matrices_.size()));
-  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, threads * workspace_elements_ * static_cast<int64_t>(sizeof(float)), &workspaces_);
+  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, threads * workspace_elements_ * static_cast<int64_t>(sizeof(float)),
+                               &workspaces_);
 }
 
 /// Updates the moments and adds up the squares of every tensor; sums are exact, so it does not matter which rank adds which part.

@@ -1,5 +1,5 @@
-/// @file verify: whether memory still holds what libzero wrote. Shards are compared with checksums taken one step before, replicas with each
-/// other. Knows no cure.
+/// @file verify: whether memory still holds what libzero wrote. Shards are compared with checksums taken one step before, replicas with
+/// each other. Knows no cure.
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
@@ -104,13 +104,15 @@ Optimizer::Finding Optimizer::find_change() const {
 
 Status Optimizer::corrupt(const Finding &finding) const {
   if (finding.found == ZERO_FINDING_NONE) {
-    return Status::error(ZERO_E_CORRUPT, "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
+    return Status::error(ZERO_E_CORRUPT,
+                         "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
   }
-  return Status::error(ZERO_E_CORRUPT,
-                       "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
-                       "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
-                       static_cast<long long>(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(),
-                       static_cast<long long>(finding.offset), static_cast<long long>(finding.offset + finding.count - 1));
+  return Status::error(
+      ZERO_E_CORRUPT,
+      "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
+      "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
+      static_cast<long long>(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(),
+      static_cast<long long>(finding.offset), static_cast<long long>(finding.offset + finding.count - 1));
 }
 
 /// Each rank's own finding becomes the first of all ranks', the same on all of them, with the chunks of all.

@@ -100,7 +100,10 @@ class AllJoined final : public Waitable {
 
  private:
   Status check_watched(const std::atomic<uint64_t> &joined) {
-    ZERO_TRY(watcher_->health());
+    const Status standing = watcher_->health();
+    // What the others failed in after they attached does not undo that.
+    if (joined.load(std::memory_order_acquire) >= wanted_) return {};
+    ZERO_TRY(standing);
     watcher_->processes_.look();
     return watcher_->check_peer(ranks_[static_cast<size_t>(peer_)], joined, wanted_, nullptr);
   }

@@ -19,6 +19,7 @@ Status LocalTransport::send_start(int64_t peer, const Fingerprint &fingerprint, 
 }
 
 Status LocalTransport::send_poll(int64_t peer, bool *out_done) {
+  const Status before = health();
   Sending &sending = sendings_[static_cast<size_t>(peer)];
   Mailbox &mailbox = own().mailbox(peer, Lane::messages);
   for (;;) {
@@ -33,7 +34,7 @@ Status LocalTransport::send_poll(int64_t peer, bool *out_done) {
     if (all_posted || taken + 2 <= index) break;
     post_chunk(peer, sending, mailbox, index);
   }
-  ZERO_TRY(health());
+  ZERO_TRY(before);
   processes_.look();
   return check_peer(peer, mailbox.taken, mailbox.posted.load(std::memory_order_relaxed), &sending.fingerprint);
 }
@@ -67,6 +68,7 @@ Status LocalTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, 
 }
 
 Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
+  const Status before = health();
   Receiving &receiving = receivings_[static_cast<size_t>(peer)];
   Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::messages);
   for (;;) {
@@ -82,7 +84,7 @@ Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
     mailbox.taken.store(index + 1, std::memory_order_release);
     segment(peer).header().bell.ring();
   }
-  ZERO_TRY(health());
+  ZERO_TRY(before);
   processes_.look();
   return check_peer(peer, mailbox.posted, mailbox.taken.load(std::memory_order_relaxed) + 1, &receiving.fingerprint);
 }

@@ -5,8 +5,13 @@
 
 #include <unistd.h>
 
+#include <optional>
+
 namespace zero {
 namespace {
+
+/// How long after the deadline a guest waits for what the hub says about it.
+constexpr int64_t kVerdictMs = 200;
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
@@ -58,9 +63,11 @@ class Guest final : public Waitable {
       }
       if (*out_ready) return {};
     }
-    // What the hub said comes first: it knows more.
+    // What the hub said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
     if (watch_) ZERO_TRY(watch_());
-    return terms_.deadline.passed() ? timed_out(terms_, identity_.process) : Status();
+    if (!terms_.deadline.passed()) return {};
+    if (!verdict_) verdict_ = Deadline::after_ms(kVerdictMs);
+    return verdict_->passed() ? timed_out(terms_, identity_.process) : Status();
   }
 
   Status say_hello(const Joiner &mine) {
@@ -103,6 +110,7 @@ class Guest final : public Waitable {
   std::vector<Joiner> *table_;
   PeerIdentity identity_;
   int64_t entries_ = 0;
+  std::optional<Deadline> verdict_;
 };
 
 }  // namespace

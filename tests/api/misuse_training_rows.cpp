@@ -101,7 +101,8 @@ void add_slot_rows(Rows &rows) {
         return std::tuple<const zero_optimizer *, int64_t, int64_t, int64_t *, int64_t *, int64_t *>(
             b.world.running, 0, 2, &out.integers[0], &out.integers[1], &out.integers[2]);
       },
-      {optimizer_handle(), id("id"), values({-1, 3, INT64_MAX, INT64_MIN}), address("out_slot"), address("out_dtype"), address("out_count")});
+      {optimizer_handle(), id("id"), values({-1, 3, INT64_MAX, INT64_MIN}), address("out_slot"), address("out_dtype"),
+       address("out_count")});
   add(rows, "zero_verify_result_init", zero_verify_result_init,
       [](Bench &b) { return std::tuple(&b.outputs.memory.verification, sizeof(zero_verify_result)); }, {address("out"), struct_size(88)});
   add_pair(rows, "zero_optimizer_verify", zero_optimizer_verify, zero_optimizer_verify_async,

@@ -22,15 +22,22 @@ constexpr int kRepeats = 9;
 struct Arrays {
   explicit Arrays(int64_t elements) : count(elements) {
     const int64_t lines = count / kLine;
-    const int64_t nbytes = 5 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) + 2 * Arena::view_nbytes(count) +
-                           2 * Arena::view_nbytes(4 * lines);
+    // Arrays begin at different places within a page, as slots of an optimizer do.
+    constexpr int64_t kArrays = 11;
+    constexpr int64_t kStagger = 11 * kViewAlignment;
+    const int64_t nbytes = kArrays * kStagger + 5 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) +
+                           2 * Arena::view_nbytes(count) + 2 * Arena::view_nbytes(4 * lines);
     if (Status status = Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, nbytes, &arena); !status.ok()) {
       bench::fail("arrays", status.text());
     }
-    for (float **array : {&param, &grad, &first, &second, &out}) *array = reinterpret_cast<float *>(arena.take(4 * count));
-    for (std::byte **array : {&param16, &grad16}) *array = arena.take(2 * count);
-    for (std::byte **array : {&first8, &second8}) *array = arena.take(count);
-    for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(arena.take(4 * lines));
+    const auto take = [this](int64_t nbytes_of_array) {
+      (void)arena.take(kStagger);
+      return arena.take(nbytes_of_array);
+    };
+    for (float **array : {&param, &grad, &first, &second, &out}) *array = reinterpret_cast<float *>(take(4 * count));
+    for (std::byte **array : {&param16, &grad16}) *array = take(2 * count);
+    for (std::byte **array : {&first8, &second8}) *array = take(count);
+    for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(take(4 * lines));
     for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
     for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);

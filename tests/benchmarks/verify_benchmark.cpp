@@ -1,6 +1,6 @@
 /// @file What ZERO_KEY_VERIFY_EVERY costs: bare AdamW steps with and without it, interleaved, for stages 0 to 3. Two ranks as threads. With
-/// K = 1 every step takes the checksums that K = 100 takes in one step of a hundred, so a hundredth of the difference is the cost of K = 100.
-/// usage: verify_benchmark [options of Google Benchmark] [elements of a tensor]
+/// K = 1 every step takes the checksums that K = 100 takes in one step of a hundred, so a hundredth of the difference is the cost of K =
+/// 100. usage: verify_benchmark [options of Google Benchmark] [elements of a tensor]
 #include "must.h"
 #include "samples.h"
 

@@ -162,14 +162,7 @@ TEST_P(CodedParams, AreHeldAndSentAsOneByteAndAScalePerLine) {
     constexpr int64_t kAll = 76'800;
     MemoryUse param{};
     ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM, &param).ok());
-    int64_t own = 0;
-    int64_t views = 0;
-    ASSERT_TRUE(optimizer->view_count(&views).ok());
-    for (int64_t i = 0; i < views; ++i) {
-      View view{};
-      ASSERT_TRUE(optimizer->view(i, ZERO_SLOT_PARAM, &view).ok());
-      own += view.count;
-    }
+    const int64_t own = owned_count(*optimizer);
     const int64_t held = stage == 3 && ranks > 1 ? own : kAll;
     EXPECT_EQ(param.formula_nbytes, held + held / 64);
     (void)train_step(*optimizer, model, manner_of(stage), 0);

@@ -123,22 +123,10 @@ MemoryUse use_of(const Optimizer &optimizer, int32_t category) {
   return use;
 }
 
-int64_t owned(Optimizer &optimizer, int64_t stage) {
-  int64_t own = 0;
-  int64_t views = 0;
-  EXPECT_TRUE(optimizer.view_count(&views).ok());
-  for (int64_t i = 0; i < views && stage > 0; ++i) {
-    View view{};
-    EXPECT_TRUE(optimizer.view(i, ZERO_SLOT_PARAM, &view).ok());
-    own += view.count;
-  }
-  return own;
-}
-
 /// What the four of them say about one rank. What is kept for ever may be above the formula by its constant, which is padding.
 void expect_cost(Optimizer &optimizer, const Form &form, const Model &model, const Manner &manner, int64_t hook_nbytes) {
   const MemoryUse total = use_of(optimizer, ZERO_MEMORY_TOTAL);
-  const auto own = static_cast<double>(owned(optimizer, manner.stage));
+  const auto own = static_cast<double>(owned_count(optimizer));
   const double wanted = formula(form, model.ranks == 1 ? 0 : manner.stage, static_cast<double>(elements_of(model)), own);
   EXPECT_NEAR(static_cast<double>(total.formula_nbytes), wanted, 0.01 * wanted + 4096);
   EXPECT_EQ(hook_nbytes, total.now_nbytes - use_of(optimizer, ZERO_MEMORY_STAGING).now_nbytes);
@@ -222,7 +210,8 @@ Told sum_of(const std::vector<std::string> &texts) {
 }
 
 class Footprint : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
-INSTANTIATE_TEST_SUITE_P(FormRanks, Footprint, testing::Combine(testing::Range<int64_t>(0, std::ssize(kForms)), testing::Values(1, 2, 4, 8)));
+INSTANTIATE_TEST_SUITE_P(FormRanks, Footprint,
+                         testing::Combine(testing::Range<int64_t>(0, std::ssize(kForms)), testing::Values(1, 2, 4, 8)));
 
 /// Pages of shared arenas are counted in parts by all that have touched them, so sums over ranks are compared. Staging that no transfer has
 /// needed yet has no pages. Beyond its arenas a rank has plan and groups: less than a mebibyte.

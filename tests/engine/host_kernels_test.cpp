@@ -46,8 +46,10 @@ Results compute(const Inputs &inputs, int64_t threads) {
   std::vector<float> moment = first_moment;
   std::vector<float> square(a.size(), 0.25F);
   host.over_lines(count, [&](Range range) {
-    const kernels::Slots piece{results.params.data() + range.begin, b.data() + range.begin,
-                               {moment.data() + range.begin, square.data() + range.begin}, range.count()};
+    const kernels::Slots piece{results.params.data() + range.begin,
+                               b.data() + range.begin,
+                               {moment.data() + range.begin, square.data() + range.begin},
+                               range.count()};
     kernels::active().adamw(piece, {0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3});
   });
   results.scaled.resize(a.size());
@@ -195,7 +197,8 @@ TEST(HostReducer, WhatGoesPastTheCachesHasTheSameBits) {
         reduction.out = streamed.data() + shift;
         reduction.total_nbytes = kernels::kStreamedNbytes;
         EXPECT_EQ(reducer.reduce(reduction), finite);
-        EXPECT_TRUE(std::equal(plain.begin(), plain.end(), streamed.begin() + static_cast<std::ptrdiff_t>(shift))) << dtype_name(dtype) << count;
+        EXPECT_TRUE(std::equal(plain.begin(), plain.end(), streamed.begin() + static_cast<std::ptrdiff_t>(shift)))
+            << dtype_name(dtype) << count;
         // In place: one of the sources takes the result.
         reduction.out = values[1].data();
         EXPECT_EQ(reducer.reduce(reduction), finite);

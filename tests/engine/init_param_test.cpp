@@ -34,8 +34,8 @@ Initial initial_of(int64_t id) {
 std::vector<float> expected_values(int64_t id) {
   std::vector<float> values(static_cast<size_t>(kCounts[static_cast<size_t>(id)]));
   const Initial initial = initial_of(id);
-  kernels::initialise(values.data(), std::ssize(values), static_cast<kernels::Initialiser>(initial.initialiser), initial.a, initial.b, kSeed,
-                      static_cast<uint64_t>(id), 0);
+  kernels::initialise(values.data(), std::ssize(values), static_cast<kernels::Initialiser>(initial.initialiser), initial.a, initial.b,
+                      kSeed, static_cast<uint64_t>(id), 0);
   return values;
 }
 
@@ -104,7 +104,7 @@ TEST(Initialisers, GiveTheSameBitsAtAnyWorldSizeStageAndWeights) {
     DType dtype;
     int64_t master;
   };
-  constexpr Storage kStorages[] = {{DType::f32, ZERO_MASTER_F32},  {DType::bf16, ZERO_MASTER_F32}, {DType::bf16, ZERO_MASTER_NONE},
+  constexpr Storage kStorages[] = {{DType::f32, ZERO_MASTER_F32},        {DType::bf16, ZERO_MASTER_F32}, {DType::bf16, ZERO_MASTER_NONE},
                                    {DType::bf16, ZERO_MASTER_REMAINDER}, {DType::f16, ZERO_MASTER_F32},  {DType::f16, ZERO_MASTER_NONE}};
   int64_t runs = 0;
   for (const int64_t ranks : {1, 2, 3, 8}) {
@@ -120,7 +120,8 @@ TEST(Initialisers, GiveTheSameBitsAtAnyWorldSizeStageAndWeights) {
           manner.stage = stage;
           manner.bucket_nbytes = 16'384;
           manner.threads = stage % 2 + 1;
-          if ((stage + storage.master) % 2 == 1) manner.shard_weights = std::string("3,1,2,0,1,1,1,5").substr(0, static_cast<size_t>(2 * ranks - 1));
+          if ((stage + storage.master) % 2 == 1)
+            manner.shard_weights = std::string("3,1,2,0,1,1,1,5").substr(0, static_cast<size_t>(2 * ranks - 1));
           SCOPED_TRACE(manner.text() + recipe.text());
           expect_initialised(group, recipe, manner);
           if (group->rank() == 0) ++runs;

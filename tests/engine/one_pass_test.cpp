@@ -28,7 +28,9 @@ Manner manner_of(int64_t stage, bool norm = false, bool overlap = false) {
   return manner;
 }
 
-bool takes_one_pass(const Optimizer &optimizer) { return optimizer.describe().find("step: one pass over all ranks' memory") != std::string::npos; }
+bool takes_one_pass(const Optimizer &optimizer) {
+  return optimizer.describe().find("step: one pass over all ranks' memory") != std::string::npos;
+}
 
 TEST(OnePass, IsTakenInStageOneWhenNothingNeedsReductionsBefore) {
   run_world(2, [](const std::shared_ptr<Group> &group) {

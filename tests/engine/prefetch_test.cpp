@@ -58,7 +58,8 @@ std::vector<std::vector<float>> params_of(Optimizer &optimizer, const Model &mod
   std::vector<std::vector<float>> params;
   for (int64_t id = 0; id < model.tensors(); ++id) {
     params.emplace_back(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
-    const Status status = optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, params.back().data(), model.counts[static_cast<size_t>(id)]));
+    const Status status =
+        optimizer.queue()->run(optimizer.read(id, ZERO_SLOT_PARAM, 0, params.back().data(), model.counts[static_cast<size_t>(id)]));
     EXPECT_TRUE(status.ok()) << status.text();
   }
   return params;

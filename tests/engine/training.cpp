@@ -38,12 +38,13 @@ std::string Model::text() const {
 
 std::string Recipe::text() const {
   std::string text = std::string("dtype ") + dtype_name(dtype) + " mixed " + std::to_string(mixed) + " grad " + std::to_string(grad) +
-                     " master " + std::to_string(master) + " coded " + std::to_string(coded) + " moments " + dtype_name(first_moment) + " " + dtype_name(second_moment) +
-                     " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) + " " + std::to_string(clip_value) +
-                     " scale " + std::to_string(loss_scale) + " f32 sums " + std::to_string(accumulates_in_f32) + " average " +
-                     std::to_string(average) + " sets " + std::to_string(sets) + " frozen " + std::to_string(frozen_every) + " tied " +
-                     std::to_string(tied) + " untouched " + std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) +
-                     " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
+                     " master " + std::to_string(master) + " coded " + std::to_string(coded) + " moments " + dtype_name(first_moment) +
+                     " " + dtype_name(second_moment) + " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) +
+                     " " + std::to_string(clip_value) + " scale " + std::to_string(loss_scale) + " f32 sums " +
+                     std::to_string(accumulates_in_f32) + " average " + std::to_string(average) + " sets " + std::to_string(sets) +
+                     " frozen " + std::to_string(frozen_every) + " tied " + std::to_string(tied) + " untouched " +
+                     std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " gather below " +
+                     std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -346,6 +347,18 @@ std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model) {
   return all;
 }
 
+int64_t owned_count(Optimizer &optimizer) {
+  int64_t own = 0;
+  int64_t views = 0;
+  expect_ok(optimizer.view_count(&views), "view_count");
+  for (int64_t i = 0; i < views; ++i) {
+    View view{};
+    expect_ok(optimizer.view(i, ZERO_SLOT_PARAM, &view), "view");
+    own += view.count;
+  }
+  return own;
+}
+
 std::vector<float> read_slot(Optimizer &optimizer, const Model &model, int32_t slot) {
   std::vector<float> all;
   for (size_t i = 0; i < model.counts.size(); ++i) {
@@ -402,7 +415,8 @@ Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Man
   }
   outcome.slots = read_slots(*optimizer, model);
   expect_acquired(*optimizer, model);
-  if (model.recipe.dtype != DType::f32 || model.recipe.coded || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32) return outcome;
+  if (model.recipe.dtype != DType::f32 || model.recipe.coded || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32)
+    return outcome;
   outcome.params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
   const bool adam = model.algorithm == "adam" || model.algorithm == "adamw";
   if (adam || (model.algorithm == "sgd" && model.momentum > 0)) outcome.states = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);

@@ -124,6 +124,8 @@ zero_step_result train_step(Optimizer &optimizer, const Model &model, const Mann
 /// fp32 values in another dtype, rounded to nearest even, and back.
 std::vector<std::byte> encode(const std::vector<float> &values, DType dtype);
 std::vector<float> decode(const void *values, DType dtype, int64_t count);
+/// Elements that this rank updates: in stage 0 and in a world of one all of them.
+int64_t owned_count(Optimizer &optimizer);
 /// Reads all slots of all tensors.
 std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model);
 /// Reads a whole f32 slot of all tensors, one after another.

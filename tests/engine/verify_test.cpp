@@ -151,7 +151,8 @@ void flip_and_verify(Optimizer &optimizer, const Trial &trial, bool window, int6
     EXPECT_TRUE(right) << "rank " << rank << ": flipped on rank " << flip.rank << ", tensor " << flip.param << ", slot " << flip.slot
                        << ", entry " << flip.entry << "; found " << result.found << " on rank " << result.rank << ", " << result.other_rank
                        << ", tensor " << result.param << ", slot " << result.slot << ", " << result.offset << " + " << result.count << "\n"
-                       << trial.model.text() << "\n" << trial.manner.text();
+                       << trial.model.text() << "\n"
+                       << trial.manner.text();
     if (!right) ++shared.missed;
     if (mine) ++shared.flips;
     // Nobody flips the next bit while another compares this one.
@@ -183,7 +184,8 @@ void flip_and_step(Optimizer &optimizer, const Trial &trial, Shared &shared) {
   EXPECT_EQ(status.code(), ZERO_E_CORRUPT) << text;
   EXPECT_NE(text.find("rank " + std::to_string(flip.rank)), std::string::npos) << text;
   EXPECT_NE(text.find(" of p" + std::to_string(flip.param) + ","), std::string::npos) << text;
-  for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(std::memcmp(before[i].data(), own[i].data, before[i].size()), 0) << "something was applied";
+  for (size_t i = 0; i < own.size(); ++i)
+    EXPECT_EQ(std::memcmp(before[i].data(), own[i].data, before[i].size()), 0) << "something was applied";
   EXPECT_EQ(run_task(optimizer, optimizer.step(nullptr)).code(), ZERO_E_CORRUPT);
   EXPECT_TRUE(optimizer.group()->usable().ok());
   if (rank == victim) ++shared.by_step;

@@ -194,7 +194,7 @@ TEST(Rendezvous, AThousandSilentConnectionsDoNotKeepRanksApart) {
 
 TEST(Rendezvous, ARankThatWentMayComeAgain) {
   const std::string name = fresh_name();
-  const auto results = run_attempts(name, {{0, 3, 7, 5'000}, {1, 3, 7, 50, 20}, {1, 3, 7, 5'000, 150}, {2, 3, 7, 5'000, 250}});
+  const auto results = run_attempts(name, {{0, 3, 7, 5'000}, {1, 3, 7, 50, 20}, {1, 3, 7, 5'000, 700}, {2, 3, 7, 5'000, 800}});
   EXPECT_EQ(results[1].code(), ZERO_E_RENDEZVOUS);
   for (const size_t index : {size_t{0}, size_t{2}, size_t{3}}) EXPECT_TRUE(results[index].ok()) << results[index].text();
 }

@@ -22,7 +22,8 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
     for (int64_t peer = 0; peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer == group.rank() || part.empty()) continue;
-      group.reducer()->copy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element, nbytes);
+      group.reducer()->copy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element,
+                            nbytes);
     }
     begin += step;
   } while (begin < longest(cuts));

@@ -150,20 +150,8 @@ static int32_t module_test(uint64_t *request, int32_t *out_done, int64_t *out_pe
 static int32_t module_cancel(uint64_t *request) { return MPI_Cancel(request_at(request)); }
 
 static const zero_mpi_table kTable = {
-    sizeof(zero_mpi_table),
-    ZERO_MPI_BUILD,
-    module_start,
-    module_stop,
-    module_alive,
-    module_library_text,
-    module_error_text,
-    module_comm_duplicate,
-    module_comm_open,
-    module_comm_free,
-    module_send,
-    module_recv,
-    module_test,
-    module_cancel,
+    sizeof(zero_mpi_table), ZERO_MPI_BUILD,   module_start,     module_stop, module_alive, module_library_text, module_error_text,
+    module_comm_duplicate,  module_comm_open, module_comm_free, module_send, module_recv,  module_test,         module_cancel,
 };
 
 /* Declared here: nothing but libzero's look-up by name uses it. */

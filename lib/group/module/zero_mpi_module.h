@@ -14,7 +14,7 @@ extern "C" {
 
 #define ZERO_MPI_TEXT_(x) #x
 #define ZERO_MPI_TEXT(x) ZERO_MPI_TEXT_(x)
-#define ZERO_MPI_BUILD                                                                                          \
+#define ZERO_MPI_BUILD                                                                                  \
   "libzero " ZERO_MPI_TEXT(ZERO_VERSION_MAJOR) "." ZERO_MPI_TEXT(ZERO_VERSION_MINOR) "." ZERO_MPI_TEXT( \
       ZERO_VERSION_PATCH) ", MPI table " ZERO_MPI_TEXT(ZERO_MPI_TABLE_VERSION)
 

@@ -226,7 +226,8 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
  * Takes over first values, before the first step and again after parameters were edited. Optimizer states stay as they are.
  *   source  [in] a zero_source, the same on all ranks
  * Parameters never written are zero. In stage 3, and of 8-bit parameters in all stages, acquired ones are whole copies until the first
- * begin; later edits go through zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
+ * begin; later edits go through zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are
+ * acquired. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
