@@ -161,6 +161,7 @@ int32_t zero_stats_group_traffic(const zero_group *group, int32_t operation, zer
 int32_t zero_stats_optimizer_traffic(const zero_optimizer *optimizer, int32_t operation, zero_traffic_stats *out);
 int32_t zero_step_stats_init(zero_step_stats *out, uint64_t struct_size);
 int32_t zero_stats_optimizer_step(const zero_optimizer *optimizer, zero_step_stats *out);
+int32_t zero_stats_optimizer_trace(const zero_optimizer *optimizer, char *out, int64_t out_nbytes, int64_t *out_needed);
 int32_t zero_describe_library(char *out, int64_t out_nbytes, int64_t *out_needed);
 int32_t zero_describe_group(const zero_group *group, char *out, int64_t out_nbytes, int64_t *out_needed);
 int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *out, int64_t out_nbytes, int64_t *out_needed);

@@ -97,6 +97,7 @@ run step
 run scaling --svg=build/bench/scaling.svg
 steps
 collectives
+run overlap --trace=build/bench/overlap
 run prefetch
 run verify
 if [ -n "$peers" ]; then compare_peers; fi

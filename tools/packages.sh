@@ -2,7 +2,7 @@
 
 zero_packages() {
   case $1 in
-    build) echo g++ make cmake ninja-build pkg-config libhwy-dev librandom123-dev libxxhash-dev zlib1g-dev ;;
+    build) echo g++ make cmake ninja-build pkg-config libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev zlib1g-dev ;;
     data) echo dataset-fashion-mnist ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
     mpich) echo mpich libmpich-dev ;;

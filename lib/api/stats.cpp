@@ -174,3 +174,15 @@ int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *out, int6
     return {};
   });
 }
+
+int32_t zero_stats_optimizer_trace(const zero_optimizer *optimizer, char *out, int64_t out_nbytes, int64_t *out_needed) {
+  return api::guarded([&]() -> Status {
+    std::shared_ptr<Optimizer> object;
+    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+    ZERO_TRY(api::check_text_outputs(out, out_nbytes));
+    std::string text;
+    ZERO_TRY(object->trace(&text));
+    api::copy_text(text, out, out_nbytes, out_needed);
+    return {};
+  });
+}

@@ -116,6 +116,13 @@ std::string Optimizer::describe() const {
   return text;
 }
 
+Status Optimizer::trace(std::string *out) const {
+  ZERO_CHECK(sealed_.load(std::memory_order_acquire), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
+  ZERO_CHECK(trace_.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
+  *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].name; });
+  return {};
+}
+
 const char *Optimizer::way_text() const {
   if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
   if (gradients_.sums_late()) {

@@ -24,8 +24,14 @@ enum class MicroStep : int32_t {
 
 class Gradients {
  public:
-  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, const Params &params)
-      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), params_(params), reductions_(plan, settings, slots, kernels) {}
+  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, const Params &params,
+            Trace &trace)
+      : plan_(plan),
+        settings_(settings),
+        slots_(slots),
+        kernels_(kernels),
+        params_(params),
+        reductions_(plan, settings, slots, kernels, trace) {}
 
   /// Allocates the pool where one is needed. In a world of one nothing is reduced: the slot is the contribution. `counted`, by bucket: its
   /// squares count towards the norm.

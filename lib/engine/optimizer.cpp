@@ -43,7 +43,7 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       kernels_(threads),
       sets_{hyper},
       loss_scale_(loss_scale),
-      gradients_(plan_, settings_, slots_, kernels_, params_),
+      gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
       updates_(plan_, settings_, slots_, params_, kernels_, sets_) {}
 
 Optimizer::~Optimizer() { unseal(); }

@@ -17,6 +17,7 @@
 #include "engine/prefetch.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
+#include "engine/trace.h"
 #include "engine/updates.h"
 #include "group/collectives.h"
 #include "group/group.h"
@@ -145,6 +146,8 @@ class Optimizer {
   Traffic traffic(OperationKind kind) const;
   StepTimes step_times() const;
   std::string describe() const;
+  /// The newest events, in the Chrome trace format.
+  Status trace(std::string *out) const;
   /// @}
 
  private:
@@ -274,6 +277,7 @@ class Optimizer {
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data);
   Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
   Task gather_param(int64_t id, std::byte *whole);
+  Task gather_ahead(int64_t id, std::byte *whole);
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   const SlotPlace &place_of(const Slot &slot, int64_t id) const;
   std::byte *slot_at(const Slot &slot, int64_t id, int64_t offset) const;
@@ -348,6 +352,7 @@ class Optimizer {
   std::vector<int64_t> spaces_;  ///< by parameter
   Plan plan_;
   Accounting accounting_;
+  Trace trace_;
   SlotMemory slots_;
   Gradients gradients_;
   Updates updates_;

@@ -8,6 +8,7 @@ namespace zero {
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   Status status = co_await acquire_body(id, dst, dst_count, out_data);
   // A rank that could not take part leaves the others waiting.
   if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
@@ -66,6 +67,12 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {
   if (coded(id)) return decode_param(id, whole);
   return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype);
+}
+
+/// On the progress thread, or that of whoever waits.
+Task Optimizer::gather_ahead(int64_t id, std::byte *whole) {
+  const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
+  co_return co_await gather_param(id, whole);
 }
 
 Status Optimizer::param_release(int64_t id) {

@@ -78,6 +78,7 @@ Task Reductions::exchange_weights(double weight) {
 }
 
 Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal) {
+  const TraceSpan span(trace_, "reduce bucket", Trace::Track::reductions, Trace::About::bucket, index);
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
   std::byte *own = place.at(bucket.own.begin);

@@ -7,6 +7,7 @@
 #include "engine/plan.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
+#include "engine/trace.h"
 #include "group/collectives.h"
 #include "kernels/exact_sum.h"
 
@@ -28,8 +29,8 @@ class Reductions {
     finish,    ///< nothing is reduced any more: the sums are divided into the slot
   };
 
-  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels)
-      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels) {}
+  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, Trace &trace)
+      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace) {}
 
   /// `counted`, by bucket: its squares count towards the norm.
   void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
@@ -90,6 +91,7 @@ class Reductions {
   const Settings &settings_;
   const SlotMemory &slots_;
   const HostKernels &kernels_;
+  Trace &trace_;
   std::shared_ptr<Group> group_;
   MemorySource source_{};
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();

@@ -113,6 +113,7 @@ Status Optimizer::plan_all() {
 
 Status Optimizer::allocate() {
   try {
+    trace_.open(settings_.trace_events);
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
@@ -145,7 +146,7 @@ void Optimizer::open_prefetch() {
     nbytes.push_back(shards_param(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
   }
   prefetch_.open(gather_group_, &param_pool_, useful ? settings_.prefetch_nbytes : 0, std::move(nbytes),
-                 [this](int64_t id, std::byte *whole) { return gather_param(id, whole); });
+                 [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
 }
 
 /// Tensors that all ranks of the model group hold count once: on its rank 0.

@@ -64,6 +64,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
+  settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
   settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;

@@ -42,6 +42,7 @@ struct Settings {
   bool overlap;
   int64_t pool_limit;    ///< 0 = none
   int64_t verify_every;  ///< steps; 0 = never
+  int64_t trace_events;  ///< kept; 0 = no trace
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
   std::vector<int64_t> shard_weights;
   AllocatorHook hook;

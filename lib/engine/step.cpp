@@ -12,16 +12,17 @@
 namespace zero {
 namespace {
 
-/// Adds the time since it was made to a counter.
+/// Adds the time since it was made to a counter, and shows it in the trace.
 class Stopwatch {
  public:
-  explicit Stopwatch(std::atomic<int64_t> &total_ns) : total_ns_(total_ns) {}
+  Stopwatch(std::atomic<int64_t> &total_ns, Trace &trace, const char *what) : total_ns_(total_ns), span_(trace, what) {}
   Stopwatch(const Stopwatch &) = delete;
   ~Stopwatch() { total_ns_.fetch_add(now_ns() - begin_ns_, std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> &total_ns_;
   const int64_t begin_ns_ = now_ns();
+  const TraceSpan span_;
 };
 
 }  // namespace
@@ -47,6 +48,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
+  const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
   Status status = gradients_.ready(id, grad, offset, count);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
@@ -68,6 +70,7 @@ Task Optimizer::micro_step_body(int32_t kind) {
 }
 
 Task Optimizer::step_body(zero_step_result *out) {
+  const TraceSpan span(trace_, "step");
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
   ZERO_CO_TRY(reduce_body(nullptr, replicates_));
@@ -84,7 +87,7 @@ Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
-  const Stopwatch stopwatch(times_.reduce_ns);
+  const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   replicated_ = replicates;
   ZERO_CO_TRY(gradients_.finish());
   ZERO_CO_TRY(choose_way());
@@ -135,6 +138,7 @@ uint64_t Optimizer::hyper_hash() const {
 /// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all
 /// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote(Finding &change) {
+  const TraceSpan span(trace_, "vote");
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
@@ -185,7 +189,7 @@ Task Optimizer::apply_body() {
 }
 
 Task Optimizer::update() {
-  const Stopwatch stopwatch(times_.apply_ns);
+  const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
   ZERO_CO_TRY(updates_.run(*gather_group_, {applied_count_ + 1, grad_factor_, touched_, sums_, replicated_}));
   applied_ = true;
   if (replicated_) count_direct();
@@ -209,7 +213,7 @@ void Optimizer::count_direct() const {
 
 Task Optimizer::gather_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
-  const Stopwatch stopwatch(times_.gather_ns);
+  const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
   if (!skips_ && settings_.algorithm == nullptr) encode_masters();
   if (!skips_ && replicated_) {
     ZERO_CO_TRY(barrier(*gather_group_));
@@ -232,6 +236,7 @@ Task Optimizer::gather_params(Gathered which) {
     const Format &format = formats_[static_cast<size_t>(bucket.space)];
     const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
     if (!place.whole || !wanted) continue;
+    const TraceSpan span(trace_, "gather bucket", Trace::Track::operations, Trace::About::bucket, index);
     ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
     if (!format.coded()) continue;
     const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);

@@ -108,7 +108,11 @@ struct World {
   /// AdamW, stage 1, one tensor "weight" of kCount elements with id 0; not sealed.
   zero_optimizer *new_optimizer() const {
     zero_optimizer *optimizer = nullptr;
-    EXPECT_EQ(ZERO_OK, zero_optimizer_create(group, nullptr, &optimizer)) << last_text();
+    zero_config *traced = nullptr;
+    EXPECT_EQ(ZERO_OK, zero_config_create(&traced));
+    EXPECT_EQ(ZERO_OK, zero_config_set_i64(traced, ZERO_KEY_TRACE_EVENTS, 16)) << last_text();
+    EXPECT_EQ(ZERO_OK, zero_optimizer_create(group, traced, &optimizer)) << last_text();
+    zero_config_release(traced);
     const int64_t shape = kCount;
     int64_t id = -1;
     EXPECT_EQ(ZERO_OK, zero_optimizer_add_param(optimizer, nullptr, "weight", ZERO_DTYPE_F32, &shape, 1, &id)) << last_text();

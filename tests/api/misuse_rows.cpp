@@ -138,6 +138,12 @@ void add_stats_rows(Rows &rows) {
   add(rows, "zero_stats_optimizer_step", zero_stats_optimizer_step,
       [](Bench &b) { return std::tuple<const zero_optimizer *, zero_step_stats *>(b.world.running, &b.outputs.memory.steps); },
       {optimizer_handle(), result_struct("out")});
+  add(rows, "zero_stats_optimizer_trace", zero_stats_optimizer_trace,
+      [](Bench &b) {
+        return std::tuple<const zero_optimizer *, char *, int64_t, int64_t *>(b.world.running, b.outputs.memory.text, 16,
+                                                                              &b.outputs.memory.integers[0]);
+      },
+      {optimizer_handle(), address("out"), values({-1, INT64_MIN}), anything()});
   add(rows, "zero_describe_library", zero_describe_library,
       [](Bench &b) { return std::tuple<char *, int64_t, int64_t *>(b.outputs.memory.text, 16, &b.outputs.memory.integers[0]); },
       {address("out"), values({-1, INT64_MIN}), anything()});

@@ -156,6 +156,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, manner.overlap ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_THREADS, manner.threads).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_VERIFY_EVERY, manner.verify_every).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_TRACE_EVENTS, manner.trace_events).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
   set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;

@@ -86,6 +86,7 @@ struct Manner {
   uint64_t order_seed = 0;  ///< 0: default; otherwise a random set_order
   int32_t source = ZERO_SOURCE_LOCAL;
   int64_t verify_every = 0;
+  int64_t trace_events = 0;
   bool norm = true;  ///< the norm is asked for, which needs reductions before updates
 
   std::string text() const;
