@@ -125,9 +125,10 @@ Status Optimizer::trace(std::string *out) const {
 
 const char *Optimizer::way_text() const {
   if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
+  if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
   if (gradients_.sums_late()) {
-    return "one pass over all ranks' memory: sum, update, write to all ranks; composed when gradients are so large that sums might "
-           "overflow";
+    return one_copy() ? "one pass over all ranks' memory: sum, update the one copy of parameters; composed when sums might overflow"
+                      : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";
   }
   if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
   return "composed: reduce-scatter, update, all-gather";
@@ -174,8 +175,8 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
 void Optimizer::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
-  add_line(text, "memory: N ranks, bytes of parameters p, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
+  add_line(text, "memory: N ranks, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
            static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};

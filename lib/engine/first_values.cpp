@@ -51,6 +51,8 @@ Task Optimizer::begin_body(int32_t source) {
       break;
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
+  // Nobody edits the one copy again before all have taken it over.
+  if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
   for (Arena &copy : first_copies_) copy.release();
   master_written_.assign(master_written_.size(), false);
   average_written_.assign(average_written_.size(), false);
@@ -72,6 +74,8 @@ Status Optimizer::whole_copy(int64_t id, std::byte **out) {
 }
 
 Task Optimizer::begin_local() {
+  // What any rank wrote into the one copy is there.
+  if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
   ZERO_CO_TRY(check_replicas());
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (buffers_param(id)) keep_copy(id);
@@ -99,7 +103,7 @@ void Optimizer::keep_copy(int64_t id) {
 
 uint64_t Optimizer::param_hash(int64_t id) const {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
-  if (nbytes == 0 || params_[id].tied()) return 0;
+  if (nbytes == 0 || params_[id].tied() || (one_copy() && !buffers_param(id))) return 0;
   const std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
   return data != nullptr ? XXH3_64bits(data, static_cast<size_t>(nbytes)) : hash_of_zeros(nbytes);
 }
@@ -129,7 +133,7 @@ Task Optimizer::check_replicas() {
 Task Optimizer::begin_root() {
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (place.whole && !formats_[static_cast<size_t>(plan_.bucket(index).space)].coded()) {
+    if (place.whole && !one_copy() && !formats_[static_cast<size_t>(plan_.bucket(index).space)].coded()) {
       ZERO_CO_TRY(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
     }
   }

@@ -38,7 +38,7 @@ Host host_of(std::span<const int64_t> words, int64_t rank) {
 
 }  // namespace
 
-MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone) {
+MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone, bool adopts) {
   int64_t largest_bucket = 0;
   int64_t largest_param = 0;  // in the dtype that is handed out
   int64_t largest_coded = 0;
@@ -54,7 +54,7 @@ MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool a
   MemoryNeed need{};
   for (int64_t stage = 0; stage < 4; ++stage) {
     int64_t &nbytes = need[static_cast<size_t>(stage)];
-    nbytes = SlotMemory::nbytes(plan, formats, {stage, alone});
+    nbytes = SlotMemory::nbytes(plan, formats, {stage, alone, adopts && (stage == 1 || stage == 2)});
     if (!alone && stage >= 2) nbytes += 2 * largest_bucket;
     nbytes += !alone && stage == 3 ? largest_param + largest_coded : largest_coded;
   }

@@ -16,7 +16,7 @@ namespace zero {
 /// Bytes on this rank, by stage.
 using MemoryNeed = std::array<int64_t, 4>;
 
-MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone);
+MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone, bool adopts);
 
 /// Compares what the ranks of each host need together with what it has: limit_nbytes, or where that is 0 its available memory. Returns
 /// ZERO_E_OUT_OF_MEMORY on every rank when a host has too little, before anything was allocated. `mine` is this rank's error, if any.

@@ -197,6 +197,8 @@ class Optimizer {
   /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
   bool buffers_param(int64_t id) const { return shards_param(id) || coded(id); }
   bool buffers_params() const { return shards_params() || codes_params(); }
+  /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
+  bool one_copy() const { return settings_.one_copy && !alone(); }
   /// A gradient slot on this rank is only its cut, and so are states.
   bool updates_all() const { return alone() || settings_.stage == 0; }
   MemorySource memory_source() { return {&settings_.hook, &accounting_}; }
@@ -235,7 +237,8 @@ class Optimizer {
   void make_views();
   std::vector<bool> counted_buckets() const;
   void open_prefetch();
-  Status plan_ways();
+  Status prepare();
+  void plan_ways();
   void unseal();
   /// @}
 

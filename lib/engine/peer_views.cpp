@@ -20,8 +20,6 @@ bool PeerViews::reach_all() const {
   return !peers_.empty() && std::all_of(peers_.begin(), peers_.end(), [](const PeerMemory &peer) { return peer.mapping != nullptr; });
 }
 
-std::byte *PeerViews::at(int64_t rank, const std::byte *address) const {
-  return peers_[static_cast<size_t>(rank)].mapping->data() + (address - mine_->data());
-}
+std::byte *PeerViews::at(int64_t rank, const std::byte *address) const { return base(rank) + (address - mine_->data()); }
 
 }  // namespace zero

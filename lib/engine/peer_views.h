@@ -18,6 +18,8 @@ class PeerViews {
 
   /// True when this rank can address the arena of every rank. Depends on the transport alone, so it is the same on all ranks.
   bool reach_all() const;
+  /// Where the arena of `rank` begins.
+  std::byte *base(int64_t rank) const { return peers_[static_cast<size_t>(rank)].mapping->data(); }
   /// Where `rank` has what lies at `address` of this rank's arena. For arenas that all ranks lay out alike.
   std::byte *at(int64_t rank, const std::byte *address) const;
 

@@ -25,7 +25,7 @@ Task Optimizer::seal_body() {
   if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
-  if (made.ok()) made = co_await agree_on(*group_, plan_ways(), "zero_optimizer_seal");
+  if (made.ok()) made = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
   if (!made.ok()) {
     unseal();
     co_return made;
@@ -40,7 +40,7 @@ Task Optimizer::agree_on_plan() {
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = plan_all();
-  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone()) : MemoryNeed{};
+  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone(), one_copy() && group_->rank() > 0) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
 }
@@ -114,7 +114,7 @@ Status Optimizer::plan_all() {
 Status Optimizer::allocate() {
   try {
     trace_.open(settings_.trace_events);
-    ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone()}, memory_source()));
+    ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
     ZERO_TRY(open_codes());
@@ -126,9 +126,6 @@ Status Optimizer::allocate() {
     master_written_.resize(plan_.params().size());
     average_written_.resize(plan_.params().size());
     make_views();
-    ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
-    updates_.begin_states();
-    if (settings_.verify_every > 0) list_shards(shard_sums_);
     if (settings_.leaves_unfilled) touched_.resize(plan_.params().size());
     votes_.resize(kVoteWords + touched_.size());
     vote_sums_.resize(votes_.size());
@@ -166,21 +163,35 @@ Task Optimizer::share_memory() {
   co_return Status();
 }
 
+/// What refers to addresses, once they are known.
+Status Optimizer::prepare() {
+  try {
+    if (one_copy()) {
+      ZERO_CHECK(param_views_.reach_all(), ZERO_E_UNSUPPORTED,
+                 "ZERO_KEY_ONE_COPY is 1, but rank %lld cannot reach the memory of all ranks over transport %s; ranks must run on one host",
+                 static_cast<long long>(group_->rank()), group_->transport().name());
+      if (group_->rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
+    }
+    ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
+    updates_.begin_states();
+    if (settings_.verify_every > 0) list_shards(shard_sums_);
+    plan_ways();
+    return {};
+  } catch (const std::bad_alloc &) {
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of %lld parameters", static_cast<long long>(params_.size()));
+  }
+}
+
 /// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
 /// needs reductions; so do weights, which they exchange.
-Status Optimizer::plan_ways() {
-  if (alone()) return {};
+void Optimizer::plan_ways() {
+  if (alone()) return;
   replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
   const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
                     settings_.divisor != ZERO_DIVISOR_WEIGHTS;
   gradients_.sum_late(late);
-  try {
-    if (replicates_) updates_.reach(param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
-    return {};
-  } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the addresses of %lld ranks", static_cast<long long>(group_->size()));
-  }
+  if (replicates_) updates_.reach(one_copy() ? nullptr : &param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
 }
 
 void Optimizer::make_views() {

@@ -29,6 +29,15 @@ Status read_accumulation(const Config &config, Settings *out) {
   return {};
 }
 
+Status read_one_copy(const Config &config, Settings *out) {
+  out->one_copy = config.i64(ZERO_KEY_ONE_COPY) != 0;
+  ZERO_CHECK(!out->one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_ONE_COPY is 1 and ZERO_KEY_STAGE %lld, but only in stages 1 and 2 parameters are whole and each has one rank that "
+             "updates it",
+             static_cast<long long>(out->stage));
+  return {};
+}
+
 }  // namespace
 
 Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
@@ -60,6 +69,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   ZERO_TRY(read_accumulation(config, &settings));
   settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
   settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
+  ZERO_TRY(read_one_copy(config, &settings));
   settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
@@ -83,6 +93,7 @@ std::string Settings::text() const {
   text += std::string("accumulation in ") + (accumulates_in_f32 ? "f32" : "the gradient's dtype") + "\n";
   text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
   text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
+  text += std::string("copies of parameters on a host: ") + (one_copy ? "one" : "one per rank") + "\n";
   text += "gathered ahead " + std::to_string(overlap ? prefetch_nbytes : 0) + " bytes\n";
   text += "verify every " + std::to_string(verify_every) + " steps\n";
   text += "shard weights";

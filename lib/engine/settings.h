@@ -38,6 +38,7 @@ struct Settings {
   bool accumulates_in_f32;
   bool average;
   int64_t gather_below;     ///< elements
+  bool one_copy;            ///< ranks of a host keep one copy of whole parameters
   int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
   bool overlap;
   int64_t pool_limit;    ///< 0 = none

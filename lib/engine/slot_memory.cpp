@@ -69,32 +69,37 @@ int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
 int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
   SlotMemory memory;
   memory.list_slots(plan, formats, sharding);
-  return memory.category_nbytes(ZERO_MEMORY_PARAM, plan) + memory.category_nbytes(ZERO_MEMORY_GRAD, plan) +
-         memory.category_nbytes(ZERO_MEMORY_STATE, plan);
+  const int64_t params = sharding.adopts ? 0 : memory.category_nbytes(ZERO_MEMORY_PARAM, plan);
+  return params + memory.category_nbytes(ZERO_MEMORY_GRAD, plan) + memory.category_nbytes(ZERO_MEMORY_STATE, plan);
 }
 
-void SlotMemory::hand_out(Arena &arena, int32_t category, const Plan &plan) {
+void SlotMemory::hand_out(std::byte *base, int32_t category, const Plan &plan) {
   int64_t end = 0;
   for (Slot &slot : slots_) {
     const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
     if (nbytes == 0) continue;
-    (void)arena.take(begin_of(slot, end) - end);
-    end = begin_of(slot, end) + nbytes;
+    end = begin_of(slot, end);
     for (size_t i = 0; i < slot.places.size(); ++i) {
-      if (slot.places[i].kept) slot.places[i].data = arena.take(place_nbytes(slot.places[i], plan.buckets()[i]));
+      if (slot.places[i].kept) slot.places[i].data = base + end;
+      end += place_nbytes(slot.places[i], plan.buckets()[i]);
     }
   }
 }
 
 Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source) {
   list_slots(plan, formats, sharding);
+  adopts_ = sharding.adopts;
   const auto make = [&](int32_t category, bool shared, Arena *out) -> Status {
     const int64_t nbytes = category_nbytes(category, plan);
     ZERO_TRY(shared ? Arena::create_shared(source, category, nbytes, out) : Arena::create_private(source, category, nbytes, out));
-    hand_out(*out, category, plan);
+    hand_out(out->data(), category, plan);
     return {};
   };
-  ZERO_TRY(make(ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
+  if (adopts_) {
+    ZERO_TRY(Arena::create_shared(source, ZERO_MEMORY_PARAM, 0, &param_arena_));
+  } else {
+    ZERO_TRY(make(ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
+  }
   // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
   ZERO_TRY(make(ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
   return make(ZERO_MEMORY_STATE, false, &state_arena_);
@@ -118,7 +123,7 @@ const Slot *SlotMemory::find(int32_t number) const {
 int64_t SlotMemory::formula_nbytes(int32_t category) const {
   int64_t nbytes = 0;
   for (const Slot &slot : slots_) {
-    if (slot.category != category) continue;
+    if (slot.category != category || (adopts_ && category == ZERO_MEMORY_PARAM)) continue;
     for (size_t i = 0; i < slot.places.size(); ++i) {
       const SlotPlace &place = slot.places[i];
       if (!place.kept) continue;

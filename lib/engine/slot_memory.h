@@ -39,7 +39,8 @@ struct Slot {
 /// What decides which rank holds what.
 struct Sharding {
   int64_t stage;
-  bool alone;  ///< a world of one: every slot is whole and private
+  bool alone;           ///< a world of one: every slot is whole and private
+  bool adopts = false;  ///< parameters lie in another rank's memory
 };
 
 class SlotMemory {
@@ -48,6 +49,8 @@ class SlotMemory {
   Status allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source);
   /// What allocate would take.
   static int64_t nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding);
+  /// Where sharding adopts: parameters lie at `base`, as in the arena of the rank that keeps them.
+  void adopt_params(const Plan &plan, std::byte *base) { hand_out(base, ZERO_MEMORY_PARAM, plan); }
   void release();
 
   /// nullptr for a slot that no parameter has.
@@ -77,11 +80,12 @@ class SlotMemory {
   static int64_t slot_nbytes(const Slot &slot, const Plan &plan);
   int64_t begin_of(const Slot &slot, int64_t taken) const;
   int64_t category_nbytes(int32_t category, const Plan &plan) const;
-  void hand_out(Arena &arena, int32_t category, const Plan &plan);
+  void hand_out(std::byte *base, int32_t category, const Plan &plan);
 
   std::vector<Slot> slots_;
   std::vector<int64_t> element_counts_;      ///< by bucket
   std::vector<int64_t> own_element_counts_;  ///< by bucket
+  bool adopts_ = false;
   Arena param_arena_;
   Arena grad_arena_;
   Arena state_arena_;

@@ -204,6 +204,7 @@ void Optimizer::count_direct() const {
     const int64_t gathered = (group_->size() - 1) * own;
     if (sums_)
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
+    if (one_copy()) continue;
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
     if (!formats_[static_cast<size_t>(bucket.space)].coded()) continue;
     const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);
@@ -230,6 +231,7 @@ Task Optimizer::gather_body() {
 /// Every rank's cut of every bucket that all ranks hold goes to all of them.
 Task Optimizer::gather_params(Gathered which) {
   if (alone()) co_return Status();
+  if (one_copy()) co_return co_await barrier(*gather_group_);
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const PlannedBucket &bucket = plan_.bucket(index);
     const SlotPlace &place = slots_.place(slots_.param(), index);

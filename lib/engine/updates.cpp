@@ -44,7 +44,7 @@ Status Updates::build(std::span<const Format> formats, bool all, const MemorySou
   return prepare_whole(formats, source);
 }
 
-void Updates::reach(const PeerViews &params, const PeerViews *grads, int64_t ranks, int64_t self) {
+void Updates::reach(const PeerViews *params, const PeerViews *grads, int64_t ranks, int64_t self) {
   const auto at = [](const PeerViews &views, int64_t rank, const void *address) {
     return views.at(rank, static_cast<const std::byte *>(address));
   };
@@ -52,9 +52,9 @@ void Updates::reach(const PeerViews &params, const PeerViews *grads, int64_t ran
     const kernels::Elements &param = piece.slots.param;
     for (int64_t rank = 0; rank < ranks; ++rank) {
       if (grads != nullptr) piece.sources.push_back(at(*grads, rank, piece.slots.grad.data));
-      if (rank == self) continue;
-      auto *scales = param.scales == nullptr ? nullptr : reinterpret_cast<float *>(at(params, rank, param.scales));
-      piece.replicas.push_back({at(params, rank, param.data), param.dtype, scales});
+      if (rank == self || params == nullptr) continue;
+      auto *scales = param.scales == nullptr ? nullptr : reinterpret_cast<float *>(at(*params, rank, param.scales));
+      piece.replicas.push_back({at(*params, rank, param.data), param.dtype, scales});
     }
   }
 }

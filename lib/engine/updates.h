@@ -41,7 +41,7 @@ class Updates {
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
   void clear();
   /// Finds the places of pieces in the memory of other ranks: of parameters, and of contributions to gradients (nullptr: not).
-  void reach(const PeerViews &params, const PeerViews *grads, int64_t ranks, int64_t self);
+  void reach(const PeerViews *params, const PeerViews *grads, int64_t ranks, int64_t self);
   /// Gives states the values they have before the first step.
   void begin_states() const;
 

@@ -74,7 +74,8 @@ void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &
   for (const SlotFormat &format : slots_of(id)) {
     const Slot &slot = *slots_.find(format.number);
     const SlotPlace &place = place_of(slot, id);
-    if (only_whole && !place.whole) continue;
+    const bool replicated = place.whole && !(one_copy() && slot.category == ZERO_MEMORY_PARAM);
+    if (only_whole && !replicated) continue;
     const int64_t begin = place.entries(range.begin);
     out.add({id, format.number, begin, place.entries(range.end) - begin, slot_at(slot, id, range.begin), dtype_nbytes(place.dtype)});
   }

@@ -1,7 +1,7 @@
 /// @file How much of a step's reductions a caller does not wait for: stage 2, as many buckets as tensors, two ranks as threads. A backward
 /// pass takes as long as the reductions alone, spread over the tensors: slept (an accelerator at work) or computed on the caller's own
-/// core, with and without the progress thread, interleaved. usage: overlap_benchmark [options of Google Benchmark] [--elements=N of a tensor]
-/// [--tensors=8] [--repeats=9] [--trace=FILE]
+/// core, with and without the progress thread, interleaved. usage: overlap_benchmark [options of Google Benchmark] [--elements=N]
+/// [--tensors=8] [--repeats=9] [--trace=FILE]. --elements: of a tensor; --trace: rank r writes FILE.r.json
 #include "must.h"
 #include "options.h"
 #include "ranks.h"

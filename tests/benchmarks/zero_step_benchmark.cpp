@@ -2,7 +2,7 @@
 /// caller's, with and without overlap, beside the time that the bytes which must move (step_traffic.h) take at the rate of the
 /// read-modify-write loop (limits.h) that all ranks run at once between the repeats, each on its own threads.
 /// usage: zero_step_benchmark [options of Google Benchmark] [--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher]
-///        [--bind] [--library-memory] [--repeats=9] [--elements-scale=1.0]
+///        [--bind] [--library-memory] [--one-copy] [--repeats=9] [--elements-scale=1.0]. --one-copy: of the parameters, in stages 1 and 2
 #include "engine/host_kernels.h"
 #include "gpt2_shapes.h"
 #include "limits.h"
@@ -27,14 +27,15 @@ using namespace zero::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char *kUsage =
-    "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--repeats=9] "
-    "[--elements-scale=1.0]";
+    "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--one-copy] "
+    "[--repeats=9] [--elements-scale=1.0]";
 
 struct Settings {
   std::vector<int64_t> ranks, stages, overlaps;
   Launch launch = Launch::threads;
   bool binds = false;  ///< each rank to one core
   bool own_memory = true;
+  bool one_copy = false;
   int64_t repeats = 9;
   std::vector<Tensor> tensors;
   int64_t elements = 0;
@@ -102,6 +103,7 @@ class Trainer {
     must(zero_config_create(&config));
     must(zero_config_set_i64(config, ZERO_KEY_STAGE, stage));
     must(zero_config_set_i64(config, ZERO_KEY_OVERLAP, overlap));
+    must(zero_config_set_i64(config, ZERO_KEY_ONE_COPY, settings.one_copy ? 1 : 0));
     must(zero_optimizer_create(group, config, &optimizer_));
     zero_config_release(config);
     for (const Tensor &tensor : tensors_) {
@@ -218,13 +220,13 @@ void print_header() {
               "min ms", "max ms", "B/param", "ideal ms", "x ideal", "of min");
 }
 
-void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, int64_t elements, double rate) {
+void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, const Settings &settings, double rate) {
   for (const bool own : {false, true}) {
     for (const Phase phase : {Phase::step, Phase::gradients_and_step, Phase::acquire}) {
       const Samples &samples = times.of[own ? 1 : 0][static_cast<int>(phase)];
       if (samples.size() == 0) continue;
-      const int64_t nbytes = ideal_nbytes(stage, ranks, phase);
-      const double ideal = static_cast<double>(nbytes * elements) / rate;
+      const int64_t nbytes = ideal_nbytes(stage, ranks, phase, settings.one_copy);
+      const double ideal = static_cast<double>(nbytes * settings.elements) / rate;
       std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
                   static_cast<long long>(stage), static_cast<long long>(overlap), own ? "caller's" : "library", phase_name(phase),
                   1e3 * samples.median(), 1e3 * samples.least(), 1e3 * samples.most(), static_cast<long long>(nbytes), 1e3 * ideal,
@@ -255,7 +257,7 @@ void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_
     times.beyond_formula_nbytes = trainer.beyond_formula_nbytes();
     must(zero_group_barrier(group));
   }
-  if (prints) print_rows(size, stage, overlap, times, settings.elements, limit.nbytes_per_second());
+  if (prints) print_rows(size, stage, overlap, times, settings, limit.nbytes_per_second());
 }
 
 void run_rank(zero_group *group, const Settings &settings) {
@@ -264,9 +266,9 @@ void run_rank(zero_group *group, const Settings &settings) {
   Limit limit(group, settings.elements);
   for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) limit.sample();
   if (rank == 0) {
-    std::printf("%zu tensors, %lld elements, AdamW fp32, ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
-                settings.tensors.size(), static_cast<long long>(settings.elements), launch_name(settings.launch),
-                static_cast<long long>(usable_cores()), 1e-9 * limit.nbytes_per_second());
+    std::printf("%zu tensors, %lld elements, AdamW fp32,%s ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
+                settings.tensors.size(), static_cast<long long>(settings.elements), settings.one_copy ? " one copy of parameters," : "",
+                launch_name(settings.launch), static_cast<long long>(usable_cores()), 1e-9 * limit.nbytes_per_second());
     print_header();
   }
   for (const int64_t stage : settings.stages) {
@@ -284,6 +286,7 @@ Settings parse(int argc, char **argv) {
   if (options.flag("launcher")) settings.launch = Launch::launcher;
   settings.binds = options.flag("bind");
   settings.own_memory = !options.flag("library-memory");
+  settings.one_copy = options.flag("one-copy");
   settings.repeats = options.number("repeats", 9);
   settings.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
   settings.elements = total_count(settings.tensors);

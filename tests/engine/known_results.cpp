@@ -63,6 +63,27 @@ void run_buffer_case(const std::shared_ptr<Group> &group, const CollectiveCase &
   run_ranges(*buffer, c, report);
 }
 
+bool reach_each_other(const Group &group) { return group.size() == 1 || std::string(group.transport().name()) == "local"; }
+
+/// Ranks that cannot reach each other's memory cannot keep one copy of parameters; all of them are told, and the group stays usable.
+void expect_one_copy_refused(const std::shared_ptr<Group> &group, Report *report) {
+  Model model;
+  model.ranks = group->size();
+  Manner manner;
+  manner.stage = 1;
+  manner.one_copy = true;
+  std::shared_ptr<Optimizer> optimizer;
+  const Status created = Optimizer::create(group, make_config(model, manner), &optimizer);
+  report->expect(created.ok(), std::string("one copy: create: ") + created.text());
+  if (optimizer == nullptr) return;
+  const int64_t count = 1000;
+  int64_t id = 0;
+  report->expect(optimizer->add_param(nullptr, "p", ZERO_DTYPE_F32, &count, 1, &id).ok(), "one copy: add_param");
+  const Status sealed = group->queue()->run(optimizer->seal());
+  const bool named = std::string(sealed.text()).find("ZERO_KEY_ONE_COPY") != std::string::npos;
+  report->expect(sealed.code() == ZERO_E_UNSUPPORTED && named, std::string("one copy: seal: ") + sealed.text());
+}
+
 }  // namespace
 
 void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report) {
@@ -76,6 +97,7 @@ void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report) {
 void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Report *report) {
   constexpr int64_t kManners = 6;
   constexpr int64_t kMost = int64_t{1} << 13;
+  if (!reach_each_other(*group)) expect_one_copy_refused(group, report);
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(500 + i);
     const Model model = random_model(seed, group->size(), kMost);
@@ -84,6 +106,7 @@ void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Re
       Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(k), group->size());
       manner.stage = k < 4 ? k : manner.stage;
       manner.norm = k % 2 == 0;
+      manner.one_copy = manner.one_copy && reach_each_other(*group);
       Outcome outcome = train(group, model, manner);
       if (!manner.norm) outcome.norms = expected.norms;
       if (k == 0) {

@@ -80,6 +80,7 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
       manner.shard_weights += (rank > 0 ? "," : "") + std::to_string(rank == 0 ? 1 : random() % 4);
   }
   manner.norm = random() % 2 == 0;
+  manner.one_copy = random() % 3 == 0;
   return manner;
 }
 

@@ -104,6 +104,7 @@ TEST(Trace, ShowsGathersThatRunAhead) {
   manner.stage = 3;
   manner.overlap = true;
   manner.trace_events = 1000;
+  manner.source = ZERO_SOURCE_SHARDS;  // acquires nothing
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);

@@ -66,7 +66,7 @@ std::string Manner::text() const {
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
-         std::to_string(norm);
+         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy());
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -157,6 +157,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_THREADS, manner.threads).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_VERIFY_EVERY, manner.verify_every).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_TRACE_EVENTS, manner.trace_events).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_ONE_COPY, manner.keeps_one_copy() ? 1 : 0).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
   set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;
@@ -233,7 +234,8 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
       expect_ok(optimizer.queue()->run(optimizer.write(id, ZERO_SLOT_PARAM, part.begin, values.data(), part.count())), "write");
       continue;
     }
-    if (manner.source == ZERO_SOURCE_ROOT && rank != 0) continue;
+    const bool one_writes = manner.source == ZERO_SOURCE_ROOT || (manner.keeps_one_copy() && !model.coded(id));
+    if (one_writes && rank != 0) continue;
     void *data = nullptr;
     expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0U);

@@ -87,7 +87,10 @@ struct Manner {
   int32_t source = ZERO_SOURCE_LOCAL;
   int64_t verify_every = 0;
   int64_t trace_events = 0;
-  bool norm = true;  ///< the norm is asked for, which needs reductions before updates
+  bool one_copy = false;  ///< of whole parameters, where the stage allows it
+  bool norm = true;       ///< the norm is asked for, which needs reductions before updates
+
+  bool keeps_one_copy() const { return one_copy && (stage == 1 || stage == 2); }
 
   std::string text() const;
 };

@@ -183,6 +183,7 @@ static void optimizer_facts(zero_optimizer *optimizer) {
   CHECK(times.value.step_count == 4 && times.guard == GUARD);
   OK(zero_describe_optimizer(optimizer, text, sizeof text, &value));
   CHECK(value > 1);
+  FAILS(ZERO_E_STATE, zero_stats_optimizer_trace(optimizer, text, sizeof text, &value));
 }
 
 zero_optimizer *use_optimizers(zero_group *group, const zero_config *config) {

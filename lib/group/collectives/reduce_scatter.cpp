@@ -1,9 +1,12 @@
 /// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner sums all parts in one pass of the fixed
-/// tree. Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step.
+/// tree. Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step;
+/// little data is all-reduced in one round, where a second one would cost more than the elements that are sent on top.
 #include "group/collectives.h"
 
 #include "group/collectives/pieces.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace zero {
@@ -50,7 +53,34 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
 
 double divisor_of(const Group &group, ReduceOp op) { return op == ReduceOp::avg ? static_cast<double>(group.size()) : 1.0; }
 
+constexpr int64_t kAtOnceNbytes = 1024;      ///< of a contribution
+constexpr int64_t kAtOnceSentNbytes = 4096;  ///< by one rank
+
+bool fits_at_once(Group &group, int64_t nbytes) {
+  const int64_t most = std::min(kAtOnceNbytes, group.transport().round_nbytes());
+  return nbytes <= most && (group.size() - 1) * nbytes <= kAtOnceSentNbytes;
+}
+
+/// Each rank sends its contribution to all others, and everyone sums all of them. What peers may still read in place is written last.
+Task all_reduce_at_once(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
+  const int64_t nbytes = count * dtype_nbytes(dtype);
+  alignas(64) std::array<std::byte, kAtOnceNbytes> sum;
+  Pieces pieces(group.size());
+  std::fill(pieces.offers.begin(), pieces.offers.end(), Offer{send, nbytes});
+  for (Arrival &arrival : pieces.arrivals) arrival.nbytes = nbytes;
+  {
+    Round round(group, pieces.offers, pieces.arrivals);
+    ZERO_CO_TRY(round);
+    if (count > 0) sum_chunk(group, pieces.arrivals, send, pieces.sources, sum.data(), count, dtype, op, divisor_of(group, op), nbytes);
+  }
+  Quiet quiet(group);
+  ZERO_CO_TRY(quiet);
+  if (count > 0) std::memcpy(recv, sum.data(), static_cast<size_t>(nbytes));
+  co_return Status();
+}
+
 Task all_reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
+  if (fits_at_once(group, count * dtype_nbytes(dtype))) co_return co_await all_reduce_at_once(group, send, recv, count, dtype, op);
   const Cuts cuts = even_cuts(count, group.size());
   const Range mine = cuts[static_cast<size_t>(group.rank())];
   void *own = at(recv, mine.begin, dtype_nbytes(dtype));
