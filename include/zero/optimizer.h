@@ -45,8 +45,8 @@
  * One copy (ZERO_KEY_ONE_COPY, stages 1 and 2, all ranks on one host). Whole parameters lie in shared memory of rank 0, once; each rank
  * updates its shard of them in place, and nothing is gathered. param_acquire gives every rank the address of that copy, so nobody may write
  * through it but before begin, and then one rank for all: ZERO_SOURCE_LOCAL and ZERO_SOURCE_ROOT take it as it is. Between the start of a
- * step (or of reduce) and its end parameters change. Bits are the same as with a copy per rank. Ranks that cannot reach each other's memory
- * get ZERO_E_UNSUPPORTED from seal.
+ * step (or of reduce) and its end parameters change. Bits are the same as with a copy per rank. 8-bit parameters are decoded into buffers of
+ * each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks that cannot reach each other's memory in seal.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..

@@ -26,6 +26,15 @@ Model layers(int64_t ranks) {
   return model;
 }
 
+Manner traced(int64_t stage, bool overlap, int64_t events) {
+  Manner manner;
+  manner.stage = stage;
+  manner.overlap = overlap;
+  manner.bucket_nbytes = 16'384;
+  manner.trace_events = events;
+  return manner;
+}
+
 Json trace_of(const Optimizer &optimizer) {
   std::string text;
   const Status status = optimizer.trace(&text);
@@ -76,11 +85,7 @@ INSTANTIATE_TEST_SUITE_P(StageAndOverlap, Traced, testing::Combine(testing::Valu
 TEST_P(Traced, ShowsEveryCallAndEveryBucketOfEveryStep) {
   const auto [stage, overlap] = GetParam();
   const Model model = layers(2);
-  Manner manner;
-  manner.stage = stage;
-  manner.overlap = overlap;
-  manner.bucket_nbytes = 16'384;
-  manner.trace_events = 1000;
+  const Manner manner = traced(stage, overlap, 1000);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);
@@ -100,10 +105,7 @@ TEST_P(Traced, ShowsEveryCallAndEveryBucketOfEveryStep) {
 
 TEST(Trace, ShowsGathersThatRunAhead) {
   const Model model = layers(2);
-  Manner manner;
-  manner.stage = 3;
-  manner.overlap = true;
-  manner.trace_events = 1000;
+  Manner manner = traced(3, true, 1000);
   manner.source = ZERO_SOURCE_SHARDS;  // acquires nothing
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
@@ -127,8 +129,7 @@ TEST(Trace, ShowsGathersThatRunAhead) {
 
 TEST(Trace, KeepsTheNewestEvents) {
   const Model model = layers(1);
-  Manner manner;
-  manner.trace_events = 5;
+  const Manner manner = traced(0, false, 5);
   run_world(1, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);
@@ -144,8 +145,7 @@ TEST(Trace, KeepsTheNewestEvents) {
 
 TEST(Trace, TakesNamesOfAnyBytes) {
   run_world(1, [&](const std::shared_ptr<Group> &group) {
-    Manner manner;
-    manner.trace_events = 10;
+    const Manner manner = traced(0, false, 10);
     std::shared_ptr<Optimizer> optimizer;
     ASSERT_TRUE(Optimizer::create(group, make_config(layers(1), manner), &optimizer).ok());
     const int64_t count = 3;
@@ -173,11 +173,7 @@ TEST(Trace, IsAnErrorWhereNoneIsKept) {
 
 TEST(Trace, MayBeReadWhileStepsGoOn) {
   const Model model = layers(2);
-  Manner manner;
-  manner.stage = 2;
-  manner.overlap = true;
-  manner.bucket_nbytes = 16'384;
-  manner.trace_events = 50;
+  const Manner manner = traced(2, true, 50);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);

@@ -64,7 +64,7 @@ bool fits_at_once(Group &group, int64_t nbytes) {
 /// Each rank sends its contribution to all others, and everyone sums all of them. What peers may still read in place is written last.
 Task all_reduce_at_once(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
   const int64_t nbytes = count * dtype_nbytes(dtype);
-  alignas(64) std::array<std::byte, kAtOnceNbytes> sum;
+  alignas(16) std::array<std::byte, kAtOnceNbytes> sum;  // as the memory of a coroutine is
   Pieces pieces(group.size());
   std::fill(pieces.offers.begin(), pieces.offers.end(), Offer{send, nbytes});
   for (Arrival &arrival : pieces.arrivals) arrival.nbytes = nbytes;
