@@ -13,6 +13,7 @@ struct MpiRetirement {
   /// Says goodbye; a rank that has heard it from all others knows that nothing more can arrive.
   static void begin(MpiRoot &root) {
     const std::lock_guard lock(root.mutex());
+    if (root.process_.table->alive() == 0) return;
     MpiControl message;
     message.kind = MpiControl::bye;
     message.code = root.failed_ ? 1 : 0;
@@ -104,7 +105,7 @@ void finish(State &all, int64_t linger_ms) {
 
 void retire(MpiRoot *root) noexcept try {
   State &all = state();
-  if (all.process.table->alive() != 0) MpiRetirement::begin(*root);
+  MpiRetirement::begin(*root);
   const int64_t linger_ms = MpiRetirement::linger_ms(*root);
   const bool may_call = root->may_call();
   const bool opened = MpiRetirement::opened(*root);

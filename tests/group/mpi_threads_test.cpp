@@ -319,6 +319,19 @@ TEST(MpiThreads, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   EXPECT_NE(failed.find("rank 0 has met an error"), std::string::npos) << failed;
 }
 
+TEST(MpiThreads, ARankMakesTheNextGroupWhileTheOtherStillReleasesTheLast) {
+  fake_mpi::begin_world(2);
+  run_thread_ranks(2, [](int64_t rank) {
+    fake_mpi::join(rank);
+    for (int group = 0; group < 50; ++group) {
+      std::shared_ptr<Transport> transport;
+      const Status status = connect(&transport);
+      ASSERT_TRUE(status.ok()) << status.text();
+      EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
+    }
+  });
+}
+
 TEST(MpiThreads, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
   run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
     EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
