@@ -3,6 +3,8 @@
 
 #include "core/log.h"
 
+#include <algorithm>
+
 namespace zero {
 namespace {
 
@@ -122,13 +124,23 @@ Status Round::start() {
   started_ = true;
   const Fingerprint *fingerprint = group_.first_round_ ? &group_.current_ : nullptr;
   group_.first_round_ = false;
+  count_sent(&Offer::nbytes);
+  return group_.transport_->start(fingerprint, offers_, arrivals_);
+}
+
+void Round::count_sent(int64_t Offer::*part) {
   int64_t nbytes = 0;
   for (size_t peer = 0; peer < offers_.size(); ++peer) {
-    if (static_cast<int64_t>(peer) != group_.rank_) nbytes += offers_[peer].nbytes;
+    if (static_cast<int64_t>(peer) != group_.rank_) nbytes += offers_[peer].*part;
   }
   const int64_t element = group_.current_.dtype != 0 ? dtype_nbytes(static_cast<DType>(group_.current_.dtype)) : 1;
   group_.count_sent(group_.current_.kind, nbytes / element, nbytes);
-  return group_.transport_->start(fingerprint, offers_, arrivals_);
+}
+
+bool Round::rest_is_there() {
+  if (!std::all_of(arrivals_.begin(), arrivals_.end(), [](const Arrival &arrival) { return arrival.rest_is_there; })) return false;
+  count_sent(&Offer::rest_nbytes);
+  return true;
 }
 
 Status Round::poll(bool *out_ready) {

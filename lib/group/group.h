@@ -112,8 +112,12 @@ class Round final : public Waitable {
   Status poll(bool *out_ready) override;
   Doorbell *doorbell() override { return group_.transport_->doorbell(); }
 
+  /// After it was awaited: true when every rank's rests can be read now, so that no later round offers them. They then count as sent.
+  bool rest_is_there();
+
  private:
   Status start();
+  void count_sent(int64_t Offer::*part);
 
   Group &group_;
   std::span<const Offer> offers_;

@@ -98,7 +98,7 @@ Status LocalTransport::take_chunk(int64_t peer, Receiving &receiving, const Mess
              "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", number(peer), number(message.nbytes), number(rank_),
              number(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
   const void *data = nullptr;
-  ZERO_TRY(resolve(peer, message, &data));
+  ZERO_TRY(resolve(peer, message, 0, &data));
   if (message.nbytes > 0) std::memcpy(receiving.data + receiving.taken_nbytes, data, static_cast<size_t>(message.nbytes));
   receiving.announced = true;
   receiving.taken_nbytes += message.nbytes;

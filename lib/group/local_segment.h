@@ -57,7 +57,7 @@ class Standing {
   std::atomic<uint64_t> word_{0};
 };
 
-enum class MessageKind : uint32_t { none, small, staged, arena };
+enum class MessageKind : uint16_t { none, small, staged, arena };
 
 /// One message to one peer. Owned by the writer until it is posted, by the reader until it is taken.
 struct alignas(kCacheLine) Message {
@@ -65,6 +65,7 @@ struct alignas(kCacheLine) Message {
 
   Fingerprint fingerprint;
   MessageKind kind = MessageKind::none;
+  uint16_t rest_is_there = 0;
   uint32_t has_fingerprint = 0;
   int64_t nbytes = 0;
   int64_t offset = 0;       ///< staged: in the writer's segment; arena: in the mapping

@@ -12,6 +12,9 @@ namespace {
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
+/// A rest must lie behind its piece.
+bool travels_in_message(const Offer &offer) { return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0; }
+
 }  // namespace
 
 LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
@@ -52,6 +55,7 @@ Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Off
   compares_ = fingerprint != nullptr;
   if (compares_) current_ = *fingerprint;
   arrivals_ = arrivals;
+  arrivals_[static_cast<size_t>(rank_)].rest_is_there = rest_is_there_;
   arrived_.assign(static_cast<size_t>(size_), false);
   arrived_[static_cast<size_t>(rank_)] = true;
   missing_ = size_ - 1;
@@ -73,20 +77,23 @@ Status LocalTransport::check_taken(uint64_t index) {
 
 Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half) {
   pieces_.clear();
+  rest_is_there_ = true;
   for (int64_t peer = 0; peer < size_; ++peer) {
     const Offer &offer = offers[static_cast<size_t>(peer)];
-    if (peer == rank_ || offer.nbytes <= Message::kSmallBytes) continue;
+    if (peer == rank_ || travels_in_message(offer)) continue;
     const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
     const auto known = std::find_if(pieces_.rbegin(), pieces_.rend(), same);
     if (known != pieces_.rend()) {
       known->nbytes = std::max(known->nbytes, offer.nbytes);
+      known->rest_nbytes = std::max(known->rest_nbytes, offer.rest_nbytes);
     } else {
-      pieces_.push_back({offer.data, offer.nbytes, 0, 0});
+      pieces_.push_back({offer.data, offer.nbytes, offer.rest_nbytes, 0, 0});
     }
   }
   int64_t used = 0;
   for (Piece &piece : pieces_) {
-    if (find_offered(piece.data, piece.nbytes, &piece.mapping_id, &piece.offset)) continue;
+    if (find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) continue;
+    rest_is_there_ = rest_is_there_ && piece.rest_nbytes == 0;
     piece.offset = own().half_offset(half) + used;
     used += Segment::round_up_line(piece.nbytes);
     if (used > Segment::half_nbytes(size_, round_nbytes_)) {
@@ -110,9 +117,10 @@ void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Of
   if (fingerprint != nullptr) message.fingerprint = *fingerprint;
   message.withdrawn = withdrawn;
   message.nbytes = offer.nbytes;
+  message.rest_is_there = rest_is_there_ ? 1 : 0;
   if (offer.nbytes <= 0) {
     message.kind = MessageKind::none;
-  } else if (offer.nbytes <= Message::kSmallBytes) {
+  } else if (travels_in_message(offer)) {
     message.kind = MessageKind::small;
     std::memcpy(message.payload.data(), offer.data, static_cast<size_t>(offer.nbytes));
   } else {
@@ -159,10 +167,11 @@ Status LocalTransport::accept(int64_t peer, const Message &message, Arrival *out
              to_text(message.fingerprint).c_str(), number(rank_), to_text(current_).c_str());
   ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", number(peer),
              number(message.nbytes), to_text(current_).c_str(), number(rank_), number(out->nbytes));
-  return resolve(peer, message, &out->data);
+  out->rest_is_there = message.rest_is_there != 0;
+  return resolve(peer, message, out->rest_is_there ? out->rest_nbytes : 0, &out->data);
 }
 
-Status LocalTransport::resolve(int64_t peer, const Message &message, const void **out_data) {
+Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t rest_nbytes, const void **out_data) {
   *out_data = nullptr;
   if (message.kind == MessageKind::small) *out_data = message.payload.data();
   const Mapping *mapping = nullptr;
@@ -175,9 +184,10 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, const void 
   }
   if (message.kind == MessageKind::none || message.kind == MessageKind::small) return {};
   ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", number(peer), number(rank_));
-  const bool inside = message.offset >= 0 && message.nbytes <= mapping->nbytes() - message.offset;
+  const int64_t nbytes = message.nbytes + rest_nbytes;
+  const bool inside = message.offset >= 0 && nbytes <= mapping->nbytes() - message.offset;
   ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", number(peer), number(message.offset),
-             number(mapping->nbytes()), number(message.nbytes));
+             number(mapping->nbytes()), number(nbytes));
   *out_data = mapping->data() + message.offset;
   return {};
 }

@@ -65,6 +65,7 @@ class LocalTransport final : public Transport {
   struct Piece {
     const void *data;
     int64_t nbytes;
+    int64_t rest_nbytes;
     int64_t offset;
     uint64_t mapping_id;  ///< 0: staged
   };
@@ -105,7 +106,7 @@ class LocalTransport final : public Transport {
   const Piece &piece_of(const Offer &offer) const;
   void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
   Status accept(int64_t peer, const Message &message, Arrival *out);
-  Status resolve(int64_t peer, const Message &message, const void **out_data);
+  Status resolve(int64_t peer, const Message &message, int64_t rest_nbytes, const void **out_data);
   void forget_attached(int64_t peer, uint64_t mapping_id);
   bool find_offered(const void *data, int64_t nbytes, uint64_t *out_id, int64_t *out_offset);
 
@@ -145,6 +146,7 @@ class LocalTransport final : public Transport {
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
   std::vector<Piece> pieces_;
+  bool rest_is_there_ = false;  ///< all pieces lie in memory that peers can read, with their rests
 
   std::vector<Sending> sendings_;
   std::vector<Receiving> receivings_;

@@ -23,12 +23,15 @@ namespace zero {
 struct Offer {
   const void *data = nullptr;
   int64_t nbytes = 0;
+  int64_t rest_nbytes = 0;  ///< behind data + nbytes, offered in later rounds unless peers can read them now
 };
 
 /// What this rank expects from one peer. The transport sets data when it has arrived; valid until consume().
 struct Arrival {
   const void *data = nullptr;
   int64_t nbytes = 0;
+  int64_t rest_nbytes = 0;     ///< that the peer's offer has behind data + nbytes
+  bool rest_is_there = false;  ///< set with data: the rests of all offers of that rank can be read now
 };
 
 /// Where a rank runs.
@@ -62,8 +65,9 @@ class Transport {
 
   /// @name Rounds. One at a time: start, poll until arrived, use the arrivals, consume.
   /// @{
-  /// offers and arrivals have size() entries (own rank ignored) and stay valid until consume(). Equal data pointers in offers are one
-  /// piece. `fingerprint` is not nullptr in the first round of a collective and then stays valid too.
+  /// offers and arrivals have size() entries and stay valid until consume(). Own ones are ignored, but rest_is_there tells this rank what
+  /// it tells its peers. Equal data pointers in offers are one piece. `fingerprint` is not nullptr in the first round of a collective and
+  /// then stays valid too.
   virtual Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) = 0;
   /// Ready when every arrival has its data. Errors: mismatch, lost or left peers, poison by a peer, transport errors.
   virtual Status poll(bool *out_arrived) = 0;

@@ -1,4 +1,6 @@
 /// @file Collectives over local groups whose ranks are threads.
+#include "group/collectives.h"
+#include "core/mapping.h"
 #include "group/connect.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
@@ -7,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 
 namespace zero::test {
 namespace {
@@ -51,6 +55,91 @@ TEST_P(CollectivesOverThreads, EveryCaseMatchesTheTreeAndFloat64) {
 TEST_P(CollectivesOverThreads, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam(), "split", run_split_cases); }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverThreads, testing::Range<int64_t>(1, 9));
+
+/// Memory of one rank for its contribution and its result: in an arena that all ranks can read, or private.
+struct Memory {
+  Memory(Group &group, bool shared, int64_t nbytes) : group_(group) {
+    EXPECT_TRUE(Mapping::create_shared(2 * nbytes, &mapping_).ok());
+    EXPECT_TRUE(group.queue()->run(group.transport().share(mapping_, &peers_, 60'000)).ok());
+    private_.resize(static_cast<size_t>(2 * nbytes));
+    send = shared ? mapping_->data() : private_.data();
+    recv = send + nbytes;
+  }
+  Memory(const Memory &) = delete;
+  ~Memory() { group_.transport().unshare(*mapping_); }
+
+  std::byte *send;
+  std::byte *recv;
+
+ private:
+  Group &group_;
+  std::shared_ptr<Mapping> mapping_;
+  std::vector<PeerMemory> peers_;
+  std::vector<std::byte> private_;
+};
+
+Status run_in(Group &group, const CollectiveCase &c, const Memory &memory, const Cuts &cuts) {
+  const Range mine = cuts[static_cast<size_t>(group.rank())];
+  const int64_t element = dtype_nbytes(c.dtype);
+  std::byte *own = memory.recv + mine.begin * element;
+  if (c.kind == OperationKind::reduce_scatter) return group.queue()->run(reduce_scatter(group, {memory.send, own, &cuts, c.dtype, c.op}));
+  if (c.kind == OperationKind::all_reduce) return group.queue()->run(all_reduce(group, memory.send, memory.recv, c.count, c.dtype, c.op));
+  std::memcpy(own, memory.send + mine.begin * element, static_cast<size_t>(mine.count() * element));
+  return group.queue()->run(all_gather(group, own, memory.recv, cuts, c.dtype));
+}
+
+/// What the rank must hold in its result: elements `out`.
+Bytes expected_in(const CollectiveCase &c, const Cuts &cuts, Range out, Report *report) {
+  if (c.kind != OperationKind::all_gather) return reduced(c, std::ssize(cuts), out, report);
+  Bytes whole;
+  for (int64_t rank = 0; rank < std::ssize(cuts); ++rank) {
+    const Range cut = cuts[static_cast<size_t>(rank)];
+    const Bytes part = data_of(c, rank, cut.begin, cut.end);
+    whole.insert(whole.end(), part.begin(), part.end());
+  }
+  return whole;
+}
+
+/// One case; also that as much counts as sent as the formula says, in however few rounds it was.
+void run_case_in(Group &group, const CollectiveCase &c, const Memory &memory, Report *report) {
+  const Cuts cuts = even_cuts(c.count, group.size());
+  const Range mine = cuts[static_cast<size_t>(group.rank())];
+  const int64_t element = dtype_nbytes(c.dtype);
+  const Bytes contribution = data_of(c, group.rank(), 0, c.count);
+  if (c.count > 0) std::memcpy(memory.send, contribution.data(), contribution.size());
+  const int64_t before = group.traffic(c.kind).sent_elements;
+  const Status status = run_in(group, c, memory, cuts);
+  report->expect(status.ok(), to_text(c) + ": " + status.text());
+  const Range out = c.kind == OperationKind::reduce_scatter ? mine : Range{0, c.count};
+  const Bytes expected = expected_in(c, cuts, out, report);
+  const bool same = expected.empty() || std::memcmp(memory.recv + out.begin * element, expected.data(), expected.size()) == 0;
+  report->expect(same, to_text(c) + ": wrong bits");
+  const int64_t reduces = c.count - mine.count();
+  const int64_t gathers = (group.size() - 1) * mine.count();
+  const int64_t formula = c.kind == OperationKind::reduce_scatter ? reduces
+                          : c.kind == OperationKind::all_gather   ? gathers
+                                                                  : reduces + gathers;
+  const bool at_once = c.kind == OperationKind::all_reduce && c.count * element <= 1024;
+  const int64_t sent = group.traffic(c.kind).sent_elements - before;
+  report->expect(at_once || sent == formula, to_text(c) + ": counts " + std::to_string(sent) + " elements as sent");
+  ++report->cases;
+}
+
+TEST_P(CollectivesOverThreads, MemoryThatRanksShareNeedsNoStagingAndHasTheSameBits) {
+  for (const bool all_share : {true, false}) {
+    run_ranks(GetParam(), all_share ? "shared" : "half_shared", [all_share](Group &group, Report *report) {
+      constexpr int64_t kMost = 100'003;
+      const Memory memory(group, all_share || group.rank() > 0, 4 * kMost);
+      for (const OperationKind kind : {OperationKind::reduce_scatter, OperationKind::all_gather, OperationKind::all_reduce}) {
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+          for (const int64_t count : {int64_t{0}, int64_t{1}, group.size() - 1, int64_t{5003}, kMost}) {
+            run_case_in(group, {kind, dtype, ReduceOp::sum, count, 0}, memory, report);
+          }
+        }
+      }
+    });
+  }
+}
 
 TEST(CollectivesOverThreadsMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothCalls) {
   const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kCaseStride);

@@ -74,6 +74,38 @@ TEST_P(LocalShareOfSize, SharedMemoryIsReadInPlaceHoweverLarge) {
   });
 }
 
+/// The last rank offers from an arena or from memory of its own; all others from arenas.
+TEST_P(LocalShareOfSize, RestsCanBeReadWhereTheyLieInSharedMemory) {
+  constexpr int64_t kFirst = 1000;
+  const int64_t size = GetParam();
+  for (const bool last_shares : {true, false}) {
+    const std::string name = fresh_name();
+    run_thread_ranks(size, [&](int64_t rank) {
+      const auto transport = connect(name, rank, size, {20'000, 16'384});
+      const auto arena = make_arena(rank);
+      std::vector<PeerMemory> peers;
+      ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
+      const std::vector<std::byte> own(kArenaBytes, static_cast<std::byte>(rank + 1));
+      const bool in_arena = last_shares || rank + 1 < size;
+      const std::byte *data = in_arena ? arena->data() : own.data();
+      const Fingerprint fingerprint = call(OperationKind::all_gather, 1);
+      const std::vector<Offer> offers(static_cast<size_t>(size), {data, kFirst, kArenaBytes - kFirst});
+      const std::vector<Arrival> arrivals(static_cast<size_t>(size), {nullptr, kFirst, kArenaBytes - kFirst});
+      const Status status = test::round(*transport, &fingerprint, offers, arrivals, [&](const std::vector<Arrival> &arrived) {
+        for (int64_t peer = 0; peer < size; ++peer) {
+          const Arrival &arrival = arrived[static_cast<size_t>(peer)];
+          EXPECT_EQ(arrival.rest_is_there, size == 1 || last_shares || peer + 1 < size) << "rank " << rank << " of rank " << peer;
+          if (peer == rank) continue;
+          const int64_t last = arrival.rest_is_there ? kArenaBytes - 1 : kFirst - 1;
+          EXPECT_EQ(static_cast<const std::byte *>(arrival.data)[last], static_cast<std::byte>(peer + 1));
+        }
+      });
+      EXPECT_TRUE(status.ok()) << status.text();
+      EXPECT_TRUE(quiet(*transport).ok());
+    });
+  }
+}
+
 TEST(LocalShare, PiecesThatReachBeyondTheArenaAreStaged) {
   const std::string name = fresh_name();
   run_thread_ranks(2, [&](int64_t rank) {

@@ -9,24 +9,28 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
   const int64_t step = chunk_elements(group, element, 1);
   const Range own = cuts[static_cast<size_t>(group.rank())];
   Pieces pieces(group.size());
+  const int64_t end = longest(cuts);
   int64_t begin = 0;
   do {
     const Range offered = chunk_of(own, begin, step);
     for (int64_t peer = 0; peer < group.size(); ++peer) {
-      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
-      pieces.offers[static_cast<size_t>(peer)] = {at(mine, offered.begin - own.begin, element), offered.count() * element};
-      pieces.arrivals[static_cast<size_t>(peer)].nbytes = part.count() * element;
+      const Range cut = cuts[static_cast<size_t>(peer)];
+      const Range part = chunk_of(cut, begin, step);
+      pieces.offers[static_cast<size_t>(peer)] = {at(mine, offered.begin - own.begin, element), offered.count() * element,
+                                                  (own.end - offered.end) * element};
+      pieces.arrivals[static_cast<size_t>(peer)] = {nullptr, part.count() * element, (cut.end - part.end) * element};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
+    const int64_t taken = round.rest_is_there() ? end - begin : step;
     for (int64_t peer = 0; peer < group.size(); ++peer) {
-      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
+      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, taken);
       if (peer == group.rank() || part.empty()) continue;
       group.reducer()->copy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element,
                             nbytes);
     }
-    begin += step;
-  } while (begin < longest(cuts));
+    begin += taken;
+  } while (begin < end);
   void *own_place = at(whole, own.begin, element);
   if (own_place != mine) group.reducer()->copy(own_place, mine, own.count() * element, nbytes);
   Quiet quiet(group);

@@ -28,23 +28,31 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
   const Range mine = cuts[static_cast<size_t>(group.rank())];
   Pieces pieces(group.size());
   bool finite = true;
+  const int64_t end = longest(cuts);
   int64_t begin = 0;
   do {
     for (int64_t peer = 0; peer < group.size(); ++peer) {
-      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
-      pieces.offers[static_cast<size_t>(peer)] = {at(call.whole, part.begin, element), part.count() * element};
+      const Range cut = cuts[static_cast<size_t>(peer)];
+      const Range part = chunk_of(cut, begin, step);
+      pieces.offers[static_cast<size_t>(peer)] = {at(call.whole, part.begin, element), part.count() * element,
+                                                  (cut.end - part.end) * element};
     }
-    const Range part = chunk_of(mine, begin, step);
-    for (Arrival &arrival : pieces.arrivals) arrival.nbytes = part.count() * element;
+    const Range first = chunk_of(mine, begin, step);
+    for (Arrival &arrival : pieces.arrivals) {
+      arrival.nbytes = first.count() * element;
+      arrival.rest_nbytes = (mine.end - first.end) * element;
+    }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
+    const int64_t taken = round.rest_is_there() ? end - begin : step;
+    const Range part = chunk_of(mine, begin, taken);
     if (!part.empty()) {
       finite &= sum_chunk(group, pieces.arrivals, at(call.whole, part.begin, element), pieces.sources,
                           at(call.out, part.begin - mine.begin, out_element), part.count(), call.dtype, call.op, call.divisor,
                           mine.count() * out_element, call.out_dtype);
     }
-    begin += step;
-  } while (begin < longest(cuts));
+    begin += taken;
+  } while (begin < end);
   if (call.out_finite != nullptr && !finite) *call.out_finite = false;
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
