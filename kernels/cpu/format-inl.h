@@ -69,6 +69,12 @@ struct Widened : Source {
   static HWY_INLINE typename Source::V store(typename Source::V value, void *out, int64_t index) { return F32::store(value, out, index); }
 };
 
+/// Loaded as fp32, rounded to another format.
+template <class Stored>
+struct Narrowed : F32 {
+  static HWY_INLINE V store(V value, void *out, int64_t index) { return Stored::store(value, out, index); }
+};
+
 struct Sum {
   static constexpr bool kDivides = true;
   template <class D, class V>

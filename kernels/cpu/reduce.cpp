@@ -159,7 +159,8 @@ bool reduce(const Reduction &reduction) {
   const bool widens = reduction.out_dtype == DType::f32;
   switch (reduction.dtype) {
     case DType::f32:
-      return reduce_with_rest<F32>(reduction);
+      if (reduction.out_dtype == DType::f16) return reduce_with_rest<Narrowed<F16>>(reduction);
+      return (reduction.out_dtype == DType::bf16 ? reduce_with_rest<Narrowed<Bf16>> : reduce_with_rest<F32>)(reduction);
     case DType::f64:
       return reduce_with_rest<F64>(reduction);
     case DType::f16:

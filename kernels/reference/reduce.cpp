@@ -134,7 +134,8 @@ bool reduce_range(const Reduction &reduction, int64_t begin, int64_t end) {
   const bool widens = reduction.out_dtype == DType::f32;
   switch (reduction.dtype) {
     case DType::f32:
-      return reduce_floats<F32>(reduction, begin, end);
+      if (reduction.out_dtype == DType::f16) return reduce_floats<F32, F16>(reduction, begin, end);
+      return (reduction.out_dtype == DType::bf16 ? reduce_floats<F32, Bf16> : reduce_floats<F32, F32>)(reduction, begin, end);
     case DType::f64:
       return reduce_floats<F64>(reduction, begin, end);
     case DType::f16:

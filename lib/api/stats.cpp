@@ -49,7 +49,7 @@ std::string group_text(const Group &group) {
   text += ", rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size());
   text += ", local rank " + std::to_string(place.local_rank) + " of " + std::to_string(place.local_size);
   text += ", hosts " + std::to_string(place.host_count);
-  text += "\nstaging memory of this rank: " + std::to_string(group.transport().staging_nbytes()) + " bytes; most bytes per round: ";
+  text += "\nstaging memory of this rank: " + std::to_string(group.staging_nbytes()) + " bytes; most bytes per round: ";
   text += std::to_string(group.transport().round_nbytes());
   text += "\ndeadline: " + std::to_string(group.deadline_ms()) + " ms; reductions: kernel target " + kernels::active().target + "\n";
   return text;

@@ -18,8 +18,8 @@ struct Reduction {
   ReduceOp op;
   /// sum: the fp32 (fp64 for f64) quotient sum / divisor is stored when divisor != 1. avg: as sum, and integers divide in 64 bits.
   double divisor;
-  /// What is stored: DType{} = the sources' dtype; f32 for f16 and bf16 sources = the fp32 results as they are (`out` then overlaps no
-  /// source).
+  /// What is stored: DType{} = the sources' dtype; f32 for f16 and bf16 sources = the fp32 results as they are; f16 or bf16 for f32 sources
+  /// = the fp32 results rounded to it. Where the dtypes differ, `out` overlaps no source.
   DType out_dtype = DType{};
   /// Bytes of the whole result that this is a part of; what caches would not hold until it is read may go past them. 0: do as if it were
   /// small.

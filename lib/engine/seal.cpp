@@ -120,7 +120,7 @@ Status Optimizer::allocate() {
     ZERO_TRY(open_codes());
     ZERO_TRY(module_buffers_.allocate(memory_source()));
     open_prefetch();
-    accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->transport().staging_nbytes() + gather_group_->transport().staging_nbytes());
+    accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
     access_.resize(plan_.params().size());
     first_copies_.resize(plan_.params().size());
     master_written_.resize(plan_.params().size());

@@ -3,6 +3,7 @@
 
 #include "group/collectives.h"
 #include "group/env.h"
+#include "group/hierarchy_transport.h"
 #include "group/local_transport.h"
 #include "group/mpi_transport.h"
 
@@ -20,13 +21,11 @@ struct Meeting {
   uint64_t shared;
 };
 
-/// All ranks run on one host and want to share memory: makes *transport a local one. It holds the one over MPI, through which they met, and
-/// tells it of a failure, because MPI must then not be finalised.
-Task share_host(Group &over_mpi, const GroupOptions &options, std::shared_ptr<Transport> *transport) {
+Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   const auto size = static_cast<size_t>(over_mpi.size());
   const auto rank = static_cast<size_t>(over_mpi.rank());
   std::vector<Meeting> meetings(size);
-  meetings[rank] = {random_u64(), options.mpi_shared ? 1U : 0U};
+  meetings[rank] = {random_u64(), shared ? 1U : 0U};
   Cuts cuts;
   for (int64_t r = 0; r < over_mpi.size(); ++r) cuts.push_back({2 * r, 2 * r + 2});
   ZERO_CO_TRY(all_gather(over_mpi, &meetings[rank], meetings.data(), cuts, DType::i64));
@@ -35,14 +34,38 @@ Task share_host(Group &over_mpi, const GroupOptions &options, std::shared_ptr<Tr
                   "ZERO_KEY_MPI_SHARED is %llu on rank 0 but %llu on rank %zu; give every rank the same",
                   static_cast<unsigned long long>(meetings[0].shared), static_cast<unsigned long long>(meetings[other].shared), other);
   }
-  if (!options.mpi_shared || over_mpi.place().host_count != 1) co_return Status();
+  *out_name = meetings[0].name;
+  co_return Status();
+}
+
+/// Ranks that met over MPI and share a host move their data through shared memory. Where all do, nothing is left to MPI: the local transport
+/// only holds it, and tells it of a failure, because MPI must then not be finalised.
+Task share_hosts(Group &over_mpi, const GroupOptions &options, std::shared_ptr<MpiTransport> mpi, std::shared_ptr<Transport> *out) {
+  uint64_t meeting = 0;
+  ZERO_CO_TRY(meet(over_mpi, options.mpi_shared, &meeting));
+  *out = mpi;
+  const Place place = mpi->place();
+  if (!options.mpi_shared || place.host_count == mpi->size()) co_return Status();
+  std::vector<int64_t> hosts = mpi->hosts();
+  std::string name = "mpi." + std::to_string(meeting) + "." + std::to_string(hosts[static_cast<size_t>(mpi->rank())]);
   std::shared_ptr<Transport> local;
-  std::string name = "mpi." + std::to_string(meetings[0].name);
-  ZERO_CO_TRY(connect_local(std::move(name), over_mpi.rank(), over_mpi.size(), {options.rendezvous_ms, options.staging_nbytes}, &local));
-  const auto end = [local, mpi = *transport](Transport *) {
+  const LocalOptions local_options{options.rendezvous_ms, options.staging_nbytes};
+  Status met = co_await connect_local(std::move(name), place.local_rank, place.local_size, local_options, &local);
+  if (!met.ok()) {
+    met = Status::error(met.code(), "among the %lld ranks of one host: %s", static_cast<long long>(place.local_size), met.text());
+    over_mpi.fail(met);
+    co_return met;
+  }
+  ZERO_CO_TRY(barrier(over_mpi));
+  if (place.host_count > 1) {
+    mpi->leave_hosts_out();
+    *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(mpi), std::move(hosts));
+    co_return Status();
+  }
+  const auto end = [local, mpi](Transport *) {
     if (Status status = local->health(); !status.ok()) mpi->poison(status);
   };
-  *transport = std::shared_ptr<Transport>(local.get(), end);
+  *out = std::shared_ptr<Transport>(local.get(), end);
   co_return Status();
 }
 
@@ -64,14 +87,15 @@ Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOpti
 }
 
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<MpiTransport> over_mpi;
   // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
   MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
-  ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &transport));
-  if (transport->size() > 1) {
-    const std::shared_ptr<Group> over_mpi = make_group(transport, options, reducer);
-    over_mpi->set_deadline_ms(options.rendezvous_ms);
-    ZERO_CO_TRY(share_host(*over_mpi, options, &transport));
+  ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &over_mpi));
+  std::shared_ptr<Transport> transport = over_mpi;
+  if (over_mpi->size() > 1) {
+    const std::shared_ptr<Group> meeting = make_group(over_mpi, options, reducer);
+    meeting->set_deadline_ms(options.rendezvous_ms);
+    ZERO_CO_TRY(share_hosts(*meeting, options, std::move(over_mpi), &transport));
   }
   *out = make_group(std::move(transport), options, reducer);
   co_return Status();

@@ -13,6 +13,12 @@ size_t counter_index(OperationKind kind) {
   return number < kOperationKinds ? number : 0;
 }
 
+/// A round's worth, or an element of every sum that blocks of ranks make for one another where that is more.
+size_t scratch_nbytes(const Transport &transport) {
+  const int64_t block = transport.host_block();
+  return block == 1 ? 0 : static_cast<size_t>(std::max(transport.round_nbytes(), 2 * transport.size() / block * int64_t{sizeof(double)}));
+}
+
 /// What the peers of a rank with this error are told.
 Status as_told_to_peers(const Status &cause, int64_t rank) {
   if (poisons_group(cause.code()))
@@ -29,6 +35,7 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
       rank_(transport_->rank()),
       size_(transport_->size()),
       deadline_ms_(deadline_ms),
+      scratch_(scratch_nbytes(*transport_)),
       sent_messages_(static_cast<size_t>(size_)),
       received_messages_(static_cast<size_t>(size_)) {
   for (int64_t peer = 0; peer < size_; ++peer) {
@@ -129,12 +136,16 @@ Status Round::start() {
 }
 
 void Round::count_sent(int64_t Offer::*part) {
+  const int64_t element = group_.current_.dtype != 0 ? dtype_nbytes(static_cast<DType>(group_.current_.dtype)) : 1;
+  int64_t elements = 0;
   int64_t nbytes = 0;
   for (size_t peer = 0; peer < offers_.size(); ++peer) {
-    if (static_cast<int64_t>(peer) != group_.rank_) nbytes += offers_[peer].*part;
+    if (static_cast<int64_t>(peer) == group_.rank_) continue;
+    const Offer &offer = offers_[peer];
+    elements += offer.*part / (offer.element_nbytes != 0 ? offer.element_nbytes : element);
+    nbytes += offer.*part;
   }
-  const int64_t element = group_.current_.dtype != 0 ? dtype_nbytes(static_cast<DType>(group_.current_.dtype)) : 1;
-  group_.count_sent(group_.current_.kind, nbytes / element, nbytes);
+  group_.count_sent(group_.current_.kind, elements, nbytes);
 }
 
 bool Round::rest_is_there() {

@@ -37,6 +37,11 @@ class Group {
   const Transport &transport() const { return *transport_; }
   const std::shared_ptr<const Reducer> &reducer() const { return reducer_; }
 
+  /// Memory for the collective under way; a round's worth when the group spans hosts with several ranks, otherwise empty.
+  std::span<std::byte> scratch() { return scratch_; }
+  /// Of this rank, for rounds.
+  int64_t staging_nbytes() const { return transport_->staging_nbytes() + static_cast<int64_t>(scratch_.size()); }
+
   int64_t deadline_ms() const { return deadline_ms_.load(std::memory_order_relaxed); }
   void set_deadline_ms(int64_t milliseconds) { deadline_ms_.store(milliseconds, std::memory_order_relaxed); }
 
@@ -89,6 +94,7 @@ class Group {
   std::vector<std::shared_ptr<OperationQueue>> recv_queues_;
 
   // Touched only by the collective under way.
+  std::vector<std::byte> scratch_;
   uint64_t sequence_ = 0;
   Fingerprint current_;
   bool first_round_ = false;

@@ -90,7 +90,7 @@ class AllJoined final : public Waitable {
       ZERO_TRY(watcher_ != nullptr ? check_watched(joined) : Status());
       ZERO_TRY(check_newcomer(joined));
       ZERO_CHECK(!deadline_.passed(), ZERO_E_RENDEZVOUS, "rank %lld (process %lld) met the others but did not attach within %lld ms",
-                 number(peer_), number(transport_.processes_.process(peer_)), number(deadline_ms_));
+                 transport_.name_of(peer_), number(transport_.processes_.process(peer_)), number(deadline_ms_));
       return {};
     }
     *out_ready = true;
@@ -113,7 +113,7 @@ class AllJoined final : public Waitable {
     const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
     const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
     if ((!left && !ended) || joined.load(std::memory_order_acquire) >= wanted_) return {};
-    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", number(peer_),
+    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
                          number(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
   }
 
@@ -174,7 +174,7 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
     std::shared_ptr<Mapping> mapping;
     ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
     const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
-    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", number(peer),
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", name_of(peer),
                number(processes[static_cast<size_t>(peer)]));
     segments_[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
   }
@@ -251,7 +251,7 @@ Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t d
   out->reset();
   if (members.empty()) co_return Status();
   const auto mine = std::find(members.begin(), members.end(), rank_);
-  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", number(rank_));
+  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", name_of(rank_));
   const int64_t new_rank = mine - members.begin();
   const auto new_size = static_cast<int64_t>(members.size());
   auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);

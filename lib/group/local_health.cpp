@@ -55,8 +55,8 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
   ZERO_TRY(health());
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
   const char *how = left ? "released its group" : "ended";
-  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", number(peer),
-                            number(processes_.process(peer)), how, number(rank_), what.c_str()));
+  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", name_of(peer),
+                            number(processes_.process(peer)), how, name_of(rank_), what.c_str()));
 }
 
 SegmentHeader &LocalTransport::root_header(int64_t peer) const {
@@ -101,7 +101,7 @@ std::string LocalTransport::standing_of(int64_t peer) const {
   const SegmentHeader &header = segment(peer).header();
   const int64_t process = processes_.process(peer);
   const ProcessState state = process_state(process);
-  std::string text = "rank " + std::to_string(peer) + " (process " + std::to_string(process);
+  std::string text = "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(process);
   text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
   const Standing::View here = header.standing.view();
   if (here.inside) return text + "is in " + operation_text(here);

@@ -91,11 +91,11 @@ Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
 
 Status LocalTransport::take_chunk(int64_t peer, Receiving &receiving, const Message &message) {
   const bool in_order = receiving.announced == (message.has_fingerprint == 0);
-  ZERO_CHECK(in_order, ZERO_E_TRANSPORT, "rank %lld got a message from rank %lld that is out of order in %s", number(rank_), number(peer),
+  ZERO_CHECK(in_order, ZERO_E_TRANSPORT, "rank %lld got a message from rank %lld that is out of order in %s", name_of(rank_), name_of(peer),
              to_text(receiving.fingerprint).c_str());
-  if (!receiving.announced) ZERO_TRY(compare(receiving.fingerprint, rank_, message.fingerprint, peer));
+  if (!receiving.announced) ZERO_TRY(compare(receiving.fingerprint, name_of(rank_), message.fingerprint, name_of(peer)));
   ZERO_CHECK(message.nbytes >= 0 && message.nbytes <= receiving.nbytes - receiving.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", number(peer), number(message.nbytes), number(rank_),
+             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", name_of(peer), number(message.nbytes), name_of(rank_),
              number(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
   const void *data = nullptr;
   ZERO_TRY(resolve(peer, message, 0, &data));

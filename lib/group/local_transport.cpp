@@ -69,8 +69,8 @@ Status LocalTransport::check_taken(uint64_t index) {
   for (int64_t peer = 0; peer < size_; ++peer) {
     // Pairs with the peer's store in consume: its reads of the half that is written next come before.
     if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) + 1 >= index) continue;
-    return fail(Status::error(ZERO_E_TRANSPORT, "rank %lld starts round %llu before rank %lld has taken round %llu", number(rank_),
-                              static_cast<unsigned long long>(index), number(peer), static_cast<unsigned long long>(index - 2)));
+    return fail(Status::error(ZERO_E_TRANSPORT, "rank %lld starts round %llu before rank %lld has taken round %llu", name_of(rank_),
+                              static_cast<unsigned long long>(index), name_of(peer), static_cast<unsigned long long>(index - 2)));
   }
   return {};
 }
@@ -98,7 +98,7 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
     used += Segment::round_up_line(piece.nbytes);
     if (used > Segment::half_nbytes(size_, round_nbytes_)) {
       return fail(
-          Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", number(rank_), number(round_nbytes_)));
+          Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_), number(round_nbytes_)));
     }
     std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
   }
@@ -160,13 +160,13 @@ Status LocalTransport::poll(bool *out_arrived) {
 
 Status LocalTransport::accept(int64_t peer, const Message &message, Arrival *out) {
   const bool theirs = message.has_fingerprint != 0;
-  if (compares_ && theirs) ZERO_TRY(compare(current_, rank_, message.fingerprint, peer));
-  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", number(rank_),
-             to_text(current_).c_str(), number(peer));
-  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", number(peer),
-             to_text(message.fingerprint).c_str(), number(rank_), to_text(current_).c_str());
-  ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", number(peer),
-             number(message.nbytes), to_text(current_).c_str(), number(rank_), number(out->nbytes));
+  if (compares_ && theirs) ZERO_TRY(compare(current_, name_of(rank_), message.fingerprint, name_of(peer)));
+  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", name_of(rank_),
+             to_text(current_).c_str(), name_of(peer));
+  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", name_of(peer),
+             to_text(message.fingerprint).c_str(), name_of(rank_), to_text(current_).c_str());
+  ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", name_of(peer),
+             number(message.nbytes), to_text(current_).c_str(), name_of(rank_), number(out->nbytes));
   out->rest_is_there = message.rest_is_there != 0;
   return resolve(peer, message, out->rest_is_there ? out->rest_nbytes : 0, &out->data);
 }
@@ -183,10 +183,10 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
     }
   }
   if (message.kind == MessageKind::none || message.kind == MessageKind::small) return {};
-  ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", number(peer), number(rank_));
+  ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", name_of(peer), name_of(rank_));
   const int64_t nbytes = message.nbytes + rest_nbytes;
   const bool inside = message.offset >= 0 && nbytes <= mapping->nbytes() - message.offset;
-  ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", number(peer), number(message.offset),
+  ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", name_of(peer), number(message.offset),
              number(mapping->nbytes()), number(nbytes));
   *out_data = mapping->data() + message.offset;
   return {};

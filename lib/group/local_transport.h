@@ -35,6 +35,7 @@ class LocalTransport final : public Transport {
   int64_t size() const override { return size_; }
   Place place() const override { return {rank_, size_, 1}; }
   const char *name() const override { return "local"; }
+  void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
   int64_t round_nbytes() const override { return round_nbytes_; }
 
@@ -128,9 +129,13 @@ class LocalTransport final : public Transport {
   std::string derived_name(const char *what) const;
   Status watch_members(std::span<const int64_t> members);
 
+  /// What texts call a rank.
+  long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
+
   const int64_t rank_;
   const int64_t size_;
   const int64_t round_nbytes_;
+  std::vector<int64_t> names_;  ///< by rank; empty: ranks as they are
   uint64_t identity_ = 0;  ///< the same on all ranks, different for every group
   SegmentTable segments_;
   std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -28,9 +29,10 @@ uint64_t hash_bytes(uint64_t hash, const void *data, size_t nbytes) {
   return hash;
 }
 
-/// The same on ranks that share a kernel and a network namespace, so that containers of one machine count as hosts.
+/// The same on ranks that share a kernel and a network namespace, so that containers of one machine count as hosts; or as they were told.
 uint64_t host_id() {
   uint64_t hash = 0xcbf29ce484222325;
+  if (const char *told = std::getenv("ZERO_HOST_ID"); told != nullptr && *told != '\0') return hash_bytes(hash, told, std::strlen(told));
   char text[256] = "";
   if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
     hash = hash_bytes(hash, text, std::fread(text, 1, sizeof text, file));
@@ -155,7 +157,7 @@ Task open_root(int64_t comm, const MpiOptions &options, std::shared_ptr<MpiRoot>
 
 }  // namespace
 
-Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<Transport> *out) {
+Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out) {
   ZERO_CO_CHECK(comm >= ZERO_MPI_WORLD && comm <= INT32_MAX, ZERO_E_INVALID_ARGUMENT,
                 "comm is %lld; give the Fortran handle of a communicator (MPI_Comm_c2f) or ZERO_MPI_WORLD", static_cast<long long>(comm));
   std::shared_ptr<MpiRoot> root;
@@ -173,21 +175,27 @@ Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<Transport> *o
 }
 
 Place MpiTransport::place() const {
+  const std::vector<int64_t> all = hosts();
+  const auto first = all.begin();
+  const int64_t own = all[static_cast<size_t>(rank())];
+  return {std::count(first, first + rank(), own), std::count(first, all.end(), own), 1 + *std::max_element(first, all.end())};
+}
+
+std::vector<int64_t> MpiTransport::hosts() const {
   const auto guard = lock();
   const std::vector<uint64_t> &ids = links_.root().host_ids;
-  const auto host_of = [&](int64_t member) { return ids[static_cast<size_t>(links_.members()[static_cast<size_t>(member)])]; };
-  Place place{0, 0, 0};
-  std::vector<uint64_t> hosts;
-  for (int64_t member = 0; member < size(); ++member) {
-    hosts.push_back(host_of(member));
-    if (host_of(member) != host_of(rank())) continue;
-    ++place.local_size;
-    if (member < rank()) ++place.local_rank;
+  std::vector<uint64_t> known;
+  std::vector<int64_t> hosts;
+  for (const int64_t member : links_.members()) {
+    const uint64_t id = ids[static_cast<size_t>(member)];
+    const auto found = std::find(known.begin(), known.end(), id);
+    hosts.push_back(found - known.begin());
+    if (found == known.end()) known.push_back(id);
   }
-  std::sort(hosts.begin(), hosts.end());
-  place.host_count = std::unique(hosts.begin(), hosts.end()) - hosts.begin();
-  return place;
+  return hosts;
 }
+
+void MpiTransport::leave_hosts_out() { left_out_hosts_ = hosts(); }
 
 Task MpiTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t) {
   std::vector<PeerMemory> memory(static_cast<size_t>(size()));
@@ -221,7 +229,9 @@ Task MpiTransport::derive(std::vector<int64_t> members, int64_t, int64_t deadlin
   std::vector<int64_t> root_ranks;
   for (const int64_t member : members) root_ranks.push_back(links_.members()[static_cast<size_t>(member)]);
   const int64_t own = std::find(members.begin(), members.end(), rank()) - members.begin();
-  *out = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes_);
+  auto transport = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes_);
+  if (!left_out_hosts_.empty()) transport->leave_hosts_out();
+  *out = std::move(transport);
   co_return Status();
 }
 

@@ -65,6 +65,11 @@ int64_t MpiTransport::staging_nbytes() const {
   return nbytes;
 }
 
+bool MpiTransport::meets(int64_t peer) const {
+  if (left_out_hosts_.empty()) return peer != rank();
+  return left_out_hosts_[static_cast<size_t>(peer)] != left_out_hosts_[static_cast<size_t>(rank())];
+}
+
 bool MpiTransport::travels_in_envelope(int64_t nbytes) const {
   return fingerprint_ != nullptr && nbytes <= static_cast<int64_t>(sizeof(Envelope::piece));
 }
@@ -80,8 +85,8 @@ Status MpiTransport::start(const Fingerprint *fingerprint, std::span<const Offer
   for (int64_t peer = 0; peer < size(); ++peer) {
     Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
     arrival.data = nullptr;
-    const Awaiting first = fingerprint != nullptr ? Awaiting::envelope : arrival.nbytes > 0 ? Awaiting::piece : Awaiting::nothing;
-    awaiting_[static_cast<size_t>(peer)] = peer != rank() ? first : Awaiting::nothing;
+    const Awaiting later = arrival.nbytes > 0 && peer != rank() ? Awaiting::piece : Awaiting::nothing;
+    awaiting_[static_cast<size_t>(peer)] = fingerprint != nullptr && meets(peer) ? Awaiting::envelope : later;
   }
   return post();
 }
@@ -150,8 +155,8 @@ Status MpiTransport::post_sends() {
   block->reserve(stage(*block, false));
   stage(*block, true);
   for (int64_t peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    ZERO_TRY(fingerprint_ != nullptr ? send_envelope(*block, peer) : send_piece(*block, peer));
+    if (fingerprint_ != nullptr && meets(peer)) ZERO_TRY(send_envelope(*block, peer));
+    if (fingerprint_ == nullptr && peer != rank()) ZERO_TRY(send_piece(*block, peer));
   }
   sending_ = block;
   sends_posted_ = true;

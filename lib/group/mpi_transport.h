@@ -21,7 +21,8 @@ struct MpiOptions {
 
 /// A transport over the ranks of a communicator (a Fortran handle, or ZERO_MPI_WORLD). Starts MPI when nobody has. To be polled by the
 /// calling thread alone: whether other threads may call MPI is known only afterwards (mpi_needs_single_thread).
-Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<Transport> *out);
+class MpiTransport;
+Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out);
 
 class MpiTransport final : public Transport, private MpiMember {
  public:
@@ -54,6 +55,11 @@ class MpiTransport final : public Transport, private MpiMember {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &) override {}
+  /// Index of each rank's host. Ranks of one host have the same.
+  std::vector<int64_t> hosts() const;
+  /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
+  void leave_hosts_out();
+
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:
@@ -77,6 +83,8 @@ class MpiTransport final : public Transport, private MpiMember {
   int64_t stage(MpiBlock &block, bool copy);
   Status receive_from(int64_t peer);
   Status open_envelope(int64_t peer);
+  /// True for ranks that first messages go to.
+  bool meets(int64_t peer) const;
   bool travels_in_envelope(int64_t nbytes) const;
   Status poll_message(MpiMessage &message, bool *out_done);
   /// Ranks whose part of the round under way has not arrived.
@@ -87,6 +95,8 @@ class MpiTransport final : public Transport, private MpiMember {
 
   mutable MpiLinks links_;
   const int64_t round_nbytes_;
+
+  std::vector<int64_t> left_out_hosts_;  ///< hosts(), when nothing moves between ranks of one host
 
   // The round under way.
   const Fingerprint *fingerprint_ = nullptr;

@@ -23,7 +23,8 @@ namespace zero {
 struct Offer {
   const void *data = nullptr;
   int64_t nbytes = 0;
-  int64_t rest_nbytes = 0;  ///< behind data + nbytes, offered in later rounds unless peers can read them now
+  int64_t rest_nbytes = 0;     ///< behind data + nbytes, offered in later rounds unless peers can read them now
+  int64_t element_nbytes = 0;  ///< for the counters; 0: as the collective's dtype says
 };
 
 /// What this rank expects from one peer. The transport sets data when it has arrived; valid until consume().
@@ -53,12 +54,18 @@ class Transport {
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
   virtual Place place() const = 0;
-  /// "local", "mpi".
+  /// For groups that span hosts: the largest power of two for which every run of so many ranks, from rank 0 on, shares a host. The sum of
+  /// such a run is a complete subtree of the fixed tree. 1: no ranks of one host can sum among themselves first.
+  virtual int64_t host_block() const { return 1; }
+  /// "local", "mpi", "hierarchy".
   virtual const char *name() const = 0;
   /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
   virtual bool single_thread() const { return false; }
   /// Bytes of staging memory this transport holds for this rank.
   virtual int64_t staging_nbytes() const = 0;
+
+  /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
+  virtual void name_ranks(std::vector<int64_t>) {}
 
   /// Most bytes a rank may offer in one round over all distinct pieces, and so what collectives cut their rounds by. Equal on all ranks.
   virtual int64_t round_nbytes() const = 0;

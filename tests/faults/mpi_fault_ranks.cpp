@@ -40,7 +40,7 @@ void misbehave(const std::string &mode) {
 void linger() { std::this_thread::sleep_for(std::chrono::seconds(4)); }
 
 int run_ranks(const std::string &mode, int64_t deadline_ms, const std::string &folder) {
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<zero::MpiTransport> transport;
   const Status connected = run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &transport));
   if (!connected.ok()) {
     std::fprintf(stderr, "%s\n", connected.text());

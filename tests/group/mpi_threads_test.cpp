@@ -34,7 +34,10 @@ Status connect(std::shared_ptr<Transport> *out, int64_t rendezvous_ms = kLongMs)
   options.module_path = ZERO_FAKE_MPI_FILE;
   options.rendezvous_ms = rendezvous_ms;
   options.staging_nbytes = 65536;
-  return run_task(connect_mpi(ZERO_MPI_WORLD, options, out));
+  std::shared_ptr<MpiTransport> transport;
+  ZERO_TRY(run_task(connect_mpi(ZERO_MPI_WORLD, options, &transport)));
+  *out = std::move(transport);
+  return {};
 }
 
 /// Runs body(rank, transport) on thread ranks that have met.

@@ -150,7 +150,7 @@ void ranks_know_where_they_run(Transport &transport, const char *hosts) {
 }
 
 int work(const char *hosts) {
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<zero::MpiTransport> transport;
   CHECK_OK(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &transport)));
   if (transport == nullptr) return finish(0);
   const bool first = transport->rank() == 0;
@@ -160,7 +160,7 @@ int work(const char *hosts) {
   a_sender_cannot_run_ahead_without_bound(*transport);
   messages_cross_in_both_directions(*transport);
   derived_groups_work_beside_their_parent(*transport);
-  std::shared_ptr<Transport> second;
+  std::shared_ptr<zero::MpiTransport> second;
   CHECK_OK(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &second)));
   random_collective(*second, 3, 1, 3);
   transport.reset();
@@ -274,14 +274,14 @@ void messages_that_differ_are_refused(Transport &world) {
 }
 
 int errors() {
-  std::shared_ptr<Transport> world;
+  std::shared_ptr<zero::MpiTransport> world;
   CHECK_CODE(run(zero::connect_mpi(-2, {}, &world)), ZERO_E_INVALID_ARGUMENT, "-2");
   CHECK_CODE(run(zero::connect_mpi(123456, {}, &world)), ZERO_E_INVALID_ARGUMENT, "123456");
   CHECK_OK(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &world)));
   if (world == nullptr) return finish(0);
   zero::MpiOptions other;
   other.staging_nbytes = world->rank() == 0 ? 65536 : 1 << 20;
-  std::shared_ptr<Transport> disagreeing;
+  std::shared_ptr<zero::MpiTransport> disagreeing;
   CHECK_CODE(run(zero::connect_mpi(ZERO_MPI_WORLD, other, &disagreeing)), ZERO_E_RENDEZVOUS, "65536");
   mismatches_are_errors_on_every_rank(*world);
   poison_reaches_every_rank(*world);
@@ -296,7 +296,7 @@ int errors() {
 
 /// Every process was started as a world of its own although the launcher started several.
 int singletons() {
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<zero::MpiTransport> transport;
   CHECK_CODE(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &transport)), ZERO_E_LAUNCHER, "MPI's world has 1");
   stop_mpi();
   return finish(1);

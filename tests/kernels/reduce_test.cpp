@@ -169,6 +169,35 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
   }
 }
 
+TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
+  test::Random random(24);
+  for (int64_t i = 0; i < test::cases(4000); ++i) {
+    const int64_t count = i <= 70 ? i : random.below(1500);
+    const int64_t source_count = 1 + random.below(i % 5 == 0 ? 70 : 9);
+    const DType dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
+    const ReduceOp op = kOps[random.below(5)];
+    const bool tame = random.below(2) == 0;
+    std::vector<std::vector<uint32_t>> sources(static_cast<size_t>(source_count));
+    std::vector<const void *> addresses;
+    for (auto &source : sources) {
+      for (int64_t j = 0; j < count; ++j) source.push_back(static_cast<uint32_t>(random_element(random, DType::f32, tame)));
+      addresses.push_back(source.data());
+    }
+    std::vector<float> sums(static_cast<size_t>(count));
+    reference_reduce({sums.data(), addresses.data(), source_count, count, DType::f32, op, 3.0});
+    std::vector<uint16_t> expected;
+    for (const float sum : sums) expected.push_back(dtype == DType::f16 ? reference::to_f16(sum) : reference::to_bf16(sum));
+    const std::vector<float> rounded = as_f32(expected, dtype);
+    const bool finite = std::all_of(rounded.begin(), rounded.end(), [](float value) { return std::isfinite(value); });
+    expected.push_back(7);  // the one behind the last must stay as it is
+    for (const Table *table : supported()) {
+      std::vector<uint16_t> out(expected.size(), 7);
+      ASSERT_EQ(table->reduce({out.data(), addresses.data(), source_count, count, DType::f32, op, 3.0, dtype}), finite);
+      ASSERT_EQ(out, expected) << table->target << " " << dtype_name(dtype) << " " << reduce_name(op) << " case " << i;
+    }
+  }
+}
+
 TEST(Reduce, OutputMayBeAnySource) {
   test::Random random(21);
   for (int64_t i = 71; i < 71 + test::cases(2000); ++i) {

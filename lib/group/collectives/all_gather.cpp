@@ -4,6 +4,7 @@
 namespace zero {
 
 Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype) {
+  if (pays_by_hosts(group, cuts, dtype)) co_return co_await all_gather_by_hosts(group, mine, whole, cuts, dtype);
   const int64_t element = dtype_nbytes(dtype);
   const int64_t nbytes = whole_count(cuts) * element;
   const int64_t step = chunk_elements(group, element, 1);

@@ -52,6 +52,12 @@ struct Pieces {
 Fingerprint describe(OperationKind kind, int64_t count, DType dtype);
 uint64_t hash_cuts(const Cuts &cuts, double divisor);
 
+/// True when a group spans hosts and there is enough data for ranks of one host to sum, or pass on, among themselves first.
+bool pays_by_hosts(const Group &group, const Cuts &cuts, DType dtype);
+/// Not for averages of integers.
+Task reduce_scatter_by_hosts(Group &group, ReduceScatter call);
+Task all_gather_by_hosts(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype);
+
 /// The rounds of an all-gather, also the second half of all_reduce.
 Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype);
 

@@ -20,8 +20,14 @@ bool sum_chunk(const Group &group, std::span<const Arrival> arrivals, const void
   return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype, total_nbytes});
 }
 
+bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64 || dtype == DType::u8; }
+
+/// The average of integers divides one sum in 64 bits, which parts of it do not hold.
+bool sums_in_parts(const ReduceScatter &call) { return !is_integer(call.dtype) || call.op != ReduceOp::avg; }
+
 Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
   const Cuts &cuts = *call.cuts;
+  if (sums_in_parts(call) && pays_by_hosts(group, cuts, call.dtype)) co_return co_await reduce_scatter_by_hosts(group, call);
   const int64_t element = dtype_nbytes(call.dtype);
   const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
   const int64_t step = chunk_elements(group, element, group.size() - 1);

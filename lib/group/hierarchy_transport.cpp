@@ -1,0 +1,190 @@
+/// @file Every call goes to the transport that reaches the peer, or to both.
+#include "group/hierarchy_transport.h"
+
+#include <algorithm>
+#include <set>
+
+namespace zero {
+namespace {
+
+/// True when every run of `block` ranks, from rank 0 on, shares a host.
+bool shares_hosts(const std::vector<int64_t> &hosts, size_t block) {
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts[rank] != hosts[rank / block * block]) return false;
+  }
+  return true;
+}
+
+int64_t find_host_block(const std::vector<int64_t> &hosts) {
+  size_t block = 1;
+  while (hosts.size() % (2 * block) == 0 && shares_hosts(hosts, 2 * block)) block *= 2;
+  return static_cast<int64_t>(block);
+}
+
+}  // namespace
+
+HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
+    : near_(std::move(near)),
+      far_(std::move(far)),
+      hosts_(std::move(hosts)),
+      host_block_(find_host_block(hosts_)),
+      near_index_(hosts_.size(), -1),
+      far_offers_(hosts_.size()),
+      far_arrivals_(hosts_.size()) {
+  const int64_t own_host = hosts_[static_cast<size_t>(rank())];
+  for (size_t rank = 0; rank < hosts_.size(); ++rank) {
+    if (hosts_[rank] != own_host) continue;
+    near_index_[rank] = static_cast<int64_t>(near_ranks_.size());
+    near_ranks_.push_back(static_cast<int64_t>(rank));
+  }
+  near_offers_.resize(near_ranks_.size());
+  near_arrivals_.resize(near_ranks_.size());
+  near_->name_ranks(near_ranks_);
+}
+
+Place HierarchyTransport::place() const {
+  return {near_->rank(), near_->size(), static_cast<int64_t>(std::set<int64_t>(hosts_.begin(), hosts_.end()).size())};
+}
+
+int64_t HierarchyTransport::round_nbytes() const { return std::min(near_->round_nbytes(), far_->round_nbytes()); }
+
+Status HierarchyTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
+  arrivals_ = arrivals;
+  for (size_t rank = 0; rank < hosts_.size(); ++rank) {
+    arrivals[rank].rest_is_there = false;
+    const Offer offer{offers[rank].data, offers[rank].nbytes};
+    const Arrival arrival{nullptr, arrivals[rank].nbytes};
+    const int64_t index = near_index_[rank];
+    far_offers_[rank] = index < 0 ? offer : Offer{};
+    far_arrivals_[rank] = index < 0 ? arrival : Arrival{};
+    if (index < 0) continue;
+    near_offers_[static_cast<size_t>(index)] = offer;
+    near_arrivals_[static_cast<size_t>(index)] = arrival;
+  }
+  near_arrived_ = false;
+  far_arrived_ = false;
+  // What crosses hosts takes longest: it sets out first.
+  ZERO_TRY(far_->start(fingerprint, far_offers_, far_arrivals_));
+  return near_->start(fingerprint, near_offers_, near_arrivals_);
+}
+
+Status HierarchyTransport::poll(bool *out_arrived) {
+  // Looked at first, so that a failure which follows what is awaited does not undo it.
+  const Status before = health();
+  if (!far_arrived_) ZERO_TRY(far_->poll(&far_arrived_));
+  if (!near_arrived_) ZERO_TRY(near_->poll(&near_arrived_));
+  *out_arrived = far_arrived_ && near_arrived_;
+  if (!*out_arrived) return before;
+  for (size_t rank = 0; rank < hosts_.size(); ++rank) {
+    const int64_t index = near_index_[rank];
+    arrivals_[rank].data = index < 0 ? far_arrivals_[rank].data : near_arrivals_[static_cast<size_t>(index)].data;
+  }
+  return {};
+}
+
+void HierarchyTransport::consume() {
+  far_->consume();
+  near_->consume();
+}
+
+Status HierarchyTransport::poll_quiet(bool *out_quiet) {
+  bool far_quiet = false;
+  bool near_quiet = false;
+  ZERO_TRY(far_->poll_quiet(&far_quiet));
+  ZERO_TRY(near_->poll_quiet(&near_quiet));
+  *out_quiet = far_quiet && near_quiet;
+  return {};
+}
+
+std::pair<Transport *, int64_t> HierarchyTransport::way_to(int64_t peer) const {
+  if (is_near(peer)) return {near_.get(), near_index_[static_cast<size_t>(peer)]};
+  return {far_.get(), peer};
+}
+
+Status HierarchyTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
+  const auto [way, rank] = way_to(peer);
+  return way->send_start(rank, fingerprint, offer);
+}
+
+Status HierarchyTransport::send_poll(int64_t peer, bool *out_done) {
+  const Status before = health();
+  const auto [way, rank] = way_to(peer);
+  ZERO_TRY(way->send_poll(rank, out_done));
+  return *out_done ? Status() : before;
+}
+
+Status HierarchyTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
+  const auto [way, rank] = way_to(peer);
+  return way->recv_start(rank, fingerprint, data, nbytes);
+}
+
+Status HierarchyTransport::recv_poll(int64_t peer, bool *out_done) {
+  const Status before = health();
+  const auto [way, rank] = way_to(peer);
+  ZERO_TRY(way->recv_poll(rank, out_done));
+  return *out_done ? Status() : before;
+}
+
+Status HierarchyTransport::health() {
+  ZERO_TRY(near_->health());
+  return far_->health();
+}
+
+void HierarchyTransport::poison(const Status &cause) {
+  far_->poison(cause);
+  near_->poison(cause);
+}
+
+void HierarchyTransport::stand(const Fingerprint *fingerprint) {
+  far_->stand(fingerprint);
+  near_->stand(fingerprint);
+}
+
+std::string HierarchyTransport::standings(const Fingerprint &mine) {
+  if (mine.kind == OperationKind::send || mine.kind == OperationKind::recv) {
+    const auto [way, rank] = way_to(mine.root);
+    Fingerprint there = mine;
+    there.root = rank;
+    return way->standings(there);
+  }
+  const bool quiet = near_arrived_ && far_arrived_;
+  std::string text = !near_arrived_ || quiet ? near_->standings(mine) : "";
+  const std::string far_text = !far_arrived_ || quiet ? far_->standings(mine) : "";
+  if (!text.empty() && !far_text.empty()) text += "; ";
+  return text + far_text;
+}
+
+Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
+  std::vector<PeerMemory> near_memory;
+  ZERO_CO_TRY(near_->share(std::move(mine), &near_memory, deadline_ms));
+  out->assign(hosts_.size(), {});
+  for (size_t i = 0; i < near_ranks_.size(); ++i) (*out)[static_cast<size_t>(near_ranks_[i])] = std::move(near_memory[i]);
+  co_return Status();
+}
+
+/// A group within one host needs only its near transport, one with a single rank per host only the far one.
+Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+  std::vector<int64_t> near_members;
+  std::vector<int64_t> hosts;
+  for (const int64_t member : members) {
+    hosts.push_back(hosts_[static_cast<size_t>(member)]);
+    if (is_near(member)) near_members.push_back(near_index_[static_cast<size_t>(member)]);
+  }
+  const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
+  std::shared_ptr<Transport> near;
+  ZERO_CO_TRY(near_->derive(std::move(near_members), tag, deadline_ms, &near));
+  if (host_count <= 1) {
+    *out = std::move(near);
+    co_return Status();
+  }
+  std::shared_ptr<Transport> far;
+  ZERO_CO_TRY(far_->derive(std::move(members), tag, deadline_ms, &far));
+  if (host_count == hosts.size()) {
+    *out = std::move(far);
+  } else {
+    *out = std::make_shared<HierarchyTransport>(std::move(near), std::move(far), std::move(hosts));
+  }
+  co_return Status();
+}
+
+}  // namespace zero

@@ -1,0 +1,69 @@
+/// @file The transport of groups that span hosts: ranks of one host exchange through shared memory, ranks of different hosts over another
+/// transport. Knows these two and which rank is where; nothing of what moves.
+#pragma once
+
+#include "group/transport.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+class HierarchyTransport final : public Transport {
+ public:
+  /// `far` is over all ranks and `near` over those of this host, in the same order. hosts[r] is equal for ranks of one host. `far` moves
+  /// nothing between ranks of one host, but for poison and questions where they stand.
+  HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts);
+
+  int64_t rank() const override { return far_->rank(); }
+  int64_t size() const override { return far_->size(); }
+  Place place() const override;
+  const char *name() const override { return "hierarchy"; }
+  bool single_thread() const override { return far_->single_thread(); }
+  int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
+  int64_t host_block() const override { return host_block_; }
+  int64_t round_nbytes() const override;
+
+  Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
+  Status poll(bool *out_arrived) override;
+  void consume() override;
+  Status poll_quiet(bool *out_quiet) override;
+
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
+  Status send_poll(int64_t peer, bool *out_done) override;
+  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
+  Status recv_poll(int64_t peer, bool *out_done) override;
+
+  Status health() override;
+  void poison(const Status &cause) override;
+  void stand(const Fingerprint *fingerprint) override;
+  std::string standings(const Fingerprint &mine) override;
+
+  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
+  void unshare(const Mapping &mapping) override { near_->unshare(mapping); }
+  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+
+ private:
+  bool is_near(int64_t rank) const { return near_index_[static_cast<size_t>(rank)] >= 0; }
+  /// The transport to a peer, and the peer's rank there.
+  std::pair<Transport *, int64_t> way_to(int64_t peer) const;
+
+  const std::shared_ptr<Transport> near_;
+  const std::shared_ptr<Transport> far_;
+  const std::vector<int64_t> hosts_;
+  const int64_t host_block_;
+  std::vector<int64_t> near_ranks_;  ///< of the ranks of this host, by their rank in near_
+  std::vector<int64_t> near_index_;  ///< their ranks in near_, by rank; -1 elsewhere
+
+  // The round under way.
+  std::span<Arrival> arrivals_;
+  std::vector<Offer> near_offers_;
+  std::vector<Offer> far_offers_;
+  std::vector<Arrival> near_arrivals_;
+  std::vector<Arrival> far_arrivals_;
+  bool near_arrived_ = true;
+  bool far_arrived_ = true;
+};
+
+}  // namespace zero
