@@ -1,5 +1,7 @@
 /// @file Ranks of which the last one is stopped, killed or slow inside a group over MPI. Run by mpi_faults.sh, which judges what each rank
 /// wrote to its own file: mpirun may take the output of a dying job with it.
+#include "engine/host_kernels.h"
+#include "group/connect.h"
 #include "tests/group/mpi_ranks.h"
 
 #include <signal.h>
@@ -29,6 +31,22 @@ Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms) {
   return status;
 }
 
+/// All data through MPI, or with two ranks per pretended host.
+Status connect(bool by_hosts, std::shared_ptr<Transport> *out) {
+  std::shared_ptr<zero::MpiTransport> over_mpi;
+  if (!by_hosts) {
+    ZERO_TRY(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &over_mpi)));
+    *out = std::move(over_mpi);
+    return {};
+  }
+  ::setenv("ZERO_HOST_ID", std::to_string(launched_rank() / 2).c_str(), 1);
+  std::shared_ptr<zero::Group> group;
+  const auto reducer = [](const zero::Place &) { return std::make_shared<zero::HostReducer>(1); };
+  ZERO_TRY(run(zero::connect_mpi_group(ZERO_MPI_WORLD, zero::GroupOptions(zero::Config()), reducer, &group)));
+  *out = std::shared_ptr<Transport>(group, &group->transport());
+  return {};
+}
+
 /// What the last rank does instead of coming at once.
 void misbehave(const std::string &mode) {
   if (mode == "stop") ::raise(SIGSTOP);
@@ -39,9 +57,9 @@ void misbehave(const std::string &mode) {
 /// A rank that ends without MPI_Finalize makes mpirun end the others, so it waits for their reports first.
 void linger() { std::this_thread::sleep_for(std::chrono::seconds(4)); }
 
-int run_ranks(const std::string &mode, int64_t deadline_ms, const std::string &folder) {
-  std::shared_ptr<zero::MpiTransport> transport;
-  const Status connected = run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &transport));
+int run_ranks(const std::string &mode, bool by_hosts, int64_t deadline_ms, const std::string &folder) {
+  std::shared_ptr<Transport> transport;
+  const Status connected = connect(by_hosts, &transport);
   if (!connected.ok()) {
     std::fprintf(stderr, "%s\n", connected.text());
     return 1;
@@ -70,9 +88,9 @@ int run_ranks(const std::string &mode, int64_t deadline_ms, const std::string &f
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: mpi_fault_ranks stop|kill|slow DEADLINE_MS FOLDER\n");
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: mpi_fault_ranks stop|kill|slow flat|hosts DEADLINE_MS FOLDER\n");
     return 2;
   }
-  return run_ranks(argv[1], std::atoll(argv[2]), argv[3]);
+  return run_ranks(argv[1], std::string(argv[2]) == "hosts", std::atoll(argv[3]), argv[4]);
 }

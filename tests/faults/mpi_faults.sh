@@ -1,13 +1,14 @@
 #!/bin/sh
 # Judges one fault in a group over MPI.
-#   mpi_faults.sh MODE RANKS DEADLINE_MS PROGRAM LAUNCHER...     (the launcher's command up to and with its -n)
+#   mpi_faults.sh MODE WAY RANKS DEADLINE_MS PROGRAM LAUNCHER...     (the launcher's command up to and with its -n)
+# WAY flat: all data moves through MPI; hosts: two ranks each count as a host and share memory.
 # MODE stop: the last rank is stopped; every other rank reports it within the deadline + 500 ms.
 #      kill: the last rank is killed; every other rank reports within 1 s or is ended by the launcher.
 #      slow: the last rank comes late, but before the deadline; no rank reports an error.
 # In all modes nothing is left 6 s later: no process, no file in shared memory. Exit status 0 when all of that held.
 set -u
-if [ $# -lt 5 ]; then
-  echo "usage: mpi_faults.sh stop|kill|slow RANKS DEADLINE_MS PROGRAM LAUNCHER..." >&2
+if [ $# -lt 6 ]; then
+  echo "usage: mpi_faults.sh stop|kill|slow flat|hosts RANKS DEADLINE_MS PROGRAM LAUNCHER..." >&2
   exit 2
 fi
 
@@ -16,8 +17,8 @@ if [ -z "${ZERO_FAULTS_INSIDE:-}" ] && unshare -m true 2>/dev/null; then
   ZERO_FAULTS_INSIDE=1 exec unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && exec sh "$0" "$@"' "$0" "$@"
 fi
 
-mode=$1 ranks=$2 deadline=$3 program=$4
-shift 4
+mode=$1 way=$2 ranks=$3 deadline=$4 program=$5
+shift 5
 last=$((ranks - 1))
 folder=$(mktemp -d)
 failures=0
@@ -48,7 +49,7 @@ misbehaves() { grep -qs misbehaves "$folder/rank.$last"; }
 nothing_alive() { [ -z "$(alive)" ]; }
 
 ls /dev/shm >"$folder/shm.before"
-"$@" "$ranks" "$program" "$mode" "$deadline" "$folder" >"$folder/output" 2>&1 &
+"$@" "$ranks" "$program" "$mode" "$way" "$deadline" "$folder" >"$folder/output" 2>&1 &
 launcher=$!
 cleanup() {
   for pid in $(alive); do kill -9 "$pid" 2>/dev/null; done
@@ -75,7 +76,7 @@ check_reports() { # expected code, most milliseconds, text that must appear
 case $mode in
   stop)
     wait_until $((deadline / 100 + 30)) all_reported "$last"
-    check_reports ZERO_E_TIMEOUT $((deadline + 500)) "rank $last did not answer"
+    check_reports ZERO_E_TIMEOUT $((deadline + 500)) "rank $last "
     kill -9 "$(sed -n 's/^pid //p' "$folder/rank.$last")"
     ;;
   slow)
@@ -102,5 +103,5 @@ if [ "$mode" != slow ] && [ "$status" -eq 0 ]; then fail "the launcher returned 
 grep -hs '^unhealthy' "$folder"/rank.* && fail "a barrier before the fault failed"
 left=$(ls /dev/shm | grep -vxF -f "$folder/shm.before")
 [ -z "$left" ] || fail "left in shared memory: $left"
-[ "$failures" -eq 0 ] && echo "mpi fault '$mode': passed"
+[ "$failures" -eq 0 ] && echo "mpi fault '$mode', $way: passed"
 exit "$failures"

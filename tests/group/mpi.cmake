@@ -14,7 +14,9 @@ if(flavours)
   target_include_directories(mpi_collectives PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(mpi_collectives PRIVATE collective_cases zero_internal zero_options)
   zero_mpi_test(mpi_collectives RANKS 1 2 3 4 8 TIMEOUT 900)
-  zero_netns_test(mpi_collectives TIMEOUT 900)
+  zero_mpi_test(mpi_collectives RANKS 4 8 ARGUMENTS hosts 2 SUFFIX _pairs TIMEOUT 900)
+  zero_mpi_test(mpi_collectives RANKS 4 ARGUMENTS hosts 3 SUFFIX _uneven TIMEOUT 900)
+  zero_netns_test(mpi_collectives ARGUMENTS hosts TIMEOUT 900)
 endif()
 
 # One MPI's launcher with the other's library: N separate worlds, which must be refused.

@@ -1,8 +1,11 @@
 /// @file The same cases over MPI: a program for mpirun. Rank 0 prints the counts; every rank exits non-zero when anything failed.
+///   mpi_collectives            all data moves through MPI
+///   mpi_collectives hosts [N]  ranks of one host share memory; with N: so many ranks count as one host
 #include "group/connect.h"
 #include "group/mpi_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
+#include "tests/group/mpi_ranks.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,11 +23,13 @@ void finalize_mpi() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  const bool by_hosts = argc > 1;
+  if (argc > 2) ::setenv("ZERO_HOST_ID", std::to_string(mpi_test::launched_rank() / std::atoll(argv[2])).c_str(), 1);
   Config config;
   Report cases;
   cases.expect(config.set_i64(ZERO_KEY_STAGING_BYTES, 16384).ok() && config.set_i64(ZERO_KEY_DEADLINE_MS, 60'000).ok(), "config");
-  cases.expect(config.set_i64(ZERO_KEY_MPI_SHARED, 0).ok(), "config");
+  cases.expect(config.set_i64(ZERO_KEY_MPI_SHARED, by_hosts ? 1 : 0).ok(), "config");
   OperationQueue queue;
   std::shared_ptr<Group> group;
   const Status status = queue.run(connect_mpi_group(
@@ -42,8 +47,8 @@ int main() {
   if (failures != 0)
     std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());
   if (group->rank() == 0) {
-    std::printf("%lld MPI ranks: %lld cases, %lld pairs of differing collectives, %lld failures\n", static_cast<long long>(group->size()),
-                static_cast<long long>(cases.cases), static_cast<long long>(pairs.cases), static_cast<long long>(failures));
+    std::printf("%lld MPI ranks over transport %s: %lld cases, %lld pairs of differing collectives, %lld failures\n", static_cast<long long>(group->size()),
+                group->transport().name(), static_cast<long long>(cases.cases), static_cast<long long>(pairs.cases), static_cast<long long>(failures));
   }
   group.reset();
   finalize_mpi();

@@ -7,6 +7,7 @@
 #include "group/mpi_transport.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -45,6 +46,14 @@ inline void note_code(const Status &status, int32_t code, const char *part, cons
 #define CHECK_CODE(status, code, part) ::zero::mpi_test::note_code((status), (code), (part), __FILE__, __LINE__)
 #define CHECK_OK(status) CHECK_CODE(status, ZERO_OK, "")
 
+/// The launcher's number of this process, which is its rank.
+inline int64_t launched_rank() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (const char *text = std::getenv(name)) return std::atoll(text);
+  }
+  return 0;
+}
+
 inline Status run(Task task) {
   OperationQueue queue;
   return queue.run(std::move(task));
@@ -69,11 +78,12 @@ struct Tables {
   std::vector<Arrival> arrivals;
 };
 
-/// Starts a round and waits for its arrivals; a timeout tells where ranks stand.
+/// Starts a round and waits for its arrivals; a timeout tells where ranks stand, or what another rank said of it first.
 inline Status run_round(Transport &transport, const Fingerprint *fingerprint, Tables &tables, int64_t deadline_ms) {
   ZERO_TRY(transport.start(fingerprint, tables.offers, tables.arrivals));
   const Status status = wait_for(deadline_ms, [&](bool *done) { return transport.poll(done); });
-  if (status.code() != ZERO_E_TIMEOUT || !transport.health().ok() || fingerprint == nullptr) return status;
+  if (status.code() != ZERO_E_TIMEOUT || fingerprint == nullptr) return status;
+  ZERO_TRY(transport.health());
   return Status::error(ZERO_E_TIMEOUT, "%s in %s: %s", status.text(), to_text(*fingerprint).c_str(),
                        transport.standings(*fingerprint).c_str());
 }
