@@ -17,6 +17,11 @@ if(flavours)
   zero_mpi_test(mpi_collectives RANKS 4 8 ARGUMENTS hosts 2 SUFFIX _pairs TIMEOUT 900)
   zero_mpi_test(mpi_collectives RANKS 4 ARGUMENTS hosts 3 SUFFIX _uneven TIMEOUT 900)
   zero_netns_test(mpi_collectives ARGUMENTS hosts TIMEOUT 900)
+
+  add_executable(mpi_link_bytes mpi_link_bytes.cpp)
+  target_include_directories(mpi_link_bytes PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(mpi_link_bytes PRIVATE collective_cases zero_internal zero_options)
+  zero_netns_test(mpi_link_bytes)
 endif()
 
 # One MPI's launcher with the other's library: N separate worlds, which must be refused.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a program as 2 x 2 ranks on two "hosts" over Open MPI's TCP: network namespaces with host names of their own, joined by a cable.
 #   netns_mpirun.sh [-x VARIABLE]... PROGRAM [ARGUMENTS...]
-# ZERO_NETNS_MPIRUN names another mpirun. Always cleans up. Exit status: the program's; 77 when the machine cannot do this, with the reason.
+# ZERO_NETNS_RATE limits the cable in each direction, as tc writes rates (1gbit). ZERO_NETNS_MPIRUN names another mpirun. Always cleans up. Exit status: the program's; 77 when the machine cannot do this, with the reason.
 set -u
 skip() {
   echo "left out: $1"
@@ -48,7 +48,13 @@ join() {
     ip -n "$a" link set lo up && ip -n "$b" link set lo up &&
     ip -n "$a" link set zero0 up && ip -n "$b" link set zero0 up
 }
+shape() {
+  for space in "$a" "$b"; do
+    tc -n "$space" qdisc add dev zero0 root tbf rate "$ZERO_NETNS_RATE" burst 256kb latency 50ms || return 1
+  done
+}
 reason=$(join 2>&1) || skip "network namespaces cannot be made here: $reason"
+[ -z "${ZERO_NETNS_RATE:-}" ] || reason=$(shape 2>&1) || skip "the cable cannot be slowed down: $reason"
 
 script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 # The agent must be executable, which a script in a source tree may not be.
