@@ -22,8 +22,8 @@ enum zero_key {
   ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels; 0 = max(1, cores / local ranks) */
   ZERO_KEY_STAGING_BYTES = 103, /* i64, 4096 .. 2^30, 1048576: memory per rank for data peers cannot read in place; equal on all ranks */
   ZERO_KEY_MPI_MODULE = 104,    /* str: path of libzero_mpi.so; default: the variable ZERO_MPI_MODULE, then the folder of libzero.so */
-  ZERO_KEY_MPI_SHARED = 105,    /* i64, 0 .. 1, 1: MPI ranks that all run on one host move data through shared memory instead of MPI; equal on
-                                   all ranks */
+  ZERO_KEY_MPI_SHARED = 105,    /* i64, 0 .. 1, 1: MPI ranks of one host move data between them through shared memory; 0: all data moves
+                                   through MPI; equal on all ranks */
 
   /* buffer and partition: 200 .. 299 */
   ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal */
