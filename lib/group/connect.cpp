@@ -38,8 +38,8 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
-/// Ranks that met over MPI and share a host move their data through shared memory. Where all do, nothing is left to MPI: the local transport
-/// only holds it, and tells it of a failure, because MPI must then not be finalised.
+/// Ranks that met over MPI and share a host move their data through shared memory. Where all do, nothing is left to MPI: the local
+/// transport only holds it, and tells it of a failure, because MPI must then not be finalised.
 Task share_hosts(Group &over_mpi, const GroupOptions &options, std::shared_ptr<MpiTransport> mpi, std::shared_ptr<Transport> *out) {
   uint64_t meeting = 0;
   ZERO_CO_TRY(meet(over_mpi, options.mpi_shared, &meeting));

@@ -183,7 +183,8 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
     }
   }
   if (message.kind == MessageKind::none || message.kind == MessageKind::small) return {};
-  ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", name_of(peer), name_of(rank_));
+  ZERO_CHECK(mapping != nullptr, ZERO_E_TRANSPORT, "rank %lld offered memory that rank %lld has not attached", name_of(peer),
+             name_of(rank_));
   const int64_t nbytes = message.nbytes + rest_nbytes;
   const bool inside = message.offset >= 0 && nbytes <= mapping->nbytes() - message.offset;
   ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", name_of(peer), number(message.offset),

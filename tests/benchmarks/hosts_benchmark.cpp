@@ -1,7 +1,7 @@
-/// @file Groups over hosts: sums and gathers inside each host first, against all data straight between the ranks through MPI. Both groups run
-/// the same collectives in turns. Beside the times stands what this host sent, counted at its interface, and the ideal time: what two hosts
-/// must send each other, at the cable's rate. To be started by mpirun on two hosts of several ranks each.
-/// usage: hosts_benchmark [--interface=zero0] [--gbits=1] [--mib=16] [--repeats=9]
+/// @file Groups over hosts: sums and gathers inside each host first, against all data straight between the ranks through MPI. Both groups
+/// run the same collectives in turns. Beside the times stands what this host sent, counted at its interface, and the ideal time: what two
+/// hosts must send each other, at the cable's rate. To be started by mpirun on two hosts of several ranks each. usage: hosts_benchmark
+/// [--interface=zero0] [--gbits=1] [--mib=16] [--repeats=9]
 #include "must.h"
 #include "options.h"
 #include "samples.h"
@@ -95,16 +95,17 @@ int main(int argc, char **argv) {
   std::vector<float> send(static_cast<size_t>(count), 1);
   std::vector<float> recv(static_cast<size_t>(count));
   if (rank == 0) {
-    std::printf("%lld ranks on two hosts, %lld fp32 elements, a cable of %g Gbit/s; what this host sent\n%-20s| inside each host first | straight"
-                " between ranks | time ratio\n", static_cast<long long>(size), static_cast<long long>(count), settings.gbits, "");
+    std::printf(
+        "%lld ranks on two hosts, %lld fp32 elements, a cable of %g Gbit/s; what this host sent\n%-20s| inside each host first | straight"
+        " between ranks | time ratio\n",
+        static_cast<long long>(size), static_cast<long long>(count), settings.gbits, "");
   }
   const double half = static_cast<double>(count) / 2 * sizeof(float);
   compare("reduce_scatter", half, settings, hosts, flat, [&](zero_group *group) {
     must(zero_group_reduce_scatter(group, send.data(), count, recv.data(), share, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, nullptr));
   });
-  compare("all_gather", half, settings, hosts, flat, [&](zero_group *group) {
-    must(zero_group_all_gather(group, send.data(), share, recv.data(), count, ZERO_DTYPE_F32, nullptr));
-  });
+  compare("all_gather", half, settings, hosts, flat,
+          [&](zero_group *group) { must(zero_group_all_gather(group, send.data(), share, recv.data(), count, ZERO_DTYPE_F32, nullptr)); });
   compare("all_reduce", 2 * half, settings, hosts, flat, [&](zero_group *group) {
     must(zero_group_all_reduce(group, send.data(), count, recv.data(), count, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, nullptr));
   });

@@ -17,7 +17,8 @@ inline int64_t interface_sent_nbytes(const char *name) {
     char found[64];
     long long nbytes = 0;
     // name: 8 numbers about what was received, then the bytes sent
-    if (std::sscanf(line, " %63[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %lld", found, &nbytes) == 2 && std::strcmp(found, name) == 0) sent = nbytes;
+    if (std::sscanf(line, " %63[^:]: %*u %*u %*u %*u %*u %*u %*u %*u %lld", found, &nbytes) == 2 && std::strcmp(found, name) == 0)
+      sent = nbytes;
   }
   std::fclose(file);
   return sent;

@@ -13,10 +13,7 @@ namespace {
 class Blocks {
  public:
   explicit Blocks(const Group &group)
-      : size_(group.transport().host_block()),
-        count_(group.size() / size_),
-        own_(group.rank() / size_),
-        place_(group.rank() % size_) {}
+      : size_(group.transport().host_block()), count_(group.size() / size_), own_(group.rank() / size_), place_(group.rank() % size_) {}
 
   int64_t size() const { return size_; }
   int64_t count() const { return count_; }
@@ -78,7 +75,8 @@ class ScatterTurns : public Turns {
         sum_dtype_(dtype_nbytes(call.dtype) == 2 ? DType::f32 : call.dtype),
         element_(dtype_nbytes(call.dtype)),
         sum_element_(dtype_nbytes(sum_dtype_)) {
-    const int64_t most = static_cast<int64_t>(group.scratch().size()) / std::max(blocks_.size() * element_, (2 * count() - 1) * sum_element_);
+    const int64_t most =
+        static_cast<int64_t>(group.scratch().size()) / std::max(blocks_.size() * element_, (2 * count() - 1) * sum_element_);
     step_ = most >= kLine ? most / kLine * kLine : std::max<int64_t>(most, 1);
   }
 
