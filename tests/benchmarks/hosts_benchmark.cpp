@@ -45,6 +45,7 @@ using Collective = std::function<void(zero_group *)>;
 void measure(Way &way, const Collective &collective, const std::string &interface) {
   must(zero_group_barrier(way.group));
   const int64_t before = zero::test::interface_sent_nbytes(interface.c_str());
+  must(zero_group_barrier(way.group));  // nobody sends before all have looked
   const auto begin = Clock::now();
   collective(way.group);
   must(zero_group_barrier(way.group));

@@ -21,6 +21,7 @@ constexpr const char *kInterface = "zero0";
 void expect_sent(Group &group, const char *name, int64_t formula_nbytes, const std::function<Task()> &collective) {
   CHECK_OK(run(barrier(group)));
   const int64_t before = test::interface_sent_nbytes(kInterface);
+  CHECK_OK(run(barrier(group)));  // nobody sends before all have looked
   for (int64_t call = 0; call < kCalls; ++call) CHECK_OK(run(collective()));
   CHECK_OK(run(barrier(group)));
   const double sent = static_cast<double>(test::interface_sent_nbytes(kInterface) - before) / kCalls;
