@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 namespace {
 
@@ -192,6 +193,29 @@ void print_header(const Group &group, Launch launch) {
               "bare us", "MPI us", "x bare", "x MPI", "private/MPI");
 }
 
+/// Rounds that move nothing, with and without a fingerprint to send and compare, interleaved: what every collective pays to be checked.
+void print_fingerprint_cost(Group &group) {
+  Transport &transport = group.transport();
+  const Fingerprint fingerprint{.sequence = 1, .kind = OperationKind::barrier};
+  std::vector<Offer> offers(static_cast<size_t>(group.size()));
+  std::vector<Arrival> arrivals(static_cast<size_t>(group.size()));
+  const auto round = [&](const Fingerprint *compared) {
+    must(transport.start(compared, offers, arrivals));
+    for (bool arrived = false; !arrived;) must(transport.poll(&arrived));
+    transport.consume();
+  };
+  const int64_t calls = calls_per_sample(1024);
+  Samples checked;
+  Samples bare;
+  for (int repeat = 0; repeat < collective_repeats(1024); ++repeat) {
+    checked.add(time_calls(calls, [&] { round(&fingerprint); }));
+    bare.add(time_calls(calls, [&] { round(nullptr); }));
+  }
+  if (group.rank() != 0) return;
+  std::printf("fingerprint: a round takes %.0f ns with it (%.0f to %.0f), %.0f ns without (%.0f to %.0f)\n", 1e9 * checked.median(),
+              1e9 * checked.least(), 1e9 * checked.most(), 1e9 * bare.median(), 1e9 * bare.least(), 1e9 * bare.most());
+}
+
 /// A caller's thread that computes, on the cores of the thread that made it, until it goes out of scope.
 std::jthread busy_thread() {
   return std::jthread([](const std::stop_token &stop) {
@@ -205,6 +229,8 @@ void run_rank(zero_group *handle, Launch launch, bool busy, int64_t most_nbytes,
   std::shared_ptr<Group> group;
   must(api::find(handle, "group", &group));
   Rank rank(group, most_nbytes);
+  const bool spins = group->size() <= static_cast<int64_t>(std::thread::hardware_concurrency());
+  if (group->size() > 1 && spins) print_fingerprint_cost(*group);
   if (group->rank() == 0) print_header(*group, launch);
   for (const Collective collective : kCollectives) {
     for (const int64_t nbytes : collective_nbytes(most_nbytes)) {
