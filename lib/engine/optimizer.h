@@ -18,6 +18,7 @@
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
 #include "engine/trace.h"
+#include "engine/trailing_gathers.h"
 #include "engine/updates.h"
 #include "group/collectives.h"
 #include "group/group.h"
@@ -236,7 +237,7 @@ class Optimizer {
   Task share_memory();
   void make_views();
   std::vector<bool> counted_buckets() const;
-  void open_prefetch();
+  void open_gathers();
   Status prepare();
   void plan_ways();
   void unseal();
@@ -308,7 +309,9 @@ class Optimizer {
   uint64_t hyper_hash() const;
   Task update();
   enum class Gathered { trained, coded, all };
+  bool gathers(int64_t bucket, Gathered which) const;
   Task gather_params(Gathered which);
+  Task gather_bucket(int64_t index, Trace::Track track);
   void end_step();
   void write_result(zero_step_result *out) const;
   /// @}
@@ -365,6 +368,7 @@ class Optimizer {
   Arena gathered_codes_;
   ModuleBuffers module_buffers_;
   Prefetch prefetch_;
+  TrailingGathers trailing_;
   std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
   std::shared_ptr<Group> model_group_;   ///< split from it for votes
   std::shared_ptr<Group> reduce_group_;

@@ -65,6 +65,7 @@ Task Optimizer::run(Task body, Uses uses) {
   under_way_.store(true, std::memory_order_release);
   Status status;
   if (uses == Uses::parameters) status = co_await prefetch_.drop();
+  if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
   if (status.ok()) status = co_await body;
   if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
   under_way_.store(false, std::memory_order_release);

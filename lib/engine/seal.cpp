@@ -119,7 +119,7 @@ Status Optimizer::allocate() {
     param_pool_.open(memory_source());
     ZERO_TRY(open_codes());
     ZERO_TRY(module_buffers_.allocate(memory_source()));
-    open_prefetch();
+    open_gathers();
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
     access_.resize(plan_.params().size());
     first_copies_.resize(plan_.params().size());
@@ -135,9 +135,12 @@ Status Optimizer::allocate() {
   }
 }
 
-/// Without a thread that advances them, gathers ahead would only come at another time.
-void Optimizer::open_prefetch() {
-  const bool useful = shards_params() && settings_.overlap && !gather_group_->transport().single_thread();
+/// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time.
+void Optimizer::open_gathers() {
+  const bool overlaps = settings_.overlap && !alone() && !gather_group_->transport().single_thread();
+  const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy();
+  trailing_.open(gather_group_, plan_.bucket_count(), overlaps && trails);
+  const bool useful = shards_params() && overlaps;
   std::vector<int64_t> nbytes;
   for (int64_t id = 0; id < params_.size(); ++id) {
     nbytes.push_back(shards_param(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
@@ -210,6 +213,7 @@ void Optimizer::make_views() {
 /// Gives everything back that seal made.
 void Optimizer::unseal() {
   prefetch_.stop();
+  trailing_.stop();
   grad_views_.close();
   param_views_.close();
   gradients_.close();

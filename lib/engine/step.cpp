@@ -218,6 +218,10 @@ Task Optimizer::gather_body() {
   if (!skips_ && settings_.algorithm == nullptr) encode_masters();
   if (!skips_ && replicated_) {
     ZERO_CO_TRY(barrier(*gather_group_));
+  } else if (!skips_ && trailing_.allowed() && acquired_count_ == 0) {
+    for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
+      if (gathers(index, Gathered::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers));
+    }
   } else if (!skips_ && settings_.stage > 0) {
     ZERO_CO_TRY(gather_params(Gathered::trained));
   }
@@ -228,24 +232,32 @@ Task Optimizer::gather_body() {
   co_return Status();
 }
 
-/// Every rank's cut of every bucket that all ranks hold goes to all of them.
+/// True for buckets that all ranks hold.
+bool Optimizer::gathers(int64_t bucket, Gathered which) const {
+  const Format &format = formats_[static_cast<size_t>(plan_.bucket(bucket).space)];
+  const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
+  return wanted && slots_.place(slots_.param(), bucket).whole;
+}
+
 Task Optimizer::gather_params(Gathered which) {
   if (alone()) co_return Status();
   if (one_copy()) co_return co_await barrier(*gather_group_);
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-    const PlannedBucket &bucket = plan_.bucket(index);
-    const SlotPlace &place = slots_.place(slots_.param(), index);
-    const Format &format = formats_[static_cast<size_t>(bucket.space)];
-    const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
-    if (!place.whole || !wanted) continue;
-    const TraceSpan span(trace_, "gather bucket", Trace::Track::operations, Trace::About::bucket, index);
-    ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
-    if (!format.coded()) continue;
-    const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
-    const Cuts cuts = entry_cuts(scales, bucket.cuts);
-    ZERO_CO_TRY(all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype));
+    if (gathers(index, which)) ZERO_CO_TRY(gather_bucket(index, Trace::Track::operations));
   }
   co_return Status();
+}
+
+/// Every rank's cut goes to all of them.
+Task Optimizer::gather_bucket(int64_t index, Trace::Track track) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.param(), index);
+  const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
+  ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
+  if (!formats_[static_cast<size_t>(bucket.space)].coded()) co_return Status();
+  const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
+  const Cuts cuts = entry_cuts(scales, bucket.cuts);
+  co_return co_await all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype);
 }
 
 void Optimizer::end_step() {

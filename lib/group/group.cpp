@@ -34,6 +34,7 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
       reducer_(std::move(reducer)),
       rank_(transport_->rank()),
       size_(transport_->size()),
+      place_(transport_->place()),
       deadline_ms_(deadline_ms),
       scratch_(scratch_nbytes(*transport_)),
       sent_messages_(static_cast<size_t>(size_)),

@@ -32,7 +32,7 @@ class Group {
 
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
-  Place place() const { return transport_->place(); }
+  const Place &place() const { return place_; }
   Transport &transport() { return *transport_; }
   const Transport &transport() const { return *transport_; }
   const std::shared_ptr<const Reducer> &reducer() const { return reducer_; }
@@ -88,6 +88,7 @@ class Group {
   const std::shared_ptr<const Reducer> reducer_;
   const int64_t rank_;
   const int64_t size_;
+  const Place place_;
   std::atomic<int64_t> deadline_ms_;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   std::vector<std::shared_ptr<OperationQueue>> send_queues_;

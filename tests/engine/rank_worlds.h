@@ -4,6 +4,7 @@
 
 #include "engine/host_kernels.h"
 #include "group/connect.h"
+#include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,21 @@ void run_world(int64_t size, Body &&body, int64_t threads = 1) {
   const std::string name = meeting_name();
   run_thread_ranks(size, [&](int64_t rank) {
     const std::shared_ptr<Group> group = connect_rank(name, rank, size, threads);
+    if (group != nullptr) body(group);
+  });
+}
+
+/// The same with so many ranks on each host but the last, which has what is left; 0: all ranks share one host.
+template <class Body>
+void run_hosts(int64_t size, int64_t per_host, Body &&body) {
+  if (per_host == 0 || per_host >= size) return run_world(size, body);
+  const std::string name = meeting_name();
+  Hosts hosts;
+  for (int64_t rank = 0; rank < size; ++rank) hosts.push_back(rank / per_host);
+  run_thread_ranks(size, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    const Status status = connect_hosts(name, rank, hosts, std::make_shared<HostReducer>(1), &group);
+    EXPECT_TRUE(status.ok()) << status.text();
     if (group != nullptr) body(group);
   });
 }

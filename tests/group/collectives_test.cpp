@@ -2,15 +2,13 @@
 #include "group/collectives.h"
 #include "core/mapping.h"
 #include "group/connect.h"
-#include "group/hierarchy_transport.h"
-#include "group/local_transport.h"
 #include "tests/group/collective_cases.h"
+#include "tests/group/host_ranks.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -59,30 +57,13 @@ TEST_P(CollectivesOverThreads, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverThreads, testing::Range<int64_t>(1, 9));
 
-/// The host of every rank. Each is a group of its own, joined by a transport over all of them, which here is a local one as well.
-using Hosts = std::vector<int64_t>;
-
-Status connect_hosts(const std::string &name, int64_t rank, const Hosts &hosts, OperationQueue &queue, std::shared_ptr<Group> *out) {
-  const int64_t host = hosts[static_cast<size_t>(rank)];
-  const auto begin = hosts.begin();
-  const LocalOptions options{60'000, 16384};
-  std::shared_ptr<Transport> near;
-  std::shared_ptr<Transport> far;
-  ZERO_TRY(queue.run(connect_local(name + ".near." + std::to_string(host), std::count(begin, begin + rank, host),
-                                   std::count(begin, hosts.end(), host), options, &near)));
-  ZERO_TRY(queue.run(connect_local(name + ".far", rank, static_cast<int64_t>(hosts.size()), options, &far)));
-  *out = std::make_shared<Group>(std::make_shared<HierarchyTransport>(near, far, hosts), test_reducer(), 60'000);
-  return {};
-}
-
 template <class Body>
 int64_t run_hosts(const Hosts &hosts, const char *name, Body body) {
   std::vector<Report> reports(hosts.size());
   run_thread_ranks(static_cast<int64_t>(hosts.size()), [&](int64_t rank) {
-    OperationQueue queue;
     std::shared_ptr<Group> group;
     const std::string meeting = std::string("collectives_test.") + name + "." + std::to_string(::getpid());
-    const Status status = connect_hosts(meeting, rank, hosts, queue, &group);
+    const Status status = connect_hosts(meeting, rank, hosts, test_reducer(), &group);
     Report &report = reports[static_cast<size_t>(rank)];
     report.expect(status.ok(), status.text());
     if (group != nullptr) body(*group, &report);

@@ -331,6 +331,9 @@ ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stre
  * The parts of a step. reduce: sums the gradients and votes; result as in step. apply: updates this rank's shard with the built-in
  * algorithm (ZERO_E_STATE for "custom": the caller updates the views instead; nothing when the vote was to skip). gather: makes the new
  * parameters visible and ends the step. reduce and gather are always called, apply at most once between them.
+ *
+ * In stages 1 and 2, where ranks cannot write into one another's memory, with ZERO_KEY_OVERLAP and no parameter acquired, step and gather
+ * return while new parameters still travel: param_acquire waits for those of its tensor, every other call that needs them for all.
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
@@ -342,7 +345,8 @@ ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *st
 
 /*
  * Views of what this rank updates: pieces of tensors, each contiguous in every slot. In stage 0 all of every tensor, otherwise the shard.
- * Gradients in them are valid between reduce and gather, parameters and states from begin on, outside step.
+ * Gradients in them are valid between reduce and gather, parameters and states from begin on, outside step. Who writes parameters through
+ * them at other times than between reduce and gather acquires those parameters first, and calls begin afterwards.
  *   index       [in]  0 .. count - 1
  *   slot        [in]  a zero_slot
  *   out_count   [out] number of views (view_count); elements of this view (view)

@@ -1,0 +1,36 @@
+/// @file Groups over pretended hosts: the ranks of each meet over a transport of their own, and all of them over another, which here is a
+/// local one as well. Knows nothing of what the groups do.
+#pragma once
+
+#include "group/group.h"
+#include "group/hierarchy_transport.h"
+#include "group/local_transport.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zero::test {
+
+/// The host of every rank.
+using Hosts = std::vector<int64_t>;
+
+inline Status connect_hosts(const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<const Reducer> reducer,
+                            std::shared_ptr<Group> *out) {
+  constexpr int64_t kDeadlineMs = 60'000;
+  const int64_t host = hosts[static_cast<size_t>(rank)];
+  const auto begin = hosts.begin();
+  const LocalOptions options{kDeadlineMs, 16384};
+  OperationQueue queue;
+  std::shared_ptr<Transport> near;
+  std::shared_ptr<Transport> far;
+  ZERO_TRY(queue.run(connect_local(name + ".near." + std::to_string(host), std::count(begin, begin + rank, host),
+                                   std::count(begin, hosts.end(), host), options, &near)));
+  ZERO_TRY(queue.run(connect_local(name + ".far", rank, static_cast<int64_t>(hosts.size()), options, &far)));
+  *out = std::make_shared<Group>(std::make_shared<HierarchyTransport>(near, far, hosts), std::move(reducer), kDeadlineMs);
+  return {};
+}
+
+}  // namespace zero::test
