@@ -131,6 +131,7 @@ const char *Optimizer::way_text() const {
                       : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";
   }
   if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
+  if (trailing_.allowed()) return "composed: reduce-scatter, update, all-gather behind the step; param_acquire waits for its tensor";
   return "composed: reduce-scatter, update, all-gather";
 }
 
