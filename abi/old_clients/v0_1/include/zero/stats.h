@@ -75,7 +75,7 @@ typedef struct zero_step_stats {
   int64_t step_count;         /* calls of step, or of reduce */
   int64_t reduce_ns;          /* waiting for and making reductions inside step */
   int64_t apply_ns;
-  int64_t gather_ns;
+  int64_t gather_ns;          /* waiting for and making gathers inside step; not what goes on behind it */
   int64_t stalled_nbytes;     /* gradients that were ready but waited for an earlier bucket, summed over steps */
   int64_t pool_grow_count;    /* times the gradient pool grew beyond its first size */
   int64_t overlap_active;     /* 1 when a progress thread reduces while the caller works */
@@ -104,7 +104,7 @@ ZERO_API int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *
 /*
  * What the optimizer did and when on this rank, as JSON in the Chrome trace format, which ui.perfetto.dev and chrome://tracing show: the
  * newest ZERO_KEY_TRACE_EVENTS events since seal. Tracks: gradients given, operations (acquires, parts of steps), reductions, gathers
- * ahead. Times are those of the host's monotonic clock: the traces of a host's ranks fit together when their "traceEvents" are joined.
+ * ahead of acquires or behind steps. Times are those of the host's monotonic clock: the traces of a host's ranks fit together when their "traceEvents" are joined.
  * Arguments as in zero_describe_*. Call it between steps: later events change what is needed.
  * Errors also: ZERO_E_STATE before zero_optimizer_seal, or when ZERO_KEY_TRACE_EVENTS is 0. Since ZERO_0.1.
  */
