@@ -103,8 +103,8 @@ ZERO_API int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *
 
 /*
  * What the optimizer did and when on this rank, as JSON in the Chrome trace format, which ui.perfetto.dev and chrome://tracing show: the
- * newest ZERO_KEY_TRACE_EVENTS events since seal. Tracks: gradients given, operations (acquires, parts of steps), reductions, gathers (ahead
- * of acquires or behind steps). Times are those of the host's monotonic clock: the traces of a host's ranks fit together when their
+ * newest ZERO_KEY_TRACE_EVENTS events since seal. Tracks: gradients given, operations (acquires, parts of steps), reductions, gathers
+ * (ahead of acquires or behind steps). Times are those of the host's monotonic clock: the traces of a host's ranks fit together when their
  * "traceEvents" are joined.
  * Arguments as in zero_describe_*. Call it between steps: later events change what is needed.
  * Errors also: ZERO_E_STATE before zero_optimizer_seal, or when ZERO_KEY_TRACE_EVENTS is 0. Since ZERO_0.1.

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<const char *, 4> kTracks = {"gradients given", "operations", "reductions", "gathers ahead"};
+constexpr std::array<const char *, 4> kTracks = {"gradients given", "operations", "reductions", "gathers"};
 
 Json name_event(const char *what, int64_t rank, size_t track, const std::string &name) {
   return {{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", track}, {"args", {{"name", name}}}};
