@@ -125,9 +125,13 @@ Status HierarchyTransport::recv_poll(int64_t peer, bool *out_done) {
   return *out_done ? Status() : before;
 }
 
+/// What one side was told goes on to the other, which may hear that this rank has left before it hears why.
 Status HierarchyTransport::health() {
-  ZERO_TRY(near_->health());
-  return far_->health();
+  Status near = near_->health();
+  Status far = far_->health();
+  if (!near.ok()) far_->poison(near);
+  if (!far.ok()) near_->poison(far);
+  return !near.ok() ? near : far;
 }
 
 void HierarchyTransport::poison(const Status &cause) {

@@ -42,9 +42,15 @@ Status LocalTransport::fail(const Status &cause) {
     }
     first = failure_;
   }
-  for (const Segment &segment : segments_) segment.header().poison.write(first);
+  tell_all(first);
   ring_all();
   return first;
+}
+
+void LocalTransport::tell_all(const Status &failure) {
+  for (const Segment &segment : segments_) {
+    if (segment.mapping() != nullptr) segment.header().poison.write(failure);
+  }
 }
 
 Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {

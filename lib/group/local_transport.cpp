@@ -28,6 +28,8 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
 
 LocalTransport::~LocalTransport() {
   if (own().mapping() == nullptr) return;
+  // Peers that have not been told yet hear why before they see that this rank has left.
+  if (const Status failure = health(); !failure.ok()) tell_all(failure);
   own().header().left.store(1, std::memory_order_release);
   ring_all();
 }

@@ -117,6 +117,7 @@ class LocalTransport final : public Transport {
 
   // Health.
   Status fail(const Status &cause);
+  void tell_all(const Status &failure);
   Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);
   SegmentHeader &root_header(int64_t peer) const;
   bool awaits(int64_t peer) const;

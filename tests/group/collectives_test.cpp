@@ -88,6 +88,13 @@ TEST_P(CollectivesOverHosts, EveryCaseMatchesTheTreeAndFloat64) {
   std::printf("%zu ranks: %lld cases\n", GetParam().hosts.size(), static_cast<long long>(cases));
 }
 
+TEST_P(CollectivesOverHosts, DifferingCollectivesAreErrorsOnEveryRank) {
+  const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kCaseStride);
+  const int64_t pairs =
+      run_hosts(GetParam().hosts, "differ", [&](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
+  std::printf("%zu ranks: %lld pairs of differing collectives\n", GetParam().hosts.size(), static_cast<long long>(pairs));
+}
+
 TEST_P(CollectivesOverHosts, SplitGroupsRunAtTheSameTime) { run_hosts(GetParam().hosts, "split_hosts", run_split_cases); }
 
 INSTANTIATE_TEST_SUITE_P(Hosts, CollectivesOverHosts,
