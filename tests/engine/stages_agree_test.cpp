@@ -12,6 +12,14 @@
 namespace zero::test {
 namespace {
 
+#ifdef ZERO_TEST_SLOW_BUILD
+constexpr int64_t kModels = 12;
+constexpr int64_t kRecipes = 10;
+#else
+constexpr int64_t kModels = 24;
+constexpr int64_t kRecipes = 60;
+#endif
+
 struct Count {
   int64_t combinations = 0;
   int64_t differing = 0;
@@ -53,7 +61,7 @@ Count compare_manners(const Model &model, uint64_t seed, int64_t manners) {
 }
 
 TEST(StagesAgreeBitForBit, RandomModelsInRandomManners) {
-  const int64_t models = full_tests() ? 200 : 24;
+  const int64_t models = full_tests() ? 200 : kModels;
   constexpr int64_t kManners = 11;
   Count sum;
   for (int64_t i = 0; i < models; ++i) {
@@ -102,12 +110,7 @@ Model random_recipe_model(uint64_t seed, int64_t ranks, int64_t most) {
 }
 
 TEST(StagesAgreeBitForBit, RandomRecipesInRandomManners) {
-#ifdef ZERO_TEST_SLOW_BUILD
-  constexpr int64_t kModels = 16;
-#else
-  constexpr int64_t kModels = 60;
-#endif
-  const int64_t models = full_tests() ? 1000 : kModels;
+  const int64_t models = full_tests() ? 1000 : kRecipes;
   constexpr int64_t kManners = 10;
   Count sum;
   for (int64_t i = 0; i < models; ++i) {
