@@ -333,7 +333,8 @@ ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stre
  * parameters visible and ends the step. reduce and gather are always called, apply at most once between them.
  *
  * In stages 1 and 2, where ranks cannot write into one another's memory, with ZERO_KEY_OVERLAP and no parameter acquired, step and gather
- * return while new parameters still travel: param_acquire waits for those of its tensor, every other call that needs them for all.
+ * return while new parameters still travel: param_acquire waits for those of its tensor, every other call that needs them for all, and so
+ * does zero_optimizer_release. A process that ends without it may leave other ranks without them (ZERO_E_PEER_LOST).
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);

@@ -20,11 +20,10 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
   ZERO_CO_RETURN_IF_ERROR(params_.check_id(id));
   const int64_t count = params_[id].count;
-  const int64_t bucket = plan_.param(params_.holder(id)).bucket;
-  if (bucket >= 0) ZERO_CO_TRY(trailing_.wait(bucket));
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
                 static_cast<long long>(dst_count), static_cast<long long>(dst == nullptr ? 0 : count),
                 dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
+  if (count > 0) ZERO_CO_TRY(trailing_.wait(plan_.param(params_.holder(id)).bucket));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {

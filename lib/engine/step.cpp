@@ -222,6 +222,8 @@ Task Optimizer::gather_body() {
     for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
       if (gathers(index, Gathered::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers));
     }
+    // Nothing would go on while the caller waits for other ranks elsewhere.
+    if (!trailing_.watched()) ZERO_CO_TRY(trailing_.drain());
   } else if (!skips_ && settings_.stage > 0) {
     ZERO_CO_TRY(gather_params(Gathered::trained));
   }
@@ -232,7 +234,7 @@ Task Optimizer::gather_body() {
   co_return Status();
 }
 
-/// True for buckets that all ranks hold.
+/// True for buckets of that kind that all ranks hold.
 bool Optimizer::gathers(int64_t bucket, Gathered which) const {
   const Format &format = formats_[static_cast<size_t>(plan_.bucket(bucket).space)];
   const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);

@@ -22,7 +22,8 @@ void TrailingGathers::submit(int64_t bucket, Task gather) {
   }
   operations_[static_cast<size_t>(bucket)] = queue_->submit(std::move(gather));
   order_.push_back(bucket);
-  was_watched_ = watch_queue(queue_, group_->place().local_rank) || was_watched_;
+  watched_ = watch_queue(queue_, group_->place().local_rank);
+  was_watched_ = was_watched_ || watched_;
 }
 
 /// Gathers end in the order in which they were submitted.

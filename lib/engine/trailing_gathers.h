@@ -17,6 +17,8 @@ class TrailingGathers {
   /// `allowed` false: nothing will be submitted.
   void open(std::shared_ptr<Group> group, int64_t bucket_count, bool allowed);
   bool allowed() const { return allowed_; }
+  /// False when there is no progress thread for what was submitted last: it then ends only while somebody waits for it.
+  bool watched() const { return watched_; }
 
   /// All ranks submit the same buckets in the same order, and only when none is under way.
   void submit(int64_t bucket, Task gather);
@@ -36,6 +38,7 @@ class TrailingGathers {
   std::vector<std::shared_ptr<Operation>> operations_;  ///< by bucket; nullptr: nothing is under way
   std::vector<int64_t> order_;                          ///< buckets as they were submitted; those before next_ have ended
   size_t next_ = 0;
+  bool watched_ = true;
   bool was_watched_ = false;
 };
 

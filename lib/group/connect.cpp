@@ -52,7 +52,7 @@ Task share_hosts(Group &over_mpi, const GroupOptions &options, std::shared_ptr<M
   const LocalOptions local_options{options.rendezvous_ms, options.staging_nbytes};
   Status met = co_await connect_local(std::move(name), place.local_rank, place.local_size, local_options, &local);
   if (!met.ok()) {
-    met = Status::error(met.code(), "among the %lld ranks of one host: %s", static_cast<long long>(place.local_size), met.text());
+    met = met_on_host(met, place.local_size);
     over_mpi.fail(met);
     co_return met;
   }

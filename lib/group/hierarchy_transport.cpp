@@ -23,6 +23,10 @@ int64_t find_host_block(const std::vector<int64_t> &hosts) {
 
 }  // namespace
 
+Status met_on_host(const Status &status, int64_t ranks) {
+  return Status::error(status.code(), "among the %lld ranks of one host, counted there: %s", static_cast<long long>(ranks), status.text());
+}
+
 HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
     : near_(std::move(near)),
       far_(std::move(far)),
@@ -176,7 +180,10 @@ Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64
   }
   const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
   std::shared_ptr<Transport> near;
-  ZERO_CO_TRY(near_->derive(std::move(near_members), tag, deadline_ms, &near));
+  const auto near_count = static_cast<int64_t>(near_members.size());
+  if (const Status met = co_await near_->derive(std::move(near_members), tag, deadline_ms, &near); !met.ok()) {
+    co_return met_on_host(met, near_count);
+  }
   if (host_count <= 1) {
     *out = std::move(near);
     co_return Status();

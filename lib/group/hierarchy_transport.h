@@ -10,6 +10,9 @@
 
 namespace zero {
 
+/// An error met while ranks of one host made a transport of their own, in which they have other numbers.
+Status met_on_host(const Status &status, int64_t ranks);
+
 class HierarchyTransport final : public Transport {
  public:
   /// `far` is over all ranks and `near` over those of this host, in the same order. hosts[r] is equal for ranks of one host. `far` moves

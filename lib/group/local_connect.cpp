@@ -62,7 +62,8 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
 
 /// What all ranks must have in common to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
-  const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), 1};
+  constexpr int64_t kVersion = 2;  // of fields that changed and left sizes as they were
+  const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (const int64_t value : values) hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3ULL;
   return hash;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace zero {
 namespace {
@@ -29,7 +30,11 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
 LocalTransport::~LocalTransport() {
   if (own().mapping() == nullptr) return;
   // Peers that have not been told yet hear why before they see that this rank has left.
-  if (const Status failure = health(); !failure.ok()) tell_all(failure);
+  try {
+    if (const Status failure = health(); !failure.ok()) tell_all(failure);
+  } catch (const std::bad_alloc &) {
+    // They see that it has left.
+  }
   own().header().left.store(1, std::memory_order_release);
   ring_all();
 }

@@ -19,9 +19,10 @@ struct MpiOptions {
   int64_t staging_nbytes = 1 << 20;  ///< most bytes offered in a round; equal on all ranks
 };
 
+class MpiTransport;
+
 /// A transport over the ranks of a communicator (a Fortran handle, or ZERO_MPI_WORLD). Starts MPI when nobody has. To be polled by the
 /// calling thread alone: whether other threads may call MPI is known only afterwards (mpi_needs_single_thread).
-class MpiTransport;
 Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out);
 
 class MpiTransport final : public Transport, private MpiMember {
@@ -33,6 +34,10 @@ class MpiTransport final : public Transport, private MpiMember {
   int64_t rank() const override { return links_.rank(); }
   int64_t size() const override { return links_.size(); }
   Place place() const override;
+  /// Index of each rank's host. Ranks of one host have the same.
+  std::vector<int64_t> hosts() const;
+  /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
+  void leave_hosts_out();
   const char *name() const override { return "mpi"; }
   bool single_thread() const override { return mpi_needs_single_thread(); }
   int64_t staging_nbytes() const override;
@@ -55,11 +60,6 @@ class MpiTransport final : public Transport, private MpiMember {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &) override {}
-  /// Index of each rank's host. Ranks of one host have the same.
-  std::vector<int64_t> hosts() const;
-  /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
-  void leave_hosts_out();
-
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:

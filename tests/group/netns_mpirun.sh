@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs a program as 2 x 2 ranks on two "hosts" over Open MPI's TCP: network namespaces with host names of their own, joined by a cable.
 #   netns_mpirun.sh [-x VARIABLE]... PROGRAM [ARGUMENTS...]
-# ZERO_NETNS_RATE limits the cable in each direction, as tc writes rates (1gbit). ZERO_NETNS_MPIRUN names another mpirun. Always cleans up. Exit status: the program's; 77 when the machine cannot do this, with the reason.
+# ZERO_NETNS_RATE limits the cable in each direction, as tc writes rates (1gbit). ZERO_NETNS_MPIRUN names another mpirun. Always cleans up.
+# Exit status: the program's; 77 when the machine cannot do this, with the reason.
 set -u
 skip() {
   echo "left out: $1"

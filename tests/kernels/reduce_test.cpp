@@ -140,14 +140,29 @@ std::vector<float> as_f32(const std::vector<uint16_t> &elements, DType dtype) {
   return values;
 }
 
+/// What decides a reduction in which 16-bit floats and fp32 meet.
+struct Shape {
+  int64_t count;
+  int64_t source_count;
+  DType dtype;  ///< the 16-bit one
+  ReduceOp op;
+  bool tame;
+};
+
+Shape random_shape(test::Random &random, int64_t i) {
+  Shape shape{};
+  shape.count = i <= 70 ? i : random.below(1500);
+  shape.source_count = 1 + random.below(i % 5 == 0 ? 70 : 9);
+  shape.dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
+  shape.op = kOps[random.below(5)];
+  shape.tame = random.below(2) == 0;
+  return shape;
+}
+
 TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
   test::Random random(23);
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(1500);
-    const int64_t source_count = 1 + random.below(i % 5 == 0 ? 70 : 9);
-    const DType dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
-    const ReduceOp op = kOps[random.below(5)];
-    const bool tame = random.below(2) == 0;
+    const auto [count, source_count, dtype, op, tame] = random_shape(random, i);
     std::vector<std::vector<uint16_t>> narrow(static_cast<size_t>(source_count));
     std::vector<std::vector<float>> wide;
     std::vector<const void *> narrow_addresses;
@@ -172,11 +187,7 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
 TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
   test::Random random(24);
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(1500);
-    const int64_t source_count = 1 + random.below(i % 5 == 0 ? 70 : 9);
-    const DType dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
-    const ReduceOp op = kOps[random.below(5)];
-    const bool tame = random.below(2) == 0;
+    const auto [count, source_count, dtype, op, tame] = random_shape(random, i);
     std::vector<std::vector<uint32_t>> sources(static_cast<size_t>(source_count));
     std::vector<const void *> addresses;
     for (auto &source : sources) {

@@ -211,6 +211,18 @@ class GatherTurns : public Turns {
   const int64_t nbytes_;
 };
 
+/// All turns of one chunk.
+template <class Kind>
+Task run_turns(Group &group, Kind &turns) {
+  for (int64_t turn = 0; turn < turns.count(); ++turn) {
+    turns.offer(turn);
+    Round round(group, turns.pieces().offers, turns.pieces().arrivals);
+    ZERO_CO_TRY(round);
+    turns.take(turn);
+  }
+  co_return Status();
+}
+
 }  // namespace
 
 bool pays_by_hosts(const Group &group, const Cuts &cuts, DType dtype) {
@@ -223,12 +235,7 @@ Task reduce_scatter_by_hosts(Group &group, ReduceScatter call) {
   bool finite = true;
   for (int64_t begin = 0; begin < longest(*call.cuts); begin += turns.step()) {
     turns.begin_chunk(begin);
-    for (int64_t turn = 0; turn < turns.count(); ++turn) {
-      turns.offer(turn);
-      Round round(group, turns.pieces().offers, turns.pieces().arrivals);
-      ZERO_CO_TRY(round);
-      turns.take(turn);
-    }
+    ZERO_CO_TRY(run_turns(group, turns));
     finite &= turns.sum_blocks();
     Quiet quiet(group);  // before the scratch memory is written again
     ZERO_CO_TRY(quiet);
@@ -241,12 +248,7 @@ Task all_gather_by_hosts(Group &group, const void *mine, void *whole, const Cuts
   GatherTurns turns(group, mine, whole, cuts, dtype);
   for (int64_t begin = 0; begin < longest(cuts); begin += turns.step()) {
     turns.begin_chunk(begin);
-    for (int64_t turn = 0; turn < turns.count(); ++turn) {
-      turns.offer(turn);
-      Round round(group, turns.pieces().offers, turns.pieces().arrivals);
-      ZERO_CO_TRY(round);
-      turns.take(turn);
-    }
+    ZERO_CO_TRY(run_turns(group, turns));
   }
   turns.keep_own();
   Quiet quiet(group);

@@ -75,10 +75,11 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
  * later creation is an error. Works on its own duplicate of the communicator.
  *
  * Ranks of one host meet through MPI and then move the data between them through shared memory, as in a local group (ZERO_KEY_MPI_SHARED);
- * MPI carries what crosses hosts. Where every aligned run of 2, 4, 8, ... ranks shares a host, reduce_scatter, all_reduce and all_gather of
- * more than 1 KiB per rank work inside such runs first: out of a host go the sums, in fp32 for 16-bit floats, of one run instead of its
- * ranks' contributions, and what is gathered comes in once per run. Results have the same bits either way. Ranks share a host when they
- * share a kernel, host name and network namespace, or when the variable ZERO_HOST_ID has one value for them.
+ * MPI carries what crosses hosts. Where the world is a whole number of runs of 2, 4, 8, ... ranks that each share a host, reduce_scatter,
+ * all_reduce and all_gather of more than 1 KiB per rank work inside such runs first (averages of integers do not): out of a host go the
+ * sums, in fp32 for 16-bit floats, of a run instead of its ranks' contributions, and what is gathered comes in once per run. Results have
+ * the same bits either way. Ranks share a host when they share a kernel, host name and network namespace, or when the variable ZERO_HOST_ID
+ * has one value for them: only ranks that can share memory may have that, or the creation ends with ZERO_E_RENDEZVOUS.
  *   comm    [in]  a Fortran handle (MPI_Comm_c2f), or ZERO_MPI_WORLD
  *   config  [in]  or NULL
  *   out     [out] the group, the caller's
