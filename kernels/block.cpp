@@ -29,9 +29,28 @@ constexpr uint32_t kFirstStateSlot = 1;
 
 }  // namespace
 
+Block::Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
+  for (const void *source : piece.sources) {
+    ask_ahead({const_cast<void *>(source), piece.grad.dtype, nullptr}, piece.peers_offset);
+  }
+  if (piece.sources.empty() && (piece.grad.dtype != DType::f32 || changes_gradient())) ask_ahead(piece.grad, 0);
+  const bool joined = piece.master.dtype == DType::u16;
+  if (joined) ask_ahead(piece.master, 0);
+  if ((joined || piece.master.data == nullptr) && piece.param.dtype != DType::f32) ask_ahead(piece.param, 0);
+  for (const Elements &state : piece.state) {
+    if (state.dtype != DType::f32) ask_ahead(state, 0);
+  }
+}
+
+void Block::ask_ahead(const Elements &elements, int64_t offset) {
+  if (elements.data == nullptr || ahead_.count == Ahead::kMost) return;
+  ahead_.arrays[ahead_.count++] = {static_cast<const std::byte *>(element(elements, offset)), dtype_nbytes(elements.dtype)};
+}
+
 int64_t Block::move(int64_t begin) {
   begin_ = begin;
   count_ = std::min(kMost, piece_.count - begin);
+  ahead_.begin = begin + count_;
   return count_;
 }
 

@@ -10,7 +10,7 @@ class Block {
  public:
   static constexpr int64_t kMost = 1024;  ///< elements; whole lines
 
-  Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {}
+  Block(const Table &table, const Piece &piece, const UpdateScalars &scalars);
   Block(const Block &) = delete;
   ~Block() {
     if (scalars_.streams) table_.flush();
@@ -18,6 +18,8 @@ class Block {
 
   /// Moves the window to the elements from `begin` on and returns how many it holds.
   int64_t move(int64_t begin);
+  /// What the next window will load into buffers.
+  const Ahead *ahead() const { return &ahead_; }
 
   /// @name The elements of the window in fp32. Slots that are not kept are nullptr.
   /// @{
@@ -42,9 +44,13 @@ class Block {
   void store_rounded(const Elements &elements, const float *values, uint32_t slot);
   void add_to_average(const float *values);
 
+  void ask_ahead(const Elements &elements, int64_t offset);
+  bool changes_gradient() const { return scalars_.grad_factor != 1 || scalars_.clip_value > 0; }
+
   const Table &table_;
   const Piece &piece_;
   const UpdateScalars &scalars_;
+  Ahead ahead_;
   int64_t begin_ = 0;
   int64_t count_ = 0;
   alignas(64) float param_[kMost];

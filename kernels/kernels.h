@@ -8,6 +8,7 @@
 #include "core/reduction.h"
 #include "kernels/exact_sum.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -36,12 +37,25 @@ struct HyperParameters {
 
 inline constexpr int kMaxStates = 4;
 
+/// Memory that will be read next, for loops over something else to ask for at their own pace, so that memory never rests.
+struct Ahead {
+  static constexpr int kMost = 8;
+  struct Array {
+    const std::byte *data;
+    int64_t element_nbytes;
+  };
+  Array arrays[kMost];
+  int count = 0;
+  int64_t begin = 0;  ///< element that is as far ahead as element 0 of the loop
+};
+
 /// The slots of one contiguous piece, all fp32 and of the same count.
 struct Slots {
   float *param;
   const float *grad;
   float *state[kMaxStates];
   int64_t count;
+  const Ahead *ahead = nullptr;
 };
 
 using ReduceKernel = bool (*)(const Reduction &reduction);

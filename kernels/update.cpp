@@ -48,6 +48,7 @@ void update(const Table &table, const Algorithm &algorithm, const Piece &piece, 
     slots.param = block.param();
     if (!algorithm.layerwise) slots.grad = block.grad();
     for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
+    slots.ahead = block.ahead();
     kernel(slots, scalars.hyper);
     block.store_param(slots.param);
     for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);

@@ -50,6 +50,7 @@ void lion(const Slots &given, const HyperParameters &hyper) {
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
     prefetch(slots.grad + i);
+    prefetch_ahead(slots, i);
     prefetch(slots.state[0] + i);
     for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update(slots, i + lane, vectors);
   }

@@ -47,6 +47,7 @@ void update_all(const Slots &given, const SgdConstants &constants) {
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
     prefetch(slots.grad + i);
+    prefetch_ahead(slots, i);
     if constexpr (kForm != MomentumForm::none) prefetch(slots.state[0] + i);
     for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kForm>(slots, i + lane, vectors);
   }

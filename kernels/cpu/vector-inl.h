@@ -30,6 +30,12 @@ HWY_INLINE void prefetch(const T *address) {
   __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes);
 }
 
+HWY_INLINE void prefetch_ahead(const Slots &slots, int64_t i) {
+  const Ahead *ahead = slots.ahead;
+  if (ahead == nullptr) return;
+  for (int k = 0; k < ahead->count; ++k) __builtin_prefetch(ahead->arrays[k].data + (ahead->begin + i) * ahead->arrays[k].element_nbytes);
+}
+
 /// NaN in any form becomes the one NaN that results carry.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V canonical(D d, V value) {

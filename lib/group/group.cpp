@@ -48,17 +48,12 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
 Group::~Group() = default;
 
 Status Group::usable() {
-  {
-    const std::lock_guard lock(failure_mutex_);
-    if (!failure_.ok()) return failure_;
-  }
-  Status health = transport_->health();
-  if (!health.ok()) {
-    const std::lock_guard lock(failure_mutex_);
-    if (failure_.ok()) failure_ = health;
-    return failure_;
-  }
-  return {};
+  const Status health = transport_->health();
+  if (health.ok() && !failed_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_.ok()) failure_ = health;
+  failed_.store(true, std::memory_order_release);
+  return failure_;
 }
 
 void Group::fail(const Status &cause) {
@@ -68,6 +63,7 @@ void Group::fail(const Status &cause) {
     const std::lock_guard lock(failure_mutex_);
     if (!failure_.ok()) return;
     failure_ = poisons_group(cause.code()) ? cause : told;
+    failed_.store(true, std::memory_order_release);
     if (cause.code() == ZERO_E_ABORTED) children.swap(children_);
   }
   log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());

@@ -105,6 +105,7 @@ class Group {
 
   std::mutex failure_mutex_;
   Status failure_;
+  std::atomic<bool> failed_{false};             ///< failure_ is set
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
 
   std::array<Counters, kOperationKinds> counters_;

@@ -244,7 +244,9 @@ void LocalTransport::unshare(const Mapping &mapping) {
   const std::lock_guard lock(sharing_mutex_);
   const auto removed = std::erase_if(offered_, [&mapping](const Offered &offered) { return offered.id == mapping.id(); });
   // Peers hold the memory until a round tells them: what was offered before must stay readable.
-  if (removed > 0) withdrawn_.push_back(mapping.id());
+  if (removed == 0) return;
+  withdrawn_.push_back(mapping.id());
+  withdraws_.store(true, std::memory_order_release);
 }
 
 Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {

@@ -50,14 +50,7 @@ Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Off
   const uint64_t index = rounds_;
   ZERO_TRY(check_taken(index));
   ZERO_TRY(place_pieces(offers, index % 2));
-  uint64_t withdrawn = 0;
-  {
-    const std::lock_guard lock(sharing_mutex_);
-    if (!withdrawn_.empty()) {
-      withdrawn = withdrawn_.back();
-      withdrawn_.pop_back();
-    }
-  }
+  const uint64_t withdrawn = take_withdrawn();
   ++rounds_;
   compares_ = fingerprint != nullptr;
   if (compares_) current_ = *fingerprint;
@@ -66,10 +59,23 @@ Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Off
   arrived_.assign(static_cast<size_t>(size_), false);
   arrived_[static_cast<size_t>(rank_)] = true;
   missing_ = size_ - 1;
+  reads_in_place_ = false;
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer != rank_) post(peer, fingerprint, offers[static_cast<size_t>(peer)], index, withdrawn);
   }
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) segment(peer).header().bell.ring();
+  }
   return {};
+}
+
+uint64_t LocalTransport::take_withdrawn() {
+  if (!withdraws_.load(std::memory_order_acquire)) return 0;
+  const std::lock_guard lock(sharing_mutex_);
+  const uint64_t id = withdrawn_.back();
+  withdrawn_.pop_back();
+  withdraws_.store(!withdrawn_.empty(), std::memory_order_relaxed);
+  return id;
 }
 
 Status LocalTransport::check_taken(uint64_t index) {
@@ -99,7 +105,10 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
   }
   int64_t used = 0;
   for (Piece &piece : pieces_) {
-    if (find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) continue;
+    if (find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) {
+      read_in_place_ = rounds_ + 1;
+      continue;
+    }
     rest_is_there_ = rest_is_there_ && piece.rest_nbytes == 0;
     piece.offset = own().half_offset(half) + used;
     used += Segment::round_up_line(piece.nbytes);
@@ -137,7 +146,6 @@ void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Of
     message.offset = piece.offset;
   }
   mailbox.posted.store(index + 1, std::memory_order_release);
-  segment(peer).header().bell.ring();
 }
 
 Status LocalTransport::poll(bool *out_arrived) {
@@ -184,6 +192,7 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   const Mapping *mapping = nullptr;
   if (message.kind == MessageKind::staged) mapping = segment(peer).mapping().get();
   if (message.kind == MessageKind::arena) {
+    reads_in_place_ = true;
     const std::lock_guard lock(sharing_mutex_);
     for (const Attached &attached : attached_) {
       if (attached.peer == peer && attached.mapping->id() == message.mapping_id) mapping = attached.mapping.get();
@@ -208,7 +217,7 @@ void LocalTransport::consume() {
     const uint64_t withdrawn = mailbox.slots[index % 2].withdrawn;
     if (withdrawn != 0) forget_attached(peer, withdrawn);
     mailbox.taken.store(rounds_, std::memory_order_release);
-    segment(peer).header().bell.ring();
+    if (reads_in_place_) segment(peer).header().bell.ring();
   }
 }
 
@@ -216,7 +225,7 @@ Status LocalTransport::poll_quiet(bool *out_quiet) {
   *out_quiet = false;
   const Status before = health();
   for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= rounds_) continue;
+    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= read_in_place_) continue;
     // Who left or ended reads no more; that it is missing is for the next round to say.
     if (segment(peer).header().left.load(std::memory_order_acquire) != 0 || processes_.ended(peer)) continue;
     processes_.look();

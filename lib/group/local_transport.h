@@ -103,6 +103,7 @@ class LocalTransport final : public Transport {
 
   // Rounds.
   Status check_taken(uint64_t index);
+  uint64_t take_withdrawn();
   Status place_pieces(std::span<const Offer> offers, uint64_t half);
   const Piece &piece_of(const Offer &offer) const;
   void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
@@ -152,7 +153,9 @@ class LocalTransport final : public Transport {
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
   std::vector<Piece> pieces_;
-  bool rest_is_there_ = false;  ///< all pieces lie in memory that peers can read, with their rests
+  bool rest_is_there_ = false;   ///< all pieces lie in memory that peers can read, with their rests
+  bool reads_in_place_ = false;  ///< arrivals of this round lie in their owners' arenas
+  uint64_t read_in_place_ = 0;   ///< rounds until the last in which peers read this rank's arenas
 
   std::vector<Sending> sendings_;
   std::vector<Receiving> receivings_;
@@ -160,7 +163,8 @@ class LocalTransport final : public Transport {
   std::mutex sharing_mutex_;
   std::vector<Offered> offered_;
   std::vector<Attached> attached_;
-  std::vector<uint64_t> withdrawn_;  ///< own mappings whose withdrawal peers have not been told
+  std::vector<uint64_t> withdrawn_;     ///< own mappings whose withdrawal peers have not been told
+  std::atomic<bool> withdraws_{false};  ///< there are some
 
   std::mutex failure_mutex_;
   std::atomic<bool> failed_{false};

@@ -23,9 +23,9 @@ struct Arrays {
   explicit Arrays(int64_t elements) : count(elements) {
     const int64_t lines = count / kLine;
     // Arrays begin at different places within a page, as slots of an optimizer do.
-    constexpr int64_t kArrays = 11;
+    constexpr int64_t kArrays = 12;
     constexpr int64_t kStagger = 11 * kViewAlignment;
-    const int64_t nbytes = kArrays * kStagger + 5 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) +
+    const int64_t nbytes = kArrays * kStagger + 6 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) +
                            2 * Arena::view_nbytes(count) + 2 * Arena::view_nbytes(4 * lines);
     if (Status status = Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, nbytes, &arena); !status.ok()) {
       bench::fail("arrays", status.text());
@@ -34,12 +34,15 @@ struct Arrays {
       (void)arena.take(kStagger);
       return arena.take(nbytes_of_array);
     };
-    for (float **array : {&param, &grad, &first, &second, &out}) *array = reinterpret_cast<float *>(take(4 * count));
+    for (float **array : {&param, &grad, &peer_grad, &first, &second, &out}) *array = reinterpret_cast<float *>(take(4 * count));
     for (std::byte **array : {&param16, &grad16}) *array = take(2 * count);
     for (std::byte **array : {&first8, &second8}) *array = take(count);
     for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(take(4 * lines));
-    for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
+    for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = peer_grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
     for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
+    grads[0] = grad;
+    grads[1] = peer_grad;
+    replicas[0].data = out;
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
   }
@@ -48,9 +51,11 @@ struct Arrays {
   AllocatorHook hook;
   Accounting accounting;
   Arena arena;
-  float *param, *grad, *first, *second, *out;
+  float *param, *grad, *peer_grad, *first, *second, *out;
   std::byte *param16, *grad16, *first8, *second8;
   float *first_scales, *second_scales;
+  const void *grads[2];
+  kernels::Elements replicas[1];
 };
 
 /// The rows of one number of threads.
@@ -85,6 +90,8 @@ class Rows {
                {.param = {a.param16, DType::bf16}, .master = param, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
     add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}},
                0.5F);
+    add_update("adamw f32, sum of 2, 2 replicas", "limit: r g,p,m,v w p,m,v", 36, "adamw",
+               {.param = param, .grad = grad, .state = {first, second}, .sources = a.grads, .replicas = a.replicas});
     add_update("sgd momentum f32", "limit: r g,p,m w p,m", 20, "sgd", {.param = param, .grad = grad, .state = {first}});
     add_update("lion f32", "limit: r g,p,m w p,m", 20, "lion", {.param = param, .grad = grad, .state = {first}});
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
@@ -142,6 +149,7 @@ class Rows {
     for (kernels::Elements *elements : {&piece.param, &piece.master, &piece.grad, &piece.state[0], &piece.state[1]}) {
       *elements = part_of(*elements, range);
     }
+    piece.peers_offset = range.begin;
     piece.count = range.count();
     return piece;
   }

@@ -21,39 +21,40 @@ TEST(Deadline, PassesWhenItsTimeIsOver) {
   EXPECT_FALSE(Deadline::after_ms(int64_t{1} << 40).passed());
 }
 
-TEST(Doorbell, EachRingMovesTheSequenceByOne) {
-  Doorbell bell;
-  EXPECT_EQ(bell.sequence(), 0U);
-  bell.ring();
-  bell.ring();
-  EXPECT_EQ(bell.sequence(), 2U);
-}
+bool never() { return false; }
 
-TEST(Doorbell, WaitReturnsAtOnceWhenItRangBefore) {
+TEST(Doorbell, NobodySleepsWhoIsReady) {
   Doorbell bell;
-  const uint32_t seen = bell.sequence();
-  bell.ring();
   const int64_t begin = now_ns();
-  bell.wait(seen, kLongNs);
+  bell.sleep_unless([] { return true; }, kLongNs);
   EXPECT_LT(now_ns() - begin, kLongNs / 2);
 }
 
-TEST(Doorbell, WaitEndsAfterItsTime) {
+TEST(Doorbell, ARingAfterTheLookEndsTheSleep) {
   Doorbell bell;
   const int64_t begin = now_ns();
-  bell.wait(bell.sequence(), 2'000'000);
+  const auto ring_and_miss = [&bell] {
+    bell.ring();
+    return false;
+  };
+  bell.sleep_unless(ring_and_miss, kLongNs);
+  EXPECT_LT(now_ns() - begin, kLongNs / 2);
+}
+
+TEST(Doorbell, ARingBeforeTheLookIsNotKept) {
+  Doorbell bell;
+  bell.ring();
+  const int64_t begin = now_ns();
+  bell.sleep_unless(never, 2'000'000);
   EXPECT_GE(now_ns() - begin, 1'900'000);
 }
 
 /// Two sides take turns; a lost ring would end in the outer time limit.
 void take_turns(Doorbell &mine, Doorbell &peer, std::atomic<int> &turn, int me, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    for (;;) {
-      const uint32_t seen = mine.sequence();
-      if (turn.load() == me) break;
-      mine.wait(seen, kLongNs);
-    }
-    turn.store(1 - me);
+    const auto my_turn = [&] { return turn.load(std::memory_order_acquire) == me; };
+    while (!my_turn()) mine.sleep_unless(my_turn, kLongNs);
+    turn.store(1 - me, std::memory_order_release);
     peer.ring();
   }
 }
@@ -89,15 +90,25 @@ TEST(Backoff, SleepsInTheEndWithAndWithoutABell) {
   for (Doorbell *given : {static_cast<Doorbell *>(nullptr), &bell}) {
     Backoff backoff;
     const int64_t begin = now_ns();
-    for (int round = 0; round < 600; ++round) backoff.pause(given, bell.sequence());
+    for (int round = 0; round < 600; ++round) {
+      if (!backoff.stays_awake()) backoff.sleep(given, never);
+    }
     EXPECT_GE(now_ns() - begin, 5'000'000) << "as many pauses of 50 us and more at the end";
   }
 }
 
-TEST(Backoff, ARingEndsThePause) {
+TEST(Backoff, LooksOnceMoreBeforeItSleeps) {
   Doorbell bell;
   Backoff backoff;
-  for (int round = 0; round < 600; ++round) backoff.pause(&bell, bell.sequence() - 1);
+  int looks = 0;
+  const auto ready = [&looks] { return ++looks > 0; };
+  const int64_t begin = now_ns();
+  for (int round = 0; round < 600; ++round) {
+    if (!backoff.stays_awake()) backoff.sleep(&bell, ready);
+  }
+  EXPECT_GT(looks, 0);
+  EXPECT_LT(looks, 600) << "it spins and yields first";
+  EXPECT_LT(now_ns() - begin, kLongNs / 2);
 }
 
 }  // namespace

@@ -121,6 +121,49 @@ TEST(LocalShare, PiecesThatReachBeyondTheArenaAreStaged) {
   });
 }
 
+/// A round out of each rank's arena, or out of memory of its own, that rank 1 takes late; `look` sees rank 0's transport before it does.
+void take_late(bool shares, const std::function<void(Transport &, const Fingerprint &)> &look) {
+  constexpr int64_t kNbytes = 4096;
+  const std::string name = fresh_name();
+  std::barrier step(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 2);
+    const auto arena = make_arena(rank);
+    std::vector<PeerMemory> peers;
+    if (shares) {
+      ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
+    }
+    const Fingerprint fingerprint = call(OperationKind::all_gather, 1, kNbytes);
+    const std::vector<Offer> offers(2, {arena->data(), kNbytes});
+    std::vector<Arrival> arrivals(2, {nullptr, kNbytes});
+    ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
+    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
+    if (rank == 0) look(*transport, fingerprint);
+    step.arrive_and_wait();
+    const std::byte *arrived = static_cast<const std::byte *>(arrivals[static_cast<size_t>(1 - rank)].data);
+    EXPECT_EQ(arrived[kNbytes - 1], static_cast<std::byte>(2 - rank));
+    transport->consume();
+    step.arrive_and_wait();
+    EXPECT_TRUE(quiet(*transport).ok());
+    EXPECT_EQ(transport->standings(fingerprint), "every rank has arrived");
+    step.arrive_and_wait();
+  });
+}
+
+TEST(LocalShare, WhoStillReadsInPlaceIsWaitedForAndNamed) {
+  take_late(true, [](Transport &transport, const Fingerprint &fingerprint) {
+    EXPECT_EQ(quiet(transport, 20).code(), ZERO_E_TIMEOUT);
+    EXPECT_NE(transport.standings(fingerprint).find("rank 1"), std::string::npos);
+  });
+}
+
+TEST(LocalShare, NobodyIsWaitedForWhoReadsWhatWasStaged) {
+  take_late(false, [](Transport &transport, const Fingerprint &fingerprint) {
+    EXPECT_TRUE(quiet(transport, 0).ok());
+    EXPECT_EQ(transport.standings(fingerprint), "every rank has arrived");
+  });
+}
+
 TEST(LocalShare, RanksMayShareNothing) {
   const std::string name = fresh_name();
   run_thread_ranks(3, [&](int64_t rank) {

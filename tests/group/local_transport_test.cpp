@@ -224,29 +224,6 @@ TEST(LocalTransport, StandingsNameAFewRanksAndCountTheRest) {
   });
 }
 
-TEST(LocalTransport, StandingsOfARoundThatHasNotBeenTakenNameWhoReads) {
-  const std::string name = fresh_name();
-  std::barrier step(2);
-  run_thread_ranks(2, [&](int64_t rank) {
-    const auto transport = connect(name, rank, 2);
-    const Fingerprint fingerprint = call(OperationKind::barrier, 1);
-    const std::vector<Offer> offers(2);
-    std::vector<Arrival> arrivals(2);
-    ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
-    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
-    if (rank == 0) {
-      EXPECT_EQ(quiet(*transport, 20).code(), ZERO_E_TIMEOUT);
-      EXPECT_NE(transport->standings(fingerprint).find("rank 1"), std::string::npos);
-    }
-    step.arrive_and_wait();
-    transport->consume();
-    step.arrive_and_wait();
-    EXPECT_TRUE(quiet(*transport).ok());
-    EXPECT_EQ(transport->standings(fingerprint), "every rank has arrived");
-    step.arrive_and_wait();
-  });
-}
-
 TEST(LocalTransport, PoisonFromAnotherThreadEndsWaitingOnEveryRank) {
   const std::string name = fresh_name();
   run_thread_ranks(3, [&](int64_t rank) {
