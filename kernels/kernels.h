@@ -55,7 +55,7 @@ struct Slots {
   const float *grad;
   float *state[kMaxStates];
   int64_t count;
-  const Ahead *ahead = nullptr;
+  const Ahead *ahead = nullptr;  ///< or nothing to ask for
 };
 
 using ReduceKernel = bool (*)(const Reduction &reduction);
@@ -68,7 +68,7 @@ struct RandomKey {
   uint32_t slot;
 };
 
-/// From about this size on, stores past the caches cost less than the reads that plain ones bring with them.
+/// Above about this size, stores past the caches cost less than the reads that plain ones bring with them.
 inline constexpr int64_t kStreamedNbytes = 4 << 20;
 
 /// The kernels of one target.

@@ -31,7 +31,6 @@ void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &s
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
     slots.grad = block.grad();
     for (int i = 0; i < 2; ++i) slots.state[i] = block.state(i);
-    slots.ahead = block.ahead();
     table.lamb_moments(slots, scalars.hyper);
     for (int i = 0; i < 2; ++i) block.store_state(i, slots.state[i]);
   }

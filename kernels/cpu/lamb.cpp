@@ -47,7 +47,6 @@ void lamb_moments(const Slots &given, const HyperParameters &hyper) {
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += lanes) {
     prefetch(slots.grad + i);
-    prefetch_ahead(slots, i);
     prefetch(slots.state[0] + i);
     prefetch(slots.state[1] + i);
     const V gradient = hn::LoadU(d, slots.grad + i);

@@ -30,6 +30,7 @@ HWY_INLINE void prefetch(const T *address) {
   __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes);
 }
 
+/// What lies as far ahead as element i of this loop.
 HWY_INLINE void prefetch_ahead(const Slots &slots, int64_t i) {
   const Ahead *ahead = slots.ahead;
   if (ahead == nullptr) return;

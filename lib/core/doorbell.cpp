@@ -26,50 +26,46 @@ void relax() {
 }  // namespace
 
 void Doorbell::ring() {
-  // Pairs with the fence in enter: either the sleeper is seen here, or its look sees what was published.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_relaxed) == 0) return;
-  rings_.fetch_add(1, std::memory_order_release);
-  ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&rings_), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
-}
-
-uint32_t Doorbell::enter() {
-  sleepers_.fetch_add(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return rings_.load(std::memory_order_acquire);
-}
-
-void Doorbell::sleep(uint32_t seen, int64_t max_ns) {
-  const timespec timeout = to_timespec(max_ns);
-  ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&rings_), FUTEX_WAIT, seen, &timeout, nullptr, 0);
-}
-
-void Doorbell::leave() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
-
-bool Backoff::stays_awake() {
-  // Spinning pays only while the peer can run on another core, and for some microseconds; then yields, which cost little where nobody else
-  // wants the core, let an oversubscribed peer run before anyone sleeps.
-  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 100 : 0;
-  constexpr int32_t kYields = 400;
-  if (pauses_ == spins + kYields) return false;
-  if (pauses_++ < spins) {
-    relax();
-  } else {
-    ::sched_yield();
+  sequence_.fetch_add(1, std::memory_order_seq_cst);
+  // Sequentially consistent with the sleeper's increment: either the sleeper sees the new sequence, or it is seen here.
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
   }
-  return true;
 }
 
-int64_t Backoff::next_sleep_ns() {
-  constexpr int64_t kFirst = 50'000;
-  constexpr int64_t kLongest = 1'000'000;
-  sleep_ns_ = sleep_ns_ == 0 ? kFirst : std::min(2 * sleep_ns_, kLongest);
-  return sleep_ns_;
+void Doorbell::wait(uint32_t seen, int64_t max_ns) {
+  const timespec timeout = to_timespec(max_ns);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  if (sequence_.load(std::memory_order_seq_cst) == seen) {
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAIT, seen, &timeout, nullptr, 0);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void Backoff::rest() {
-  const timespec time = to_timespec(next_sleep_ns());
-  ::nanosleep(&time, nullptr);
+void Backoff::pause(Doorbell *bell, uint32_t seen) {
+  // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
+  // cores they hand it to one that is waited for.
+  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 3 : 0;
+  constexpr int32_t kYields = 400;
+  constexpr int64_t kFirstSleepNs = 50'000;
+  constexpr int64_t kLongestSleepNs = 1'000'000;
+  const int32_t round = round_++;
+  if (round < spins) {
+    relax();
+    return;
+  }
+  if (round < spins + kYields) {
+    ::sched_yield();
+    return;
+  }
+  const int32_t doublings = std::min(round - spins - kYields, 5);
+  const int64_t sleep_ns = std::min(kFirstSleepNs << doublings, kLongestSleepNs);
+  if (bell != nullptr) {
+    bell->wait(seen, sleep_ns);
+  } else {
+    const timespec time = to_timespec(sleep_ns);
+    ::nanosleep(&time, nullptr);
+  }
 }
 
 }  // namespace zero

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -44,10 +45,17 @@ Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping
     return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", static_cast<long long>(nbytes),
                          std::strerror(reason));
   }
+  return enter(id, fd, data, nbytes, out);
+}
+
+/// Takes the memory and fd in any case.
+Status Mapping::enter(uint64_t id, int fd, void *data, int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  // Advice only: kernels without huge pages (for memory files: without shmem_enabled) refuse it, and nothing is lost.
+  (void)::madvise(data, static_cast<size_t>(nbytes), MADV_HUGEPAGE);
   auto *made = new (std::nothrow) Mapping(id, fd, static_cast<std::byte *>(data), nbytes);
   if (made == nullptr) {
     ::munmap(data, static_cast<size_t>(nbytes));
-    ::close(fd);
+    if (fd >= 0) ::close(fd);
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the record of a shared mapping");
   }
   std::shared_ptr<Mapping> mapping(made);
@@ -71,6 +79,15 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   return map(random_u64(), fd, nbytes, out);
 }
 
+Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
+  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ZERO_CHECK(data != MAP_FAILED, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", static_cast<long long>(nbytes),
+             std::strerror(errno));
+  const std::lock_guard lock(table().mutex);
+  return enter(random_u64(), -1, data, nbytes, out);
+}
+
 Status Mapping::attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
   const std::lock_guard lock(table().mutex);
   const auto found = table().mappings.find(id);
@@ -91,7 +108,7 @@ Mapping::~Mapping() {
     if (found != table().mappings.end() && found->second.expired()) table().mappings.erase(found);
   }
   ::munmap(data_, static_cast<size_t>(nbytes_));
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace zero

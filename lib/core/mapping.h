@@ -1,4 +1,4 @@
-/// @file Mappings: page-aligned memory, private or shared with other processes through a file without a name.
+/// @file Mappings: page-aligned memory that several ranks use, threads of this process or other processes.
 /// Knows nothing of ranks; what lies in a mapping is its owner's business.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// Memory that lives until the last holder lets go of it. A shared mapping is backed by a memory file that no path names, so nothing is
-/// left behind by a process that is killed.
+/// Memory that lives until the last holder lets go of it. What other processes attach is backed by a memory file that no path names, so
+/// nothing is left behind by a process that is killed.
 class Mapping {
  public:
   Mapping(const Mapping &) = delete;
@@ -18,6 +18,9 @@ class Mapping {
 
   /// Zeroed memory shared by passing fd() to other processes. A size of 0 gives one page.
   static Status create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  /// Zeroed memory for the threads of this process alone, who attach it by its id; in huge pages where the system has them. fd() is -1.
+  static Status create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out);
 
   /// The mapping with this id: the one this process has already (then fd is closed), otherwise fd mapped; takes fd in any case.
   static Status attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
@@ -30,6 +33,7 @@ class Mapping {
  private:
   Mapping(uint64_t id, int fd, std::byte *data, int64_t nbytes) : id_(id), fd_(fd), data_(data), nbytes_(nbytes) {}
   static Status map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
+  static Status enter(uint64_t id, int fd, void *data, int64_t nbytes, std::shared_ptr<Mapping> *out);
 
   uint64_t id_;
   int fd_;

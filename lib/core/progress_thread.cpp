@@ -82,15 +82,14 @@ class ProgressThread {
     Backoff backoff;
     for (;;) {
       if (take_arrivals()) backoff = Backoff();
+      Doorbell *bell = watched_.front()->doorbell();
+      const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
       if (drop_finished()) {
         backoff = Backoff();
         continue;
       }
-      if (backoff.stays_awake()) continue;
-      // With several queues a ring for one must not wait for another's bell: sleep for a moment instead. No queue is let go of meanwhile:
-      // the bell may belong to it.
-      OperationQueue &first = *watched_.front();
-      backoff.sleep(watched_.size() == 1 ? first.doorbell() : nullptr, [&first] { return first.progress(); });
+      // With several queues a ring for one must not wait for another's bell: sleep for a moment instead.
+      backoff.pause(watched_.size() == 1 ? bell : nullptr, seen);
     }
   }
 

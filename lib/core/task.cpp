@@ -73,28 +73,29 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
 bool OperationQueue::progress() {
   const std::unique_lock advancing(advance_mutex_, std::try_to_lock);
   if (!advancing.owns_lock()) return false;
-  std::unique_lock lock(list_mutex_);
-  while (head_ != nullptr) {
-    const std::shared_ptr<Operation> operation = head_;
-    lock.unlock();
+  for (;;) {
+    std::shared_ptr<Operation> operation;
+    {
+      const std::lock_guard lock(list_mutex_);
+      operation = head_;
+    }
+    if (operation == nullptr) return true;
     if (!operation->advance()) return false;
-    lock.lock();
+    const std::lock_guard lock(list_mutex_);
     head_ = std::move(operation->next_);
     if (head_ == nullptr) tail_ = nullptr;
   }
-  return true;
 }
 
 Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
   Backoff backoff;
-  const auto ended = [&] {
+  for (;;) {
+    Doorbell *bell = doorbell();
+    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
     progress();
-    return operation->done();
-  };
-  while (!ended()) {
-    if (!backoff.stays_awake()) backoff.sleep(doorbell(), ended);
+    if (operation->done()) return operation->status();
+    backoff.pause(bell, seen);
   }
-  return operation->status();
 }
 
 Status OperationQueue::run(Task task) { return wait(submit(std::move(task))); }

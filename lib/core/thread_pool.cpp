@@ -52,7 +52,7 @@ class Pool {
     job.function(job.context, 0);
     job.work();
     Backoff backoff;
-    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause();
+    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause(nullptr, 0);
   }
 
  private:
@@ -86,12 +86,12 @@ class Pool {
     // The caller's floating-point environment must not decide the bits of a piece.
     std::fesetenv(FE_DFL_ENV);
     for (;;) {
-      Job *job = nullptr;
-      const auto take = [&] {
-        job = worker.job.exchange(nullptr, std::memory_order_acquire);
-        return job != nullptr;
-      };
-      while (job == nullptr) worker.bell.sleep_unless(take, 1'000'000'000);
+      const uint32_t seen = worker.bell.sequence();
+      Job *job = worker.job.exchange(nullptr, std::memory_order_acquire);
+      if (job == nullptr) {
+        worker.bell.wait(seen, 1'000'000'000);
+        continue;
+      }
       job->work();
       worker.taken.store(false, std::memory_order_release);
       job->helpers.fetch_sub(1, std::memory_order_release);

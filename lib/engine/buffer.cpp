@@ -59,7 +59,7 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
 }
 
 Status Buffer::allocate() {
-  const MemorySource source{&hook_, &accounting_};
+  const MemorySource source{&hook_, &accounting_, group_->transport().within_process()};
   const int64_t nbytes = own().count() * dtype_nbytes(dtype_);
   if (group_->size() == 1) return Arena::create_private(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
   return Arena::create_shared(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);

@@ -55,11 +55,10 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
       ZERO_TRY(pool_.grow(&bucket.data));
       return {};
     }
-    const auto ended = [this] {
-      reductions_.queue().progress();
-      return reductions_.oldest().done();
-    };
-    if (!ended() && !backoff.stays_awake()) backoff.sleep(reductions_.queue().doorbell(), ended);
+    Doorbell *bell = reductions_.queue().doorbell();
+    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
+    reductions_.queue().progress();
+    if (!reductions_.oldest().done()) backoff.pause(bell, seen);
   }
 }
 

@@ -78,7 +78,7 @@ bool reduce_past_caches(const Reduction &whole, DType out_dtype) {
 bool reduce_piece(const Reduction &piece) {
   const std::span sources(piece.sources, static_cast<size_t>(piece.source_count));
   const bool apart = std::find(sources.begin(), sources.end(), piece.out) == sources.end();
-  if (piece.total_nbytes < kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack)
+  if (piece.total_nbytes <= kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack)
     return kernels::active().reduce(piece);
   return reduce_past_caches(piece, piece.out_dtype == DType{} ? piece.dtype : piece.out_dtype);
 }
@@ -130,7 +130,7 @@ bool HostReducer::reduce(const Reduction &reduction) const {
 }
 
 void HostReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
-  if (total_nbytes >= kernels::kStreamedNbytes) {
+  if (total_nbytes > kernels::kStreamedNbytes) {
     kernels::active().stream(out, values, nbytes);
     kernels::active().flush();
   } else if (nbytes > 0) {

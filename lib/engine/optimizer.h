@@ -202,7 +202,7 @@ class Optimizer {
   bool one_copy() const { return settings_.one_copy && !alone(); }
   /// A gradient slot on this rank is only its cut, and so are states.
   bool updates_all() const { return alone() || settings_.stage == 0; }
-  MemorySource memory_source() { return {&settings_.hook, &accounting_}; }
+  MemorySource memory_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
 
   /// @name Registration and scalars (optimizer.cpp)
   /// @{

@@ -40,7 +40,7 @@ Status Updates::build(std::span<const Format> formats, bool all, const MemorySou
   }
   int64_t nbytes = 0;
   for (const Piece &piece : pieces_) nbytes += piece.slots.count * dtype_nbytes(piece.slots.param.dtype);
-  streams_ = nbytes >= kernels::kStreamedNbytes;
+  streams_ = nbytes > kernels::kStreamedNbytes;
   return prepare_whole(formats, source);
 }
 

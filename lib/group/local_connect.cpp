@@ -31,8 +31,8 @@ Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
   MappingBlob blob{0, 0, identity};
   if (mapping != nullptr) {
     blob = {mapping->id(), mapping->nbytes(), identity};
-    out->fd.reset(::fcntl(mapping->fd(), F_DUPFD_CLOEXEC, 0));
-    ZERO_CHECK(out->fd.valid(), ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
+    if (mapping->fd() >= 0) out->fd.reset(::fcntl(mapping->fd(), F_DUPFD_CLOEXEC, 0));
+    ZERO_CHECK(out->fd.valid() || mapping->fd() < 0, ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
   }
   out->blob.resize(sizeof blob);
   std::memcpy(out->blob.data(), &blob, sizeof blob);
@@ -97,7 +97,7 @@ class AllJoined final : public Waitable {
     *out_ready = true;
     return {};
   }
-  Doorbell *doorbell() override { return transport_.doorbell(); }
+  // No doorbell: the new transport's own one goes with it if this fails, while another thread may be about to sleep on it.
 
  private:
   Status check_watched(const std::atomic<uint64_t> &joined) {

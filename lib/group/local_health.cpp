@@ -85,7 +85,7 @@ void LocalTransport::stand(const Fingerprint *fingerprint) {
 bool LocalTransport::awaits(int64_t peer) const {
   if (peer == rank_) return false;
   if (missing_ > 0) return !arrived_[static_cast<size_t>(peer)];
-  return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < read_in_place_;
+  return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < offered_in_place_;
 }
 
 std::string LocalTransport::standings(const Fingerprint &mine) {

@@ -28,6 +28,8 @@ class LocalProcesses {
   /// Begins to watch; `processes` by rank. This process itself is not watched.
   Status open(std::vector<int64_t> processes);
 
+  /// True when all ranks are threads of this process.
+  bool all_here() const { return watches_.empty(); }
   int64_t process(int64_t rank) const { return processes_[static_cast<size_t>(rank)]; }
 
   /// Looks for ended processes, at most every 2 ms. Any thread.

@@ -106,7 +106,7 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
   int64_t used = 0;
   for (Piece &piece : pieces_) {
     if (find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) {
-      read_in_place_ = rounds_ + 1;
+      offered_in_place_ = rounds_ + 1;
       continue;
     }
     rest_is_there_ = rest_is_there_ && piece.rest_nbytes == 0;
@@ -225,7 +225,7 @@ Status LocalTransport::poll_quiet(bool *out_quiet) {
   *out_quiet = false;
   const Status before = health();
   for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= read_in_place_) continue;
+    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= offered_in_place_) continue;
     // Who left or ended reads no more; that it is missing is for the next round to say.
     if (segment(peer).header().left.load(std::memory_order_acquire) != 0 || processes_.ended(peer)) continue;
     processes_.look();

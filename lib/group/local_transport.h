@@ -37,6 +37,7 @@ class LocalTransport final : public Transport {
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
+  bool within_process() const override { return processes_.all_here(); }
   int64_t round_nbytes() const override { return round_nbytes_; }
 
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
@@ -153,9 +154,9 @@ class LocalTransport final : public Transport {
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
   std::vector<Piece> pieces_;
-  bool rest_is_there_ = false;   ///< all pieces lie in memory that peers can read, with their rests
-  bool reads_in_place_ = false;  ///< arrivals of this round lie in their owners' arenas
-  uint64_t read_in_place_ = 0;   ///< rounds until the last in which peers read this rank's arenas
+  bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
+  bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
+  uint64_t offered_in_place_ = 0;  ///< rounds until the last in which peers read this rank's arenas
 
   std::vector<Sending> sendings_;
   std::vector<Receiving> receivings_;

@@ -84,7 +84,7 @@ Status Arena::create_private(const MemorySource &source, int32_t category, int64
 Status Arena::create_shared(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
   Arena arena;
   std::shared_ptr<Mapping> mapping;
-  ZERO_TRY(Mapping::create_shared(nbytes, &mapping));
+  ZERO_TRY(source.for_threads ? Mapping::create_for_threads(nbytes, &mapping) : Mapping::create_shared(nbytes, &mapping));
   ZERO_TRY(touch(mapping->data(), mapping->nbytes()));
   arena.source_ = source;
   arena.category_ = category;

@@ -20,6 +20,7 @@ inline constexpr int64_t kViewAlignment = 64;
 struct MemorySource {
   const AllocatorHook *hook;
   Accounting *accounting;
+  bool for_threads = false;  ///< shared arenas are for threads of this process alone
 };
 
 class Arena {

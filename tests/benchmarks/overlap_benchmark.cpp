@@ -73,7 +73,17 @@ class Rank {
     must(zero_optimizer_reduce(optimizer_, nullptr, nullptr));
     const Seconds taken = Clock::now() - begin;
     must(zero_optimizer_gather(optimizer_, nullptr));
+    forward();
     return taken.count();
+  }
+
+  /// The next forward pass: new parameters travel behind gather, and only their acquisition waits for them.
+  void forward() {
+    for (int64_t id = 0; id < shape_.tensors; ++id) {
+      void *data = nullptr;
+      must(zero_optimizer_param_acquire(optimizer_, id, nullptr, 0, nullptr, &data));
+      must(zero_optimizer_param_release(optimizer_, id));
+    }
   }
 
   void save_trace(const std::string &path) const {

@@ -21,40 +21,39 @@ TEST(Deadline, PassesWhenItsTimeIsOver) {
   EXPECT_FALSE(Deadline::after_ms(int64_t{1} << 40).passed());
 }
 
-bool never() { return false; }
-
-TEST(Doorbell, NobodySleepsWhoIsReady) {
+TEST(Doorbell, EachRingMovesTheSequenceByOne) {
   Doorbell bell;
-  const int64_t begin = now_ns();
-  bell.sleep_unless([] { return true; }, kLongNs);
-  EXPECT_LT(now_ns() - begin, kLongNs / 2);
+  EXPECT_EQ(bell.sequence(), 0U);
+  bell.ring();
+  bell.ring();
+  EXPECT_EQ(bell.sequence(), 2U);
 }
 
-TEST(Doorbell, ARingAfterTheLookEndsTheSleep) {
+TEST(Doorbell, WaitReturnsAtOnceWhenItRangBefore) {
   Doorbell bell;
-  const int64_t begin = now_ns();
-  const auto ring_and_miss = [&bell] {
-    bell.ring();
-    return false;
-  };
-  bell.sleep_unless(ring_and_miss, kLongNs);
-  EXPECT_LT(now_ns() - begin, kLongNs / 2);
-}
-
-TEST(Doorbell, ARingBeforeTheLookIsNotKept) {
-  Doorbell bell;
+  const uint32_t seen = bell.sequence();
   bell.ring();
   const int64_t begin = now_ns();
-  bell.sleep_unless(never, 2'000'000);
+  bell.wait(seen, kLongNs);
+  EXPECT_LT(now_ns() - begin, kLongNs / 2);
+}
+
+TEST(Doorbell, WaitEndsAfterItsTime) {
+  Doorbell bell;
+  const int64_t begin = now_ns();
+  bell.wait(bell.sequence(), 2'000'000);
   EXPECT_GE(now_ns() - begin, 1'900'000);
 }
 
 /// Two sides take turns; a lost ring would end in the outer time limit.
 void take_turns(Doorbell &mine, Doorbell &peer, std::atomic<int> &turn, int me, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    const auto my_turn = [&] { return turn.load(std::memory_order_acquire) == me; };
-    while (!my_turn()) mine.sleep_unless(my_turn, kLongNs);
-    turn.store(1 - me, std::memory_order_release);
+    for (;;) {
+      const uint32_t seen = mine.sequence();
+      if (turn.load() == me) break;
+      mine.wait(seen, kLongNs);
+    }
+    turn.store(1 - me);
     peer.ring();
   }
 }
@@ -90,25 +89,15 @@ TEST(Backoff, SleepsInTheEndWithAndWithoutABell) {
   for (Doorbell *given : {static_cast<Doorbell *>(nullptr), &bell}) {
     Backoff backoff;
     const int64_t begin = now_ns();
-    for (int round = 0; round < 600; ++round) {
-      if (!backoff.stays_awake()) backoff.sleep(given, never);
-    }
+    for (int round = 0; round < 600; ++round) backoff.pause(given, bell.sequence());
     EXPECT_GE(now_ns() - begin, 5'000'000) << "as many pauses of 50 us and more at the end";
   }
 }
 
-TEST(Backoff, LooksOnceMoreBeforeItSleeps) {
+TEST(Backoff, ARingEndsThePause) {
   Doorbell bell;
   Backoff backoff;
-  int looks = 0;
-  const auto ready = [&looks] { return ++looks > 0; };
-  const int64_t begin = now_ns();
-  for (int round = 0; round < 600; ++round) {
-    if (!backoff.stays_awake()) backoff.sleep(&bell, ready);
-  }
-  EXPECT_GT(looks, 0);
-  EXPECT_LT(looks, 600) << "it spins and yields first";
-  EXPECT_LT(now_ns() - begin, kLongNs / 2);
+  for (int round = 0; round < 600; ++round) backoff.pause(&bell, bell.sequence() - 1);
 }
 
 }  // namespace

@@ -38,6 +38,21 @@ TEST(Mapping, AttachingInTheSameProcessGivesTheSameMappingAndClosesTheFile) {
   EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
 }
 
+TEST(Mapping, ThreadsAttachTheirMemoryByItsIdAlone) {
+  std::shared_ptr<Mapping> first;
+  ASSERT_TRUE(Mapping::create_for_threads(page() + 1, &first).ok());
+  EXPECT_EQ(first->fd(), -1);
+  EXPECT_EQ(first->nbytes(), page() + 1);
+  for (int64_t i = 0; i < first->nbytes(); ++i) ASSERT_EQ(first->data()[i], std::byte{0});
+  std::shared_ptr<Mapping> second;
+  ASSERT_TRUE(Mapping::attach(first->id(), -1, first->nbytes(), &second).ok());
+  EXPECT_EQ(first.get(), second.get());
+  const uint64_t id = first->id();
+  first.reset();
+  second.reset();
+  EXPECT_FALSE(Mapping::attach(id, -1, page(), &second).ok()) << "gone with its last holder";
+}
+
 TEST(Mapping, AttachingAnIdThatThisProcessDoesNotHaveMapsTheFile) {
   std::shared_ptr<Mapping> first;
   ASSERT_TRUE(Mapping::create_shared(100, &first).ok());
@@ -87,6 +102,13 @@ TEST(Mapping, SaysHowMuchMemoryCouldNotBeMapped) {
   EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
   EXPECT_NE(std::string(status.text()).find("cannot map 1152921504606846976 bytes"), std::string::npos) << status.text();
   EXPECT_EQ(mapping, nullptr);
+}
+
+TEST(Mapping, SaysHowMuchMemoryForThreadsCouldNotBeMapped) {
+  std::shared_ptr<Mapping> mapping;
+  const Status status = Mapping::create_for_threads(int64_t{1} << 60, &mapping);
+  EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(status.text()).find("cannot map 1152921504606846976 bytes"), std::string::npos) << status.text();
 }
 
 TEST(Mapping, AttachTakesTheFileAlsoWhenItFails) {

@@ -195,7 +195,7 @@ TEST(HostReducer, WhatGoesPastTheCachesHasTheSameBits) {
         Reduction reduction{plain.data(), sources, 2, count, dtype, ReduceOp::sum, 3};
         const bool finite = reducer.reduce(reduction);
         reduction.out = streamed.data() + shift;
-        reduction.total_nbytes = kernels::kStreamedNbytes;
+        reduction.total_nbytes = kernels::kStreamedNbytes + 1;
         EXPECT_EQ(reducer.reduce(reduction), finite);
         EXPECT_TRUE(std::equal(plain.begin(), plain.end(), streamed.begin() + static_cast<std::ptrdiff_t>(shift)))
             << dtype_name(dtype) << count;
@@ -204,7 +204,7 @@ TEST(HostReducer, WhatGoesPastTheCachesHasTheSameBits) {
         EXPECT_EQ(reducer.reduce(reduction), finite);
         EXPECT_TRUE(plain == values[1]) << dtype_name(dtype) << count;
         std::vector<std::byte> copy(nbytes + shift);
-        reducer.copy(copy.data() + shift, plain.data(), static_cast<int64_t>(nbytes), kernels::kStreamedNbytes);
+        reducer.copy(copy.data() + shift, plain.data(), static_cast<int64_t>(nbytes), kernels::kStreamedNbytes + 1);
         EXPECT_TRUE(std::equal(plain.begin(), plain.end(), copy.begin() + static_cast<std::ptrdiff_t>(shift)));
       }
     }

@@ -22,9 +22,10 @@ using test::run_thread_ranks;
 
 constexpr int64_t kArenaBytes = 1 << 20;
 
+/// In turn memory files and memory of this process, because ranks that are threads share either.
 std::shared_ptr<Mapping> make_arena(int64_t rank) {
   std::shared_ptr<Mapping> arena;
-  EXPECT_TRUE(Mapping::create_shared(kArenaBytes, &arena).ok());
+  EXPECT_TRUE((rank % 2 == 0 ? Mapping::create_shared : Mapping::create_for_threads)(kArenaBytes, &arena).ok());
   std::memset(arena->data(), static_cast<int>(rank + 1), kArenaBytes);
   return arena;
 }
@@ -50,6 +51,7 @@ TEST_P(LocalShareOfSize, SharedMemoryIsReadInPlaceHoweverLarge) {
   const std::string name = fresh_name();
   run_thread_ranks(size, [&](int64_t rank) {
     const auto transport = connect(name, rank, size, {20'000, 4096});
+    EXPECT_TRUE(transport->within_process());
     const auto arena = make_arena(rank);
     std::vector<PeerMemory> peers;
     const Status status = run_task(transport->share(arena, &peers, 20'000));

@@ -26,17 +26,15 @@ inline Status run_task(Task task) {
 inline Status await(Transport &transport, const std::function<Status(bool *)> &poll, int64_t deadline_ms = kPatienceMs) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Backoff backoff;
-  bool ready = false;
-  Status status;
-  const auto ended = [&] {
-    status = poll(&ready);
-    return ready || !status.ok();
-  };
-  while (!ended()) {
+  for (;;) {
+    Doorbell *bell = transport.doorbell();
+    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
+    bool ready = false;
+    ZERO_TRY(poll(&ready));
+    if (ready) return {};
     ZERO_CHECK(!deadline.passed(), ZERO_E_TIMEOUT, "the test waited %lld ms", static_cast<long long>(deadline_ms));
-    if (!backoff.stays_awake()) backoff.sleep(transport.doorbell(), ended);
+    backoff.pause(bell, seen);
   }
-  return status;
 }
 
 /// One round: `look` sees the arrivals before they are given back.

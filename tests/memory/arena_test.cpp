@@ -106,6 +106,19 @@ TEST(Arena, NoBytesNeedNoMemory) {
   EXPECT_NE(arena.data(), nullptr);
 }
 
+TEST(Arena, OnlyWhatOtherProcessesReadNeedsAFile) {
+  const AllocatorHook none;
+  Accounting accounting;
+  for (const bool for_threads : {false, true}) {
+    Arena arena;
+    ASSERT_TRUE(Arena::create_shared({&none, &accounting, for_threads}, ZERO_MEMORY_PARAM, 20'000, &arena).ok());
+    EXPECT_TRUE(all_zero(arena));
+    EXPECT_EQ(arena.mapping()->fd() < 0, for_threads);
+    EXPECT_EQ(accounting.now(ZERO_MEMORY_PARAM), 20'000);
+  }
+  EXPECT_EQ(accounting.now(ZERO_MEMORY_PARAM), 0);
+}
+
 TEST(Arena, MoreMemoryThanThereIsIsAnError) {
   const AllocatorHook none;
   Accounting accounting;
@@ -113,9 +126,8 @@ TEST(Arena, MoreMemoryThanThereIsIsAnError) {
   EXPECT_EQ(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, int64_t{1} << 60, &arena).code(), ZERO_E_OUT_OF_MEMORY);
 }
 
-/// How often creation calls madvise: private arenas also advise huge pages.
-constexpr int kPrivateCalls = 2;
-constexpr int kSharedCalls = 1;
+/// How often creation calls madvise: huge pages are advised, then all pages wanted.
+constexpr int kCalls = 2;
 
 TEST(Arena, KernelsThatCannotPopulateGetTheirPagesTouched) {
   const AllocatorHook none;
@@ -124,10 +136,10 @@ TEST(Arena, KernelsThatCannotPopulateGetTheirPagesTouched) {
     Arena kept;
     Arena shared;
     {
-      const FailingCall old_kernel(SystemCall::madvise, kPrivateCalls, reason);
+      const FailingCall old_kernel(SystemCall::madvise, kCalls, reason);
       ASSERT_TRUE(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 20'000, &kept).ok());
     }
-    const FailingCall old_kernel(SystemCall::madvise, kSharedCalls, reason);
+    const FailingCall old_kernel(SystemCall::madvise, kCalls, reason);
     ASSERT_TRUE(Arena::create_shared({&none, &accounting}, ZERO_MEMORY_PARAM, 20'000, &shared).ok());
     EXPECT_TRUE(all_zero(kept));
     EXPECT_TRUE(all_zero(shared));
@@ -139,11 +151,11 @@ TEST(Arena, PagesThatCannotBeHadAreAnErrorAndNothingIsCounted) {
   Accounting accounting;
   Arena arena;
   {
-    const FailingCall short_of_memory(SystemCall::madvise, kPrivateCalls, ENOMEM);
+    const FailingCall short_of_memory(SystemCall::madvise, kCalls, ENOMEM);
     EXPECT_EQ(Arena::create_private({&none, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
   }
   {
-    const FailingCall short_of_memory(SystemCall::madvise, kSharedCalls, ENOMEM);
+    const FailingCall short_of_memory(SystemCall::madvise, kCalls, ENOMEM);
     EXPECT_EQ(Arena::create_shared({&none, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
   }
   const FailingCall no_file(SystemCall::memfd_create, 1, EMFILE);
