@@ -22,7 +22,7 @@ done
 
 build() {
   local launcher=()
-  zero_install_packages build mpi benchmarks speed
+  zero_install_packages build mpi benchmarks bindings speed
   if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
   cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_TESTS=OFF -DZERO_EXAMPLES=OFF -DZERO_BENCHMARKS=ON \
     "${launcher[@]}" >/dev/null
@@ -80,6 +80,49 @@ steps() {
   if has_mpi; then mpi 2 zero_step --launcher --stage=1; fi
 }
 
+# What a call costs in each language that is here, with the library as it is installed.
+calls() {
+  local prefix=$PWD/build/bench/prefix bindings=$PWD/bindings python=/usr/bin/python3 julia
+  cmake --install build/bench --prefix "$prefix" >/dev/null
+  (
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name zero.pc)")
+    LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
+    export PKG_CONFIG_PATH LD_LIBRARY_PATH CARGO_TARGET_DIR=$PWD/build/bench/rust
+    overhead C cc_overhead
+    if command -v cargo >/dev/null; then
+      overhead Rust cargo run --release --quiet --manifest-path "$bindings/rust/Cargo.toml" --example overhead
+    fi
+    if command -v go >/dev/null; then overhead Go go_overhead; fi
+    if julia=$(tools/julia.sh 2>/dev/null); then
+      overhead Julia "$julia" --startup-file=no --project="$bindings/julia/LibZero" "$bindings/julia/LibZero/examples/overhead.jl"
+    fi
+    if "$python" -c 'import numpy' 2>/dev/null; then overhead Python python_overhead "$python"; fi
+  )
+}
+
+overhead() {
+  echo
+  echo "== calls: $1"
+  "${@:2}"
+}
+
+cc_overhead() {
+  local sources=bindings/conformance/c
+  cc -O2 -D_GNU_SOURCE $(pkg-config --cflags zero) "$sources/overhead.c" "$sources/check.c" -o build/bench/overhead $(pkg-config --libs zero)
+  build/bench/overhead
+}
+
+go_overhead() { (cd bindings/go && go run ./cmd/overhead); }
+
+python_overhead() {
+  local python=$1 folder=build/bench/python include
+  include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+  mkdir -p "$folder"
+  cp -r bindings/python/libzero "$folder/"
+  cc -O2 -shared -fPIC -I"$include" $(pkg-config --cflags zero) "$folder/libzero/zero_wrap.c" -o "$folder/libzero/_zero.so" $(pkg-config --libs zero)
+  PYTHONPATH=$folder "$python" bindings/python/conformance/overhead.py
+}
+
 compare_peers() {
   local python=build/peers/bin/python
   if ! "$python" -c "import torch; raise SystemExit(torch.__version__.split('+')[0] != '$torch_version')" 2>/dev/null; then
@@ -110,4 +153,5 @@ hosts
 run overlap --trace=build/bench/overlap
 run prefetch
 run verify
+calls
 if [ -n "$peers" ]; then compare_peers; fi

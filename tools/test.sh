@@ -94,17 +94,24 @@ last_words() {
     END { print last == "" ? "no reason given" : last }' "$1"
 }
 
-# Cases that GoogleTest programs skipped inside a test that passed.
+# Cases that GoogleTest programs, and tests in Go, Python and Julia, skipped inside a test that passed.
 count_skipped_cases() {
   local reason
   while read -r reason; do leave_out "$1: $reason"; done < <(awk '
-    /: Skipped$/ { getline reason; print "a case at " $1 " " reason }' "$2")
+    /: Skipped$/ { getline reason; print "a case at " $1 " " reason }
+    / --- SKIP: |^--- SKIP: / { print "a case " $3 ": " before }
+    / \.\.\. skipped / { print "a case " $0 }
+    /Info: left out: / { sub(/^.*left out: /, ""); print "a case in Julia: " $0 }
+    { before = $0 }' "$2")
 }
 
 cases() { cat "$logs"/*.all 2>/dev/null | awk '/^\[==========\] [0-9]+ tests? from .* ran/ { total += $2 } END { print total + 0 }'; }
 
 test_release() {
-  build release all || return 0
+  # The interpreter whose headers and NumPy the packages hold, whatever else is on PATH.
+  local python=/usr/bin/python3 options=()
+  if [ -x "$python" ]; then options=(-DPython3_EXECUTABLE="$python"); fi
+  build release all "${options[@]}" || return 0
   # Sanitizers and counters look at paths, which the subset takes as well; they would take hours for the counts.
   if [ -n "$full" ]; then export ZERO_TEST_FULL=1; fi
   run_tests release quick -j "$jobs" -LE faults
@@ -154,7 +161,7 @@ print_coverage() {
 report() {
   local entry missing
   title "summary"
-  missing=$(zero_missing_packages build data mpi mpich tests speed)
+  missing=$(zero_missing_packages build data mpi mpich tests bindings frameworks speed)
   [ -z "$missing" ] || left_out+=("packages that are not installed: $(echo $missing)")
   echo "$(cases) GoogleTest cases ran inside the tests counted below"
   if [ ${#left_out[@]} -gt 0 ]; then
@@ -168,7 +175,9 @@ report() {
   echo "$passed passed, $failed failed, $skipped skipped"
 }
 
-zero_install_packages build data mpi mpich tests speed
+zero_install_packages build data mpi mpich tests bindings frameworks speed
+# Debian 12 has no Julia; what the script says is listed when the configuration finds none.
+tools/julia.sh >/dev/null || true
 test_release
 test_sanitizer asan-ubsan
 test_sanitizer tsan

@@ -12,7 +12,7 @@
 #include "model.h"
 
 static int complain(const char *path, const char *problem) {
-  fprintf(stderr, "train_fashion: %s: %s\n", path, problem);
+  fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, path, problem);
   return -1;
 }
 

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	zero "libzero"
+	"libzero/internal/ranks"
+)
+
+var background = context.Background()
+
+// rank is one rank of a scenario.
+type rank struct {
+	line
+	id, size int
+	group    *zero.Group // closed after all ranks have ended
+}
+
+// runRanks runs body on the ranks of a new group, then prints the scenario's line: what each rank had to say, in the order of ranks.
+func runRanks(scenario string, size int, body func(*rank)) {
+	name := ranks.Name()
+	all := make([]rank, size)
+	var running sync.WaitGroup
+	for id := range all {
+		all[id].id, all[id].size = id, size
+		running.Add(1)
+		go func(self *rank) {
+			defer running.Done()
+			self.group = must(zero.CreateLocal(background, name, self.id, size, nil))
+			body(self)
+		}(&all[id])
+	}
+	running.Wait()
+	var whole line
+	for id := range all {
+		whole.words = append(whole.words, all[id].words...)
+		all[id].group.Close()
+	}
+	whole.print(scenario)
+}

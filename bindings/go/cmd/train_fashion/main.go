@@ -1,0 +1,49 @@
+// Command train_fashion trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded over ranks: goroutines,
+// or processes under mpirun. All that touches libzero is in trainer.go.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("train_fashion: ")
+	flag.Parse()
+	if *ranks < 1 || *epochs < 1 || *batch < 1 {
+		log.Fatal("-ranks, -epochs and -batch must be at least 1")
+	}
+	if *env {
+		*ranks = 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	train, test := must(readDataset(*data, "train", *limit)), must(readDataset(*data, "t10k", 0))
+	ended := make(chan struct{})
+	for rank := 0; rank < *ranks; rank++ {
+		go func(t trainer) {
+			t.run()
+			ended <- struct{}{}
+		}(trainer{ctx: ctx, train: train, test: test, rank: rank, size: *ranks})
+	}
+	for rank := 0; rank < *ranks; rank++ {
+		<-ended
+	}
+}
+
+// check ends the program, and with it the other ranks.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// must is check for a call with a result.
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}

@@ -1,0 +1,74 @@
+package zero
+
+import (
+	"context"
+
+	"libzero/internal/czero"
+)
+
+// MicroStep is what becomes of the gradients of a part of a step's batch.
+type MicroStep int32
+
+// Kinds of micro-steps.
+const (
+	MicroStepLast   = MicroStep(czero.ZERO_MICRO_STEP_LAST)   // reduced, with what local ones left, as they become ready; Step follows
+	MicroStepLocal  = MicroStep(czero.ZERO_MICRO_STEP_LOCAL)  // added up on this rank
+	MicroStepReduce = MicroStep(czero.ZERO_MICRO_STEP_REDUCE) // reduced as they become ready, and added up by their owners
+)
+
+// String returns its name, for example "local".
+func (m MicroStep) String() string { return nameOf("ZERO_MICRO_STEP_", int64(m)) }
+
+// MicroStep begins a micro-step. A step of one micro-step needs no call. A collective.
+func (o *Optimizer) MicroStep(ctx context.Context, kind MicroStep) error {
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_micro_step(raw, int32(kind), nil)
+	})
+}
+
+// SetWeight sets this rank's weight of the step under way, with DivisorWeights: for example the samples in its batch, 0 when it has none.
+// Before the first gradient of a step; 1 again after each step.
+func (o *Optimizer) SetWeight(weight float64) error {
+	return o.self().do(func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_set_weight(raw, weight) })
+}
+
+// AcquireGrad returns libzero's memory for a parameter's gradient, valid until all of it was given to GradReady, and whether to add to what
+// is there (true) or to overwrite it. It may wait for reductions under way.
+func AcquireGrad[T Element](ctx context.Context, o *Optimizer, id int) (grad []T, add bool, err error) {
+	param := o.param(id)
+	if err := checkElement[T]("the gradient of parameter", id, param.grad); err != nil {
+		return nil, false, err
+	}
+	var address uintptr
+	var accumulate int64
+	err = o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_grad_acquire(raw, int64(id), nil, &address, &accumulate)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return sliceOf[T](address, param.count), accumulate != 0, nil
+}
+
+// GradReady says that the acquired gradient of a parameter is final for this step. The reduction of a bucket starts when all its gradients
+// are. It may wait for reductions under way.
+func (o *Optimizer) GradReady(ctx context.Context, id int) error {
+	return o.GradRangeReady(ctx, id, 0, o.param(id).count)
+}
+
+// GradRangeReady is GradReady for count elements from offset on. Each element becomes ready once in a step.
+func (o *Optimizer) GradRangeReady(ctx context.Context, id, offset, count int) error {
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_grad_ready(raw, int64(id), nil, int64(offset), int64(count), nil)
+	})
+}
+
+// GiveGrad is GradRangeReady for a gradient in the program's own memory, which is copied: the elements from offset on.
+func GiveGrad[T Element](ctx context.Context, o *Optimizer, id, offset int, grad []T) error {
+	if err := checkElement[T]("the gradient of parameter", id, o.param(id).grad); err != nil {
+		return err
+	}
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_grad_ready(raw, int64(id), placeOf(grad), int64(offset), int64(len(grad)), nil)
+	})
+}

@@ -1,0 +1,158 @@
+package zero
+
+import "libzero/internal/czero"
+
+// Key names a setting of a Config, a hyper-parameter or a scalar of an Optimizer. Bounds tells the type and bounds of each; zero/config.h
+// says what it does.
+type Key int32
+
+// Keys of groups.
+const (
+	KeyDeadlineMS   = Key(czero.ZERO_KEY_DEADLINE_MS)   // i64
+	KeyRendezvousMS = Key(czero.ZERO_KEY_RENDEZVOUS_MS) // i64
+	KeyThreads      = Key(czero.ZERO_KEY_THREADS)       // i64
+	KeyStagingBytes = Key(czero.ZERO_KEY_STAGING_BYTES) // i64
+	KeyMPIModule    = Key(czero.ZERO_KEY_MPI_MODULE)    // str
+	KeyMPIShared    = Key(czero.ZERO_KEY_MPI_SHARED)    // i64
+)
+
+// Keys of buffers and partitions.
+const (
+	KeyShardWeights = Key(czero.ZERO_KEY_SHARD_WEIGHTS) // str
+)
+
+// Keys of optimizers.
+const (
+	KeyStage               = Key(czero.ZERO_KEY_STAGE)                 // i64
+	KeyAlgorithm           = Key(czero.ZERO_KEY_ALGORITHM)             // str
+	KeyBucketBytes         = Key(czero.ZERO_KEY_BUCKET_BYTES)          // i64
+	KeyDivisor             = Key(czero.ZERO_KEY_DIVISOR)               // i64, a Divisor
+	KeyNonfinite           = Key(czero.ZERO_KEY_NONFINITE)             // i64, a Nonfinite
+	KeyGradNorm            = Key(czero.ZERO_KEY_GRAD_NORM)             // i64
+	KeyOverlap             = Key(czero.ZERO_KEY_OVERLAP)               // i64
+	KeyPoolLimit           = Key(czero.ZERO_KEY_POOL_LIMIT)            // i64
+	KeyCustomSlots         = Key(czero.ZERO_KEY_CUSTOM_SLOTS)          // i64
+	KeyClipNorm            = Key(czero.ZERO_KEY_CLIP_NORM)             // f64
+	KeyClipValue           = Key(czero.ZERO_KEY_CLIP_VALUE)            // f64
+	KeyLossScale           = Key(czero.ZERO_KEY_LOSS_SCALE)            // f64
+	KeyLossScaleDynamic    = Key(czero.ZERO_KEY_LOSS_SCALE_DYNAMIC)    // i64
+	KeyLossScaleWindow     = Key(czero.ZERO_KEY_LOSS_SCALE_WINDOW)     // i64
+	KeyLossScaleHysteresis = Key(czero.ZERO_KEY_LOSS_SCALE_HYSTERESIS) // i64
+	KeyLossScaleBackoff    = Key(czero.ZERO_KEY_LOSS_SCALE_BACKOFF)    // f64
+	KeyLossScaleGrowth     = Key(czero.ZERO_KEY_LOSS_SCALE_GROWTH)     // f64
+	KeyLossScaleMin        = Key(czero.ZERO_KEY_LOSS_SCALE_MIN)        // f64
+	KeyLossScaleMax        = Key(czero.ZERO_KEY_LOSS_SCALE_MAX)        // f64
+	KeyRounding            = Key(czero.ZERO_KEY_ROUNDING)              // i64, a Rounding
+	KeySeed                = Key(czero.ZERO_KEY_SEED)                  // i64
+	KeyUnfilled            = Key(czero.ZERO_KEY_UNFILLED)              // i64, an Unfilled
+	KeyAccumulateDType     = Key(czero.ZERO_KEY_ACCUMULATE_DTYPE)      // i64, 0 or DTypeF32
+	KeyAverage             = Key(czero.ZERO_KEY_AVERAGE)               // i64
+	KeyGatherBelow         = Key(czero.ZERO_KEY_GATHER_BELOW)          // i64
+	KeyPrefetchBytes       = Key(czero.ZERO_KEY_PREFETCH_BYTES)        // i64
+	KeyVerifyEvery         = Key(czero.ZERO_KEY_VERIFY_EVERY)          // i64
+	KeyMemoryLimit         = Key(czero.ZERO_KEY_MEMORY_LIMIT)          // i64
+	KeyTraceEvents         = Key(czero.ZERO_KEY_TRACE_EVENTS)          // i64
+	KeyOneCopy             = Key(czero.ZERO_KEY_ONE_COPY)              // i64
+)
+
+// Keys of parameters.
+const (
+	KeySet               = Key(czero.ZERO_KEY_SET)                 // i64, of Optimizer.AddSet
+	KeyFrozen            = Key(czero.ZERO_KEY_FROZEN)              // i64
+	KeyGradDType         = Key(czero.ZERO_KEY_GRAD_DTYPE)          // i64, a DType
+	KeyMaster            = Key(czero.ZERO_KEY_MASTER)              // i64, a Master
+	KeyFirstMomentDType  = Key(czero.ZERO_KEY_FIRST_MOMENT_DTYPE)  // i64, a DType
+	KeySecondMomentDType = Key(czero.ZERO_KEY_SECOND_MOMENT_DTYPE) // i64, a DType
+	KeyReplicated        = Key(czero.ZERO_KEY_REPLICATED)          // i64
+	KeyTiedTo            = Key(czero.ZERO_KEY_TIED_TO)             // i64, the id of another parameter
+	KeyParamDType        = Key(czero.ZERO_KEY_PARAM_DTYPE)         // i64, a DType
+)
+
+// Hyper-parameters, all f64: also for Optimizer.SetF64.
+const (
+	KeyLR                 = Key(czero.ZERO_KEY_LR)
+	KeyMomentum           = Key(czero.ZERO_KEY_MOMENTUM)
+	KeyDampening          = Key(czero.ZERO_KEY_DAMPENING)
+	KeyNesterov           = Key(czero.ZERO_KEY_NESTEROV)
+	KeyBeta1              = Key(czero.ZERO_KEY_BETA1)
+	KeyBeta2              = Key(czero.ZERO_KEY_BETA2)
+	KeyEpsilon            = Key(czero.ZERO_KEY_EPSILON)
+	KeyWeightDecay        = Key(czero.ZERO_KEY_WEIGHT_DECAY)
+	KeyLRDecay            = Key(czero.ZERO_KEY_LR_DECAY)
+	KeyInitialAccumulator = Key(czero.ZERO_KEY_INITIAL_ACCUMULATOR)
+	KeyNewtonSchulzSteps  = Key(czero.ZERO_KEY_NEWTON_SCHULZ_STEPS)
+	KeyAverageDecay       = Key(czero.ZERO_KEY_AVERAGE_DECAY)
+)
+
+// Scalars of a running optimizer, all i64: for Optimizer.SetI64.
+const (
+	KeyStepCount     = Key(czero.ZERO_KEY_STEP_COUNT)
+	KeySkippedCount  = Key(czero.ZERO_KEY_SKIPPED_COUNT)
+	KeyGrowthCount   = Key(czero.ZERO_KEY_GROWTH_COUNT)
+	KeyOverflowCount = Key(czero.ZERO_KEY_OVERFLOW_COUNT)
+)
+
+// String returns the key's name, for example "bucket_bytes".
+func (k Key) String() string { return nameOf("ZERO_KEY_", int64(k)) }
+
+// Rounding is the value of KeyRounding.
+type Rounding int64
+
+// How 16-bit parameters without master and narrow states are rounded.
+const (
+	RoundingNearest    = Rounding(czero.ZERO_ROUNDING_NEAREST)
+	RoundingStochastic = Rounding(czero.ZERO_ROUNDING_STOCHASTIC)
+)
+
+// String returns its name, for example "nearest".
+func (r Rounding) String() string { return nameOf("ZERO_ROUNDING_", int64(r)) }
+
+// Unfilled is the value of KeyUnfilled.
+type Unfilled int64
+
+// What becomes of parameters that no rank filled in a step.
+const (
+	UnfilledZero      = Unfilled(czero.ZERO_UNFILLED_ZERO)      // their gradient counts as zero
+	UnfilledUntouched = Unfilled(czero.ZERO_UNFILLED_UNTOUCHED) // parameter and states stay as they are
+)
+
+// String returns its name, for example "untouched".
+func (u Unfilled) String() string { return nameOf("ZERO_UNFILLED_", int64(u)) }
+
+// Master is the value of KeyMaster.
+type Master int64
+
+// How 16-bit parameters are kept for updates.
+const (
+	MasterF32       = Master(czero.ZERO_MASTER_F32)       // a float32 copy
+	MasterNone      = Master(czero.ZERO_MASTER_NONE)      // the parameter itself is updated
+	MasterRemainder = Master(czero.ZERO_MASTER_REMAINDER) // the 16 bits that a bf16 parameter lacks of its float32 copy
+)
+
+// String returns its name, for example "remainder".
+func (m Master) String() string { return nameOf("ZERO_MASTER_", int64(m)) }
+
+// Divisor is the value of KeyDivisor.
+type Divisor int64
+
+// What the sum of gradients is divided by.
+const (
+	DivisorRanks   = Divisor(czero.ZERO_DIVISOR_RANKS)   // the number of ranks
+	DivisorOne     = Divisor(czero.ZERO_DIVISOR_ONE)     // nothing
+	DivisorWeights = Divisor(czero.ZERO_DIVISOR_WEIGHTS) // the sum of the weights that ranks give theirs (Optimizer.SetWeight)
+)
+
+// String returns its name, for example "weights".
+func (d Divisor) String() string { return nameOf("ZERO_DIVISOR_", int64(d)) }
+
+// Nonfinite is the value of KeyNonfinite.
+type Nonfinite int64
+
+// What a NaN or infinity in a gradient does.
+const (
+	NonfiniteSkip      = Nonfinite(czero.ZERO_NONFINITE_SKIP)      // all ranks skip the step
+	NonfinitePropagate = Nonfinite(czero.ZERO_NONFINITE_PROPAGATE) // nobody looks
+)
+
+// String returns its name, for example "skip".
+func (n Nonfinite) String() string { return nameOf("ZERO_NONFINITE_", int64(n)) }

@@ -1,0 +1,56 @@
+package zero
+
+import "libzero/internal/czero"
+
+// View is a piece of a parameter that this rank updates, contiguous in every slot.
+type View[T Element] struct {
+	Param  int // the parameter's id
+	Offset int // first element within it
+	Data   []T // libzero's memory
+}
+
+// elementsPerScale is how many elements share a scale.
+const elementsPerScale = 256
+
+// ViewCount returns the number of views. After Seal.
+func (o *Optimizer) ViewCount() (int, error) {
+	var count int64
+	err := o.self().do(func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_view_count(raw, &count) })
+	return int(count), err
+}
+
+// ViewAt returns view number index of a slot. Gradients are valid between Reduce and Gather, everything else from Begin on, outside of Step.
+// Who writes parameters through views at other times than between Reduce and Gather acquires them first and calls Begin afterwards.
+func ViewAt[T Element](o *Optimizer, index int, slot Slot) (View[T], error) {
+	var param, offset, count int64
+	var address uintptr
+	err := o.self().do(func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_view(raw, int64(index), int32(slot), &param, &offset, &count, &address)
+	})
+	if err == nil {
+		err = checkSlot[T](o, int(param), slot)
+	}
+	if err != nil {
+		return View[T]{}, err
+	}
+	switch slot {
+	case SlotParamScale, SlotFirstScale, SlotSecondScale:
+		count = (count + elementsPerScale - 1) / elementsPerScale
+	}
+	return View[T]{int(param), int(offset), sliceOf[T](address, int(count))}, nil
+}
+
+// Views returns all views of a slot, in the same order for every slot.
+func Views[T Element](o *Optimizer, slot Slot) ([]View[T], error) {
+	count, err := o.ViewCount()
+	if err != nil {
+		return nil, err
+	}
+	views := make([]View[T], count)
+	for index := range views {
+		if views[index], err = ViewAt[T](o, index, slot); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}

@@ -1,0 +1,49 @@
+# Arrays as C sees them: Julia's given to it, and its memory as Julia's.
+
+address_of(::Nothing) = C_NULL
+address_of(data) = throw(ArgumentError("an array is needed, not a $(typeof(data))"))
+function address_of(data::AbstractArray)
+    is_contiguous(data) || throw(ArgumentError(
+        "the elements of a $(typeof(data)) do not lie side by side in memory that may be written; give a copy"))
+    return Ptr{Cvoid}(pointer(data))
+end
+
+length_of(::Nothing) = 0
+length_of(data::AbstractArray) = length(data)
+
+is_contiguous(::AbstractArray) = false
+is_contiguous(::Array) = true
+is_contiguous(::Base.CodeUnits) = false # a String never changes
+function is_contiguous(data::StridedArray)
+    expected = 1
+    for (extent, stride) in zip(size(data), strides(data))
+        extent == 1 || stride == expected || return false
+        expected *= extent
+    end
+    return true
+end
+
+"The arrays in an object's memory, without keeping them alive."
+mutable struct Lent
+    arrays::Vector{WeakRef}
+    enough::Int # arrays to have before the dead ones are looked for
+end
+Lent() = Lent(WeakRef[], 64)
+
+is_alive(array::WeakRef) = array.value !== nothing
+is_lent(lent::Lent) = any(is_alive, lent.arrays)
+
+function remember!(lent::Lent, array::Array)
+    if length(lent.arrays) >= lent.enough
+        filter!(is_alive, lent.arrays)
+        lent.enough = max(64, 2 * length(lent.arrays))
+    end
+    push!(lent.arrays, WeakRef(array))
+    return array
+end
+
+"libzero's memory as an Array."
+function lend(lent::Lent, ::Type{T}, data::Ptr{Cvoid}, dims::Dims{N}) where {T,N}
+    prod(dims) == 0 && return Array{T,N}(undef, dims)
+    return remember!(lent, unsafe_wrap(Array, Ptr{T}(data), dims))
+end

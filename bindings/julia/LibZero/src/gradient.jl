@@ -1,0 +1,63 @@
+# Gradients of a step.
+
+"""
+    grad_acquire(optimizer, param)
+    grad_acquire(f, optimizer, param)
+
+Where the tensor's gradient goes, in libzero's memory, and whether to add to what is there (`true`) or to overwrite it. Valid until
+[`grad_ready`](@ref) has the whole tensor; with a function, `f(array, accumulate)` fills it, and it is then ready.
+
+Other ranks of this thread run first: in stages 2 and 3 a bucket may have to wait for the reduction of an earlier one. libzero waits for
+that at most a second before it takes more memory, but up to the deadline where `pool_limit` forbids that. So with that limit, or without
+`overlap`, let ranks be processes.
+"""
+function grad_acquire(optimizer::Optimizer, param::Parameter{T,N,G}) where {T,N,G}
+    number = id(optimizer, param)
+    let_ranks_catch_up(optimizer)
+    data, accumulate = zero_optimizer_grad_acquire(optimizer, number)
+    return lend(optimizer.lent, G, data, param.dims), accumulate == 1
+end
+
+function grad_acquire(f::Function, optimizer::Optimizer, param::Parameter)
+    array, accumulate = grad_acquire(optimizer, param)
+    result = f(array, accumulate)
+    grad_ready(optimizer, param)
+    return result
+end
+
+"""
+    grad_ready(optimizer, param, range = 1:length(param))
+    grad_ready(optimizer, param, grad, first = 1)
+
+Says that elements of the tensor's gradient are final for this step: those at `range` of the acquired array, or those from `first` on, which
+are copied out of `grad`. Each element is given once per step, in ranges of any order.
+"""
+function grad_ready(optimizer::Optimizer, param::Parameter, range::AbstractUnitRange{<:Integer} = 1:length(param))
+    zero_optimizer_grad_ready(optimizer, id(optimizer, param), C_NULL, first(range) - 1, length(range))
+end
+
+function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::AbstractArray, first::Integer = 1) where {T,N,G}
+    check_eltype(G, grad, "the gradient")
+    number = id(optimizer, param)
+    let_ranks_catch_up(optimizer)
+    GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address_of(grad), first - 1, length(grad))
+end
+
+"A rank that ran ahead would find no free bucket, and keep the others on its thread from giving theirs."
+let_ranks_catch_up(optimizer::Optimizer) = optimizer.alone ? nothing : yield()
+
+"""
+    set_weight!(optimizer, weight)
+
+This rank's weight in the step under way, for example the samples of its batch. Before the first `grad_ready` of a step; needs
+`divisor = :weights`.
+"""
+set_weight!(optimizer::Optimizer, weight::Real) = zero_optimizer_set_weight(optimizer, weight)
+
+"""
+    micro_step!(optimizer, kind)
+
+Begins a part of a step: `:local` (gradients are added up on this rank), `:reduce` (reduced and added up in shards) or `:last` (reduced with
+all that came before; the step follows). A step of one part needs no call. A collective.
+"""
+micro_step!(optimizer::Optimizer, kind) = zero_optimizer_micro_step(optimizer, code(MICRO_STEP, kind))

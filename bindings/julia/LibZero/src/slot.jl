@@ -1,0 +1,73 @@
+# Slots: what is kept per element. Read and written by range, or seen where it lies.
+
+"The slots of C's enum, and those of algorithm \"custom\" after its first."
+const slot_names = Enumeration("slot", vcat(SLOT.items, [Symbol(:custom, i) => ZERO_SLOT_CUSTOM + Int32(i) for i in 1:3]))
+
+"""
+    slots(optimizer, param)
+
+What is kept of a tensor from one step to the next, as a vector of `(slot, dtype, eltype, count)`: name of the slot, name of its dtype, type
+of the arrays that `read!` and `write` take for it, number of entries. Read all of them to save a run.
+"""
+function slots(optimizer::Optimizer, param::Parameter)
+    number = id(optimizer, param)
+    return map(1:zero_optimizer_slot_count(optimizer, number)) do index
+        slot, dtype, count = zero_optimizer_slot(optimizer, number, index - 1)
+        (slot = name_of(slot_names, slot), dtype = name_of(DTYPE, dtype), eltype = element_type(dtype), count = Int(count))
+    end
+end
+
+"The type of a slot's entries; `nothing` where it is not kept, which libzero will say."
+function slot_type(optimizer::Optimizer, number::Integer, slot::Int32)
+    slot == ZERO_SLOT_GRAD && return optimizer.tensors[number+1].grad_type
+    for index in 0:zero_optimizer_slot_count(optimizer, number)-1
+        found, dtype, _ = zero_optimizer_slot(optimizer, number, index)
+        found == slot && return element_type(dtype)
+    end
+    return nothing
+end
+
+check_slot(::Nothing, data, of) = nothing
+check_slot(expected::Type, data, of) = check_eltype(expected, data, of)
+
+"""
+    read!(optimizer, param, slot, data, first = 1)
+
+Fills `data` with entries of a slot (`:param`, `:first_moment`, ...) of a tensor, from place `first` on, whoever owns them. All ranks call
+it, each with its own range, which may be empty (`nothing`).
+"""
+function Base.read!(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
+    number, kind = id(optimizer, param), code(slot_names, slot)
+    data === nothing || check_slot(slot_type(optimizer, number, kind), data, "the slot")
+    zero_optimizer_read(optimizer, number, kind, first - 1, data)
+    return data
+end
+
+"""
+    write(optimizer, param, slot, data, first = 1)
+
+Writes entries of a slot of a tensor. As [`read!`](@ref); where ranges overlap, the highest rank's values stay. Parameters written are
+visible after `begin!(optimizer, :shards)`.
+"""
+function Base.write(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
+    number, kind = id(optimizer, param), code(slot_names, slot)
+    data === nothing || check_slot(slot_type(optimizer, number, kind), data, "the slot")
+    zero_optimizer_write(optimizer, number, kind, first - 1, data)
+    return nothing
+end
+
+"""
+    views(optimizer, slot, T)
+
+The pieces of a slot that this rank updates, as a vector of `(param, range, data)`: number of the tensor, places in it, and the elements in
+libzero's memory. `T` is the type of the slot's entries. Gradients are valid between `reduce!` and `gather!`, the rest outside `step!`.
+"""
+function views(optimizer::Optimizer, slot, ::Type{T}) where {T}
+    kind = code(slot_names, slot)
+    return map(1:zero_optimizer_view_count(optimizer)) do index
+        param, offset, count, data = zero_optimizer_view(optimizer, index - 1, kind)
+        found = slot_type(optimizer, param, kind)
+        found === T || throw(ArgumentError("views of $T are wanted, but the slot of $(optimizer.tensors[param+1].name) holds $found"))
+        (param = param, range = range_of(offset, count), data = lend(optimizer.lent, T, data, (Int(count),)))
+    end
+end

@@ -1,0 +1,58 @@
+@testset "slots" begin
+    save(optimizer, params) = [(param, slot.slot, read!(optimizer, param, slot.slot, zeros(slot.eltype, slot.count)))
+                               for param in params for slot in slots(optimizer, param)]
+
+    @testset "say what is kept, and of what type" begin
+        @test trained((o, w, b, rank) -> slots(o, b), 1; T = BFloat16, master = :remainder) ==
+              [[(slot = :param, dtype = :bf16, eltype = BFloat16, count = 5), (slot = :master, dtype = :u16, eltype = UInt16, count = 5),
+                (slot = :first_moment, dtype = :f32, eltype = Float32, count = 5),
+                (slot = :second_moment, dtype = :f32, eltype = Float32, count = 5)]]
+        Group(nothing, 0, 1) do group
+            Optimizer(group; algorithm = "custom", custom_slots = 3) do optimizer
+                param = add_param!(optimizer, "w", Float32, 4)
+                seal!(optimizer)
+                @test [slot.slot for slot in slots(optimizer, param)] == [:param, :custom, :custom1, :custom2]
+                @test read!(optimizer, param, :custom2, ones(Float32, 4)) == zeros(4)
+            end
+        end
+    end
+
+    @testset "a run that was saved goes on with the same bits" begin
+        same = trained(2; stage = 2) do optimizer, w, b, rank
+            saved, lr = save(optimizer, (w, b)), optimizer[:lr]
+            further(o) = (grad_ready(o, w, ones(Float32, 4, 3)); step!(o); whole(o, w, b))
+            expected = further(optimizer)
+            for (param, slot, data) in saved
+                write(optimizer, param, slot, rank == 0 ? data : nothing)
+            end
+            optimizer[:step_count] = 2
+            begin!(optimizer, :shards)
+            further(optimizer) == expected
+        end
+        @test same == [true, true]
+    end
+
+    @testset "arrays of another type are refused before libzero fills them" begin
+        trained(1; T = BFloat16) do optimizer, w, b, rank
+            for (slot, T) in ((:param, Float32), (:param, UInt16), (:master, BFloat16), (:first_moment, Float16), (:grad, Float32))
+                @test_throws ArgumentError read!(optimizer, b, slot, zeros(T, 5))
+                @test_throws ArgumentError write(optimizer, b, slot, zeros(T, 5))
+            end
+            @test_throws ArgumentError views(optimizer, :param, Float32)
+            @test_throws ArgumentError read!(optimizer, b, :no_slot, zeros(BFloat16, 5))
+            @test error_name(() -> read!(optimizer, b, :average, zeros(Float32, 5))) == "ZERO_E_UNSUPPORTED"
+            @test error_name(() -> read!(optimizer, b, :param, zeros(BFloat16, 6))) == "ZERO_E_INVALID_ARGUMENT"
+            @test error_name(() -> write(optimizer, b, :grad, zeros(BFloat16, 5))) == "ZERO_E_UNSUPPORTED"
+            @test error_name(() -> views(optimizer, :average, Float32)) == "ZERO_E_UNSUPPORTED"
+        end
+    end
+
+    @testset "views are what a rank updates" begin
+        @test sort(reduce(vcat, trained((o, w, b, rank) -> [(v.param, v.range) for v in views(o, :param, Float32)], 2; stage = 0))) ==
+              [(0, 1:12), (0, 1:12), (1, 1:5), (1, 1:5)]
+        @test trained(1; stage = 1) do optimizer, w, b, rank
+            piece = first(view for view in views(optimizer, :param, Float32) if view.param == w.id)
+            piece.data == vec(whole(optimizer, w)[1])[piece.range]
+        end == [true]
+    end
+end

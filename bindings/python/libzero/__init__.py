@@ -1,0 +1,96 @@
+"""libzero for Python: process groups, sharded buffers and ZeRO optimizers over NumPy arrays.
+
+The headers zero/*.h are the manual; names here are those of C without their prefix: zero_group_all_reduce is Group.all_reduce,
+ZERO_KEY_STAGE is Key.STAGE. README.md of the package says what is different.
+"""
+
+from .buffer import Buffer, Shard
+from .config import Config, bounds
+from .elements import dtype_nbytes, numpy_dtype
+from .error import Error
+from .generated import (
+    ABI_MAJOR,
+    ABI_MINOR,
+    MPI_WORLD,
+    VERSION_MAJOR,
+    VERSION_MINOR,
+    VERSION_PATCH,
+    Divisor,
+    Dtype,
+    Feature,
+    Finding,
+    Initialiser,
+    Key,
+    KeyBounds,
+    Master,
+    Memory,
+    MemoryStats,
+    MicroStep,
+    Nonfinite,
+    Operation,
+    Reduce,
+    Rounding,
+    Slot,
+    Source,
+    Status,
+    StepResult,
+    StepStats,
+    Sync,
+    TrafficStats,
+    Unfilled,
+    VerifyResult,
+)
+from .group import Group
+from .library import abi_version, describe, has_feature, status_name, version
+from .optimizer import Optimizer
+from .param import KeptSlot, Param, View
+
+__all__ = [
+    "ABI_MAJOR",
+    "ABI_MINOR",
+    "Buffer",
+    "Config",
+    "Divisor",
+    "Dtype",
+    "Error",
+    "Feature",
+    "Finding",
+    "Group",
+    "Initialiser",
+    "KeptSlot",
+    "Key",
+    "KeyBounds",
+    "MPI_WORLD",
+    "Master",
+    "Memory",
+    "MemoryStats",
+    "MicroStep",
+    "Nonfinite",
+    "Operation",
+    "Optimizer",
+    "Param",
+    "Reduce",
+    "Rounding",
+    "Shard",
+    "Slot",
+    "Source",
+    "Status",
+    "StepResult",
+    "StepStats",
+    "Sync",
+    "TrafficStats",
+    "Unfilled",
+    "VERSION_MAJOR",
+    "VERSION_MINOR",
+    "VERSION_PATCH",
+    "VerifyResult",
+    "View",
+    "abi_version",
+    "bounds",
+    "describe",
+    "dtype_nbytes",
+    "has_feature",
+    "numpy_dtype",
+    "status_name",
+    "version",
+]

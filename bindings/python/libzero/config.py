@@ -1,0 +1,56 @@
+"""Configs: what groups, buffers, optimizers and parameters are made from."""
+
+from __future__ import annotations
+
+import numbers
+
+from .generated import Key, KeyBounds
+from .handle import Handle, Owner
+from .library import zero
+from .structure import prepared
+
+# KeyBounds.type
+_F64 = 2
+
+
+def bounds(key: Key | int) -> KeyBounds:
+    """Type, bounds and default of a key."""
+    found = prepared(KeyBounds, zero.zero_key_bounds_init)
+    zero.zero_config_bounds(key, found)
+    return found
+
+
+class Config(Owner):
+    """Keys and values; what is not set has its default. Objects copy what they need: a config may be changed or closed afterwards.
+
+    Keys are named as in C, in small letters: Config(stage=3, algorithm="adamw") sets ZERO_KEY_STAGE and ZERO_KEY_ALGORITHM.
+    """
+
+    def __init__(self, **values: int | float | str):
+        super().__init__(Handle(zero.zero_config_create(), zero.zero_config_release))
+        self._values = {}
+        for name, value in values.items():
+            self.set(_key_of(name), value)
+
+    def set(self, key: Key | int, value: int | float | str) -> None:
+        """Sets a key by its number. An int may stand for a float."""
+        if isinstance(value, str):
+            zero.zero_config_set_str(self.native, key, value)
+        elif isinstance(value, numbers.Integral) and bounds(key).type != _F64:
+            zero.zero_config_set_i64(self.native, key, value)
+        elif isinstance(value, numbers.Real):
+            zero.zero_config_set_f64(self.native, key, value)
+        else:
+            raise TypeError(f"a value is an int, a float or a str, not {type(value).__name__}")
+        self._values[key] = value
+
+    def get(self, key: Key | int, default=None):
+        """What was set, or `default`."""
+        return self._values.get(key, default)
+
+
+def _key_of(name: str) -> Key:
+    try:
+        return Key[name.upper()]
+    except KeyError:
+        raise TypeError(f"Config has no key {name!r}; keys are those of zero/config.h without ZERO_KEY_, in small letters") from None

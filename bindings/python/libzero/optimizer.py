@@ -1,0 +1,287 @@
+"""ZeRO optimizers: parameters, gradients and states of a model, sharded over the ranks of a group."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from . import elements
+from .config import Config
+from .generated import (
+    Dtype,
+    Initialiser,
+    Key,
+    Memory,
+    MemoryStats,
+    MicroStep,
+    Operation,
+    Slot,
+    Source,
+    StepResult,
+    StepStats,
+    Sync,
+    TrafficStats,
+    VerifyResult,
+)
+from .group import Group
+from .handle import Handle, Owner, native_of
+from .lent import lent_array
+from .library import text, zero
+from .param import KeptSlot, Param, Params, View
+from .structure import prepared
+
+# Slots with one entry per so many elements.
+_SCALES = (Slot.PARAM_SCALE, Slot.FIRST_SCALE, Slot.SECOND_SCALE)
+_ELEMENTS_PER_SCALE = 256
+
+
+class Optimizer(Owner):
+    """Life: add_param() ..., seal(), first values, begin(); then for each step parameters, gradients, step().
+
+    Parameters and module buffers are named by the numbers that adding them returns. Arrays that the optimizer hands out lie in its memory
+    and have the shape and type of their parameter. zero/optimizer.h says which calls are collectives, and what each means.
+    """
+
+    def __init__(self, group: Group, config: Config | None = None):
+        native = zero.zero_optimizer_create(group.native, native_of(config))
+        super().__init__(Handle(native, zero.zero_optimizer_release))
+        self._params = Params(config.get(Key.GRAD_DTYPE, 0) if config is not None else 0)
+        self._module_buffers = []  # shape and NumPy type of each
+        self._slots = {}  # by parameter, after seal: its kept slots by slot
+        self._acquired = {}  # by holder: the caller's arrays that stand for parameters until they are released, None for the library's
+        self._begun = False
+
+    def add_set(self, config: Config) -> int:
+        """Makes a parameter set; the number is the value of Key.SET for its parameters."""
+        return zero.zero_optimizer_add_set(self.native, config.native)
+
+    def set_model_group(self, group: Group) -> None:
+        """Names the ranks over which the model is cut."""
+        zero.zero_optimizer_set_model_group(self.native, group.native)
+
+    def add_param(self, name: str, shape: Sequence[int], dtype=Dtype.F32, config: Config | None = None) -> int:
+        """Registers a tensor: F32, F16 or BF16. Returns its number."""
+        shape, number = tuple(shape), elements.dtype_of(dtype)
+        param = zero.zero_optimizer_add_param(self.native, native_of(config), name, number, shape)
+        self._params.add(name, shape, number, config)
+        return param
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """What was registered, by number."""
+        return tuple(self._params)
+
+    def set_order(self, params: Sequence[int]) -> None:
+        """The order in which gradients become ready."""
+        zero.zero_optimizer_set_order(self.native, params)
+
+    def set_gather_order(self, params: Sequence[int]) -> None:
+        """The order in which the first step of stage 3 acquires parameters."""
+        zero.zero_optimizer_set_gather_order(self.native, params)
+
+    def add_module_buffer(self, name: str, shape: Sequence[int], dtype=Dtype.F32, rule: Sync | int = Sync.NONE) -> int:
+        """Registers a tensor that is no parameter. Returns its number, counted apart from parameters."""
+        shape, number = tuple(shape), elements.dtype_of(dtype)
+        buffer = zero.zero_optimizer_add_module_buffer(self.native, name, number, shape, rule)
+        self._module_buffers.append((shape, elements.numpy_dtype(number)))
+        return buffer
+
+    def seal(self) -> None:
+        """Cuts parameters into shards, agrees with all ranks and allocates."""
+        zero.zero_optimizer_seal(self.native)
+
+    def begin(self, source: Source | int) -> None:
+        """Takes first values, or edited ones, over. From then on acquired parameters are read-only."""
+        zero.zero_optimizer_begin(self.native, source)
+        self._begun = True
+
+    def init_param(self, param: int, initialiser: Initialiser | int, a: float = 0.0, b: float = 0.0, seed: int = 0) -> None:
+        """Fills what this rank updates of a parameter with first values."""
+        zero.zero_optimizer_init_param(self.native, param, initialiser, a, b, seed)
+
+    def module_buffer(self, number: int) -> np.ndarray:
+        """A module buffer, for reading and writing."""
+        address, _ = zero.zero_optimizer_module_buffer(self.native, number)
+        shape, kind = self._module_buffers[number]
+        return lent_array(self._handle, address, shape, kind, writable=True)
+
+    def sync_module_buffers(self) -> None:
+        """Brings all module buffers in line by their rules."""
+        zero.zero_optimizer_sync_module_buffers(self.native)
+
+    def param_acquire(self, param: int, dst=None) -> np.ndarray:
+        """The whole parameter, until param_release(); after that the array must not be used. `dst` is filled instead when given.
+
+        Writable before begin(), read-only afterwards.
+        """
+        known = self._known(param)
+        if dst is not None:
+            dst = elements.typed(dst, known.kind, known.name)
+        address = zero.zero_optimizer_param_acquire(self.native, param, dst)
+        self._acquired.setdefault(known.holder, []).append(dst)
+        return lent_array(self._handle, address, known.shape, known.kind, not self._begun) if dst is None else dst
+
+    def param_release(self, param: int) -> None:
+        """Ends one param_acquire()."""
+        zero.zero_optimizer_param_release(self.native, param)
+        self._acquired[self._known(param).holder].pop()
+
+    @contextlib.contextmanager
+    def param(self, param: int) -> Iterator[np.ndarray]:
+        """The whole parameter during a `with` block."""
+        data = self.param_acquire(param)
+        try:
+            yield data
+        finally:
+            self.param_release(param)
+
+    def grad_acquire(self, param: int) -> tuple[np.ndarray, bool]:
+        """Memory for the parameter's gradient until it was given to grad_ready(), and whether to add to it instead of overwriting it."""
+        known = self._known(param)
+        address, accumulate = zero.zero_optimizer_grad_acquire(self.native, param)
+        return lent_array(self._handle, address, known.shape, known.grad_kind, writable=True), bool(accumulate)
+
+    def grad_ready(self, param: int, grad=None, offset: int = 0, count: int | None = None) -> None:
+        """Says that elements of the gradient are final: those of `grad`, which are copied, or of acquired memory when it is None.
+
+        `count` is for acquired memory: elements from `offset` on, all by default.
+        """
+        known = self._known(param)
+        if grad is not None:
+            grad = elements.typed(grad, known.grad_kind, "the gradient of", known.name)
+            if count not in (None, grad.size):
+                raise ValueError(f"count is {count}, but grad has {grad.size} elements")
+            count = grad.size
+        elif count is None:
+            count = known.count - offset
+        zero.zero_optimizer_grad_ready(self.native, param, grad, offset, count)
+
+    def set_weight(self, weight: float) -> None:
+        """This rank's weight of the step under way; only with Divisor.WEIGHTS."""
+        zero.zero_optimizer_set_weight(self.native, weight)
+
+    def micro_step(self, kind: MicroStep | int) -> None:
+        """Begins a micro-step."""
+        zero.zero_optimizer_micro_step(self.native, kind)
+
+    def step(self) -> StepResult:
+        """One step: reduces gradients, votes, applies, gathers."""
+        result = prepared(StepResult, zero.zero_step_result_init)
+        zero.zero_optimizer_step(self.native, result)
+        return result
+
+    def reduce(self) -> StepResult:
+        """The first part of a step: sums gradients and votes."""
+        result = prepared(StepResult, zero.zero_step_result_init)
+        zero.zero_optimizer_reduce(self.native, result)
+        return result
+
+    def apply(self) -> None:
+        """The second part: updates this rank's shard. Algorithm "custom" updates views() instead."""
+        zero.zero_optimizer_apply(self.native)
+
+    def gather(self) -> None:
+        """The last part: makes new parameters visible and ends the step."""
+        zero.zero_optimizer_gather(self.native)
+
+    def view_count(self) -> int:
+        """The number of pieces that this rank updates."""
+        return zero.zero_optimizer_view_count(self.native)
+
+    def view(self, index: int, slot: Slot | int) -> View:
+        """One piece in one slot, for reading and writing where it lies."""
+        param, offset, count, address = zero.zero_optimizer_view(self.native, index, slot)
+        if slot in _SCALES:
+            count = math.ceil(count / _ELEMENTS_PER_SCALE)
+        kind = self._slot_kind(param, slot)
+        return View(param, offset, lent_array(self._handle, address, (count,), kind, writable=True))
+
+    def views(self, slot: Slot | int) -> list[View]:
+        """All pieces in one slot; the same order in every slot."""
+        return [self.view(index, slot) for index in range(self.view_count())]
+
+    def set_f64(self, key: Key | int, value: float, param_set: int = 0) -> None:
+        """Sets a hyper-parameter of a parameter set from the next step on."""
+        zero.zero_optimizer_set_f64(self.native, param_set, key, value)
+
+    def get_f64(self, key: Key | int, param_set: int = 0) -> float:
+        return zero.zero_optimizer_get_f64(self.native, param_set, key)
+
+    def set_i64(self, key: Key | int, value: int) -> None:
+        """Sets a scalar of the run."""
+        zero.zero_optimizer_set_i64(self.native, key, value)
+
+    def get_i64(self, key: Key | int) -> int:
+        return zero.zero_optimizer_get_i64(self.native, key)
+
+    def slots(self, param: int) -> list[KeptSlot]:
+        """What is kept of a parameter from one step to the next."""
+        indices = range(zero.zero_optimizer_slot_count(self.native, param))
+        found = (zero.zero_optimizer_slot(self.native, param, index) for index in indices)
+        return [KeptSlot(slot, Dtype(dtype), count) for slot, dtype, count in found]
+
+    def read(self, param: int, out=None, slot: Slot | int = Slot.PARAM, offset: int = 0) -> np.ndarray | None:
+        """Fills `out` with entries of a slot, whoever holds them. A rank that wants none gives None."""
+        out = self._of_slot(param, slot, out)
+        zero.zero_optimizer_read(self.native, param, slot, offset, out)
+        return out
+
+    def write(self, param: int, data=None, slot: Slot | int = Slot.PARAM, offset: int = 0) -> None:
+        """Writes entries of a slot, whoever holds them. A rank that has none gives None."""
+        zero.zero_optimizer_write(self.native, param, slot, offset, self._of_slot(param, slot, data))
+
+    def verify(self) -> VerifyResult:
+        """Tells whether memory holds what libzero wrote."""
+        result = prepared(VerifyResult, zero.zero_verify_result_init)
+        zero.zero_optimizer_verify(self.native, result)
+        return result
+
+    def memory(self, category: Memory | int = Memory.TOTAL) -> MemoryStats:
+        """Bytes on this rank."""
+        stats = prepared(MemoryStats, zero.zero_memory_stats_init)
+        zero.zero_stats_optimizer_memory(self.native, category, stats)
+        return stats
+
+    def traffic(self, operation: Operation | int) -> TrafficStats:
+        """What this rank moved in one kind of collective."""
+        stats = prepared(TrafficStats, zero.zero_traffic_stats_init)
+        zero.zero_stats_optimizer_traffic(self.native, operation, stats)
+        return stats
+
+    def step_stats(self) -> StepStats:
+        """Time and stalls since seal()."""
+        stats = prepared(StepStats, zero.zero_step_stats_init)
+        zero.zero_stats_optimizer_step(self.native, stats)
+        return stats
+
+    def describe(self) -> str:
+        """What was chosen and why, as a text."""
+        return text(zero.zero_describe_optimizer, self.native)
+
+    def trace(self) -> str:
+        """What was done and when, as JSON in the Chrome trace format; needs Key.TRACE_EVENTS."""
+        return text(zero.zero_stats_optimizer_trace, self.native)
+
+    def _known(self, param: int) -> Param:
+        """What was registered under a number. For any other number libzero says what is wrong."""
+        known = self._params.get(param)
+        if known is None:
+            zero.zero_optimizer_slot_count(self.native, param)
+        return known
+
+    def _slot_kind(self, param: int, slot: int) -> np.dtype | None:
+        """The NumPy type of a slot's entries; None for a slot that is not kept, which libzero refuses."""
+        if slot == Slot.GRAD:
+            return self._known(param).grad_kind
+        if param not in self._slots:
+            self._slots[param] = {kept.slot: kept.kind for kept in self.slots(param)}
+        return self._slots[param].get(slot)
+
+    def _of_slot(self, param: int, slot: int, data) -> np.ndarray | None:
+        kind = self._slot_kind(param, slot)
+        if data is None or kind is None:
+            return data
+        return elements.typed(data, kind, "slot", str(int(slot)), "of", self._known(param).name)

@@ -1,0 +1,74 @@
+import unittest
+
+import libzero
+import numpy as np
+from failing import TestCase
+from libzero import Config, Dtype, Group, Key, Optimizer, Status
+from ranks import alone
+
+
+class ConfigTest(TestCase):
+    def test_keys_are_named_as_in_c(self):
+        with Config(stage=3, algorithm="sgd", momentum=0.5, nesterov=1) as config:
+            self.assertEqual(config.get(Key.STAGE), 3)
+            with alone() as group, Optimizer(group, config) as optimizer:
+                self.assertEqual((optimizer.get_f64(Key.MOMENTUM), optimizer.get_f64(Key.NESTEROV)), (0.5, 1))
+                self.assertIn("stage 3", optimizer.describe())
+
+    def test_numbers_of_numpy_are_numbers(self):
+        with Config(stage=np.int64(2), lr=np.float32(0.5)) as config, alone() as group, Optimizer(group, config) as optimizer:
+            self.assertEqual(optimizer.get_f64(Key.LR), 0.5)
+
+    def test_an_integer_may_stand_for_a_float_but_not_the_other_way_round(self):
+        with Config(lr=1) as config:
+            error = self.fails(Status.E_INVALID_ARGUMENT, config.set, Key.STAGE, 1.0)
+            self.assertIn("ZERO_KEY_STAGE is a key of type i64", error.text)
+
+    def test_unknown_names_and_values_of_other_types_are_refused(self):
+        with self.assertRaisesRegex(TypeError, "no key 'stages'"):
+            Config(stages=1)
+        with self.assertRaisesRegex(TypeError, "not list"):
+            Config(stage=[1])
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            Config(algorithm="sgd\0")
+
+    def test_out_of_bounds(self):
+        self.assertIn("must be in 0 .. 3", self.fails(Status.E_INVALID_ARGUMENT, Config, stage=4).text)
+        with self.assertRaises(OverflowError):
+            Config(stage=1 << 70)
+
+    def test_objects_copy_what_they_need(self):
+        config = Config(deadline_ms=1234)
+        group = Group.local(None, 0, 1, config)
+        config.close()
+        self.assertIn("1234 ms", group.describe())
+        group.close()
+
+    def test_bounds(self):
+        bounds = libzero.bounds(Key.LR)
+        self.assertEqual((bounds.min_f64, bounds.default_f64), (0, 1e-3))
+        self.assertIn("default_f64=0.001", repr(bounds))
+        self.fails(Status.E_UNSUPPORTED, libzero.bounds, 99999)
+
+    def test_a_closed_config_is_refused_and_never_taken_for_none(self):
+        config = Config()
+        config.close()
+        config.close()
+        self.assertTrue(config.closed)
+        self.fails(Status.E_BAD_HANDLE, config.set, Key.STAGE, 1)
+        self.fails(Status.E_BAD_HANDLE, Group.local, None, 0, 1, config)
+        with alone() as group:
+            self.fails(Status.E_BAD_HANDLE, Optimizer, group, config)
+
+
+class ElementsTest(TestCase):
+    def test_bytes_and_numpy_types_agree(self):
+        for dtype in Dtype:
+            self.assertEqual(libzero.dtype_nbytes(dtype), libzero.numpy_dtype(dtype).itemsize)
+
+    def test_unknown_dtype(self):
+        self.fails(Status.E_INVALID_ARGUMENT, libzero.dtype_nbytes, 99)
+
+
+if __name__ == "__main__":
+    unittest.main()

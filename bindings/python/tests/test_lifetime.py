@@ -1,0 +1,112 @@
+import gc
+import random
+import re
+import threading
+import unittest
+
+import libzero
+import ranks
+from failing import TestCase
+from libzero import Buffer, Config, Key, Optimizer, Source, Status
+
+OBJECTS = 10000
+THREADS, FAILURES = 8, 2000
+
+
+def live_handles():
+    gc.collect()
+    return int(re.search(r"live handles: (\d+)", libzero.describe())[1])
+
+
+class LifetimeTest(TestCase):
+    def setUp(self):
+        before = live_handles()
+        self.addCleanup(lambda: self.assertEqual(live_handles(), before))
+
+    def test_objects_end_in_any_order(self):
+        chance = random.Random(1)
+        objects = []
+        for number in range(OBJECTS // 4):
+            group = ranks.alone()
+            optimizer = Optimizer(group)
+            optimizer.add_param(f"p{number}", (3,))
+            objects += [group, optimizer, Buffer(group, 5), Config(stage=number % 4)]
+        self.assertGreaterEqual(live_handles(), OBJECTS)
+        chance.shuffle(objects)
+        for place, ended in enumerate(objects):
+            if place % 3 == 0:
+                ended.close()
+            if place % 3 == 1:
+                ended.cycle = ended
+        del ended, group, optimizer
+        while objects:
+            objects.pop()
+
+    def test_children_outlive_their_parents(self):
+        group = ranks.alone()
+        buffer, optimizer = Buffer(group, 3), Optimizer(group)
+        optimizer.add_param("w", (3,))
+        group.close()
+        optimizer.seal()
+        optimizer.begin(Source.LOCAL)
+        optimizer.step()
+        with buffer.whole() as data:
+            self.assertEqual(data.tolist(), [0, 0, 0])
+        optimizer.close()
+        buffer.close()
+
+    def test_memory_stays_as_long_as_arrays_over_it(self):
+        with ranks.alone() as group, Buffer(group, 1 << 16) as buffer, Optimizer(group) as optimizer:
+            optimizer.add_module_buffer("m", (1 << 16,))
+            optimizer.seal()
+            parts = buffer.shard().data[100:], optimizer.module_buffer(0)[::2]
+        held = live_handles()
+        self.fails(Status.E_BAD_HANDLE, buffer.shard)
+        for part in parts:
+            part[:] = 3
+            self.assertEqual(part.sum(), 3 * part.size)
+        del part, parts
+        self.assertEqual(live_handles(), held - 2)
+
+    def test_an_object_that_could_not_be_made_leaves_nothing(self):
+        with Config(algorithm="nothing") as config, ranks.alone() as group:
+            for _ in range(100):
+                self.fails(Status.E_UNSUPPORTED, Optimizer, group, config)
+            self.assertEqual(live_handles(), 2)
+
+    def test_memory_of_the_caller_is_held_while_it_stands_for_a_parameter(self):
+        with ranks.alone() as group, Optimizer(group) as optimizer:
+            optimizer.add_param("w", (4,))
+            optimizer.seal()
+            optimizer.begin(Source.LOCAL)
+            out = bytearray(16)
+            optimizer.param_acquire(0, memoryview(out).cast("f"))
+            with self.assertRaises(BufferError):
+                out.append(0)
+            optimizer.param_release(0)
+            out.append(0)
+
+
+class ContentionTest(TestCase):
+    def test_every_thread_gets_its_own_errors(self):
+        wrong, start = [], threading.Barrier(THREADS)
+
+        def fail(number):
+            with ranks.alone() as group, Optimizer(group) as optimizer:
+                start.wait()
+                for call in range(FAILURES):
+                    given = number * FAILURES + call + 1
+                    error = self.fails(Status.E_INVALID_ARGUMENT, optimizer.set_f64, Key.LR, 1, given)
+                    if str(given) not in re.findall(r"\d+", error.text):
+                        wrong.append(error.text)
+
+        threads = [threading.Thread(target=fail, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,182 @@
+//! Configs: what groups, buffers, optimizers and parameters are made from.
+
+use std::ffi::CString;
+use std::ptr::{self, NonNull};
+
+use libzero_sys as sys;
+
+use crate::abi;
+use crate::allocator::{self, Allocator};
+use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Unfilled};
+use crate::error::{check, Error, Result};
+use crate::key::Key;
+
+/// A set of keys and values. An object copies what it needs, so the config may be changed or dropped afterwards.
+///
+/// ```
+/// use libzero::{Config, Divisor, Key};
+///
+/// let mut config = Config::new()?;
+/// config.set(Key::Stage, 2)?.set(Key::Algorithm, "sgd")?.set(Key::Lr, 0.1)?;
+/// config.set(Key::Divisor, Divisor::Weights)?;
+/// # Ok::<(), libzero::Error>(())
+/// ```
+///
+/// Only one thread may use a config at a time: it is [`Send`], but not [`Sync`].
+#[derive(Debug)]
+pub struct Config {
+    handle: NonNull<sys::zero_config>,
+    grad_dtype: Option<DType>,
+    tied_to: Option<i64>,
+}
+
+// SAFETY: zero/config.h: "one thread per config at a time", and release on any thread.
+unsafe impl Send for Config {}
+
+impl Config {
+    /// An empty config: every key has its default.
+    pub fn new() -> Result<Self> {
+        abi::check()?;
+        let mut handle = ptr::null_mut();
+        // SAFETY: `handle` receives the config.
+        check(unsafe { sys::zero_config_create(&mut handle) })?;
+        Ok(Config { handle: NonNull::new(handle).expect("a new config has a handle"), grad_dtype: None, tied_to: None })
+    }
+
+    /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs.
+    pub fn set<V: Value>(&mut self, key: Key, value: V) -> Result<&mut Self> {
+        value.set(self, key)?;
+        Ok(self)
+    }
+
+    /// Lets the ranks of one host keep one copy of the parameters in stages 1 and 2 (`ZERO_KEY_ONE_COPY`).
+    ///
+    /// # Safety
+    /// Ranks then share memory that each of them sees as its own. From the moment a rank may change parameters, by a writable view, by
+    /// [`Optimizer::init_param`](crate::Optimizer::init_param) or [`Optimizer::write`](crate::Optimizer::write), until the
+    /// [`Optimizer::begin`](crate::Optimizer::begin) that follows, no other rank may hold or make a view of a parameter, and only one
+    /// rank may hold a writable one.
+    pub unsafe fn one_copy(&mut self, on: bool) -> Result<&mut Self> {
+        self.set_number(sys::ZERO_KEY_ONE_COPY, i64::from(on))?;
+        Ok(self)
+    }
+
+    /// Gives every object made from this config an allocator for its private memory.
+    pub fn allocator<A: Allocator>(&mut self, allocator: &'static A) -> Result<&mut Self> {
+        let user = allocator as *const A as *mut std::ffi::c_void;
+        // SAFETY: the hooks take `user` for an `A`, which is Sync and lives for ever.
+        check(unsafe {
+            sys::zero_config_set_allocator(
+                self.handle.as_ptr(),
+                Some(allocator::allocate::<A>),
+                Some(allocator::free::<A>),
+                Some(allocator::shared::<A>),
+                user,
+            )
+        })?;
+        Ok(self)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const sys::zero_config {
+        self.handle.as_ptr()
+    }
+
+    /// The dtype that [`Key::GradDtype`] was set to; the number 0 for "that of the parameter".
+    pub(crate) fn grad_dtype(&self) -> Option<DType> {
+        self.grad_dtype
+    }
+
+    pub(crate) fn tied_to(&self) -> Option<i64> {
+        self.tied_to
+    }
+
+    fn set_i64(&mut self, key: Key, value: i64) -> Result<()> {
+        if key.raw() == sys::ZERO_KEY_ONE_COPY {
+            return Err(Error::new(
+                Code::Unsupported,
+                "ZERO_KEY_ONE_COPY lets ranks share memory; Config::one_copy sets it and says what you then promise",
+            ));
+        }
+        self.set_number(key.raw(), value)?;
+        match key.raw() {
+            sys::ZERO_KEY_GRAD_DTYPE => self.grad_dtype = Some(DType::from_raw(value as i32)),
+            sys::ZERO_KEY_TIED_TO => self.tied_to = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn set_number(&mut self, key: i32, value: i64) -> Result<()> {
+        // SAFETY: the handle is this config's.
+        check(unsafe { sys::zero_config_set_i64(self.handle.as_ptr(), key, value) })
+    }
+
+    fn set_f64(&mut self, key: Key, value: f64) -> Result<()> {
+        // SAFETY: the handle is this config's.
+        check(unsafe { sys::zero_config_set_f64(self.handle.as_ptr(), key.raw(), value) })
+    }
+
+    fn set_str(&mut self, key: Key, value: &str) -> Result<()> {
+        let value = c_text("value", value)?;
+        // SAFETY: the handle is this config's; the text is copied.
+        check(unsafe { sys::zero_config_set_str(self.handle.as_ptr(), key.raw(), value.as_ptr()) })
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this config's and is not used again.
+        unsafe { sys::zero_config_release(self.handle.as_ptr()) }
+    }
+}
+
+/// The C form of an optional config.
+pub(crate) fn config_ptr(config: Option<&Config>) -> *const sys::zero_config {
+    config.map_or(ptr::null(), Config::as_ptr)
+}
+
+/// A text for C.
+pub(crate) fn c_text(argument: &str, text: &str) -> Result<CString> {
+    CString::new(text).map_err(|problem| {
+        let text = format!("{argument} has a NUL at byte {}, but must have none", problem.nul_position());
+        Error::new(Code::InvalidArgument, text)
+    })
+}
+
+/// What a key can be set to: integers, numbers, texts, and enums of this crate.
+pub trait Value: sealed::Sealed {
+    #[doc(hidden)]
+    fn set(self, config: &mut Config, key: Key) -> Result<()>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! values {
+    ($($type:ty, $value:ident => $set:ident $as:expr;)*) => {
+        $(
+            impl sealed::Sealed for $type {}
+            impl Value for $type {
+                fn set(self, config: &mut Config, key: Key) -> Result<()> {
+                    let $value = self;
+                    config.$set(key, $as)
+                }
+            }
+        )*
+    };
+}
+
+values! {
+    i32, value => set_i64 i64::from(value);
+    i64, value => set_i64 value;
+    bool, value => set_i64 i64::from(value);
+    f64, value => set_f64 value;
+    &str, value => set_str value;
+    DType, value => set_i64 i64::from(value.raw());
+    Divisor, value => set_i64 i64::from(value.raw());
+    Master, value => set_i64 i64::from(value.raw());
+    Nonfinite, value => set_i64 i64::from(value.raw());
+    Rounding, value => set_i64 i64::from(value.raw());
+    Unfilled, value => set_i64 i64::from(value.raw());
+}

@@ -1,0 +1,187 @@
+//! Keys of configs and of a running optimizer's scalars, and how each is typed and bounded.
+
+use libzero_sys as sys;
+
+use crate::enums::c_enum;
+use crate::error::{check, Result};
+use crate::stats::init;
+
+c_enum! {
+    /// What a [`Config`](crate::Config) holds a value for, and the names of scalars. Types, bounds and defaults stand in `zero/config.h`;
+    /// [`Key::bounds`] tells them too.
+    Key {
+        /// How long a blocking call waits for the other ranks, in milliseconds.
+        DeadlineMs = ZERO_KEY_DEADLINE_MS,
+        /// How long group creation waits for the other ranks, in milliseconds.
+        RendezvousMs = ZERO_KEY_RENDEZVOUS_MS,
+        /// Host threads that a rank may use in kernels; 0: cores over local ranks.
+        Threads = ZERO_KEY_THREADS,
+        /// Memory per rank for data that peers cannot read in place.
+        StagingBytes = ZERO_KEY_STAGING_BYTES,
+        /// Path of `libzero_mpi.so`.
+        MpiModule = ZERO_KEY_MPI_MODULE,
+        /// 1: MPI ranks of one host move data between them through shared memory; 0: through MPI.
+        MpiShared = ZERO_KEY_MPI_SHARED,
+        /// A non-negative integer per rank, with commas; shard sizes follow it.
+        ShardWeights = ZERO_KEY_SHARD_WEIGHTS,
+        /// What is sharded: 0 nothing, 1 optimizer states, 2 gradients too, 3 parameters too.
+        Stage = ZERO_KEY_STAGE,
+        /// "sgd", "adam", "adamw", "adagrad", "lion", "lamb", "muon", "custom" or "none".
+        Algorithm = ZERO_KEY_ALGORITHM,
+        /// A bucket takes whole tensors until it would pass this size.
+        BucketBytes = ZERO_KEY_BUCKET_BYTES,
+        /// A [`Divisor`](crate::Divisor): what the sum of gradients is divided by.
+        Divisor = ZERO_KEY_DIVISOR,
+        /// A [`Nonfinite`](crate::Nonfinite): what a NaN or infinity in a gradient does.
+        Nonfinite = ZERO_KEY_NONFINITE,
+        /// 1: compute the global gradient norm in each step.
+        GradNorm = ZERO_KEY_GRAD_NORM,
+        /// 1: reduce and gather on a progress thread while the caller works; 0: inside calls.
+        Overlap = ZERO_KEY_OVERLAP,
+        /// Most bytes of gradient buckets held unreduced in stages 2 and 3; 0: no limit.
+        PoolLimit = ZERO_KEY_POOL_LIMIT,
+        /// fp32 slots per element that algorithm "custom" keeps.
+        CustomSlots = ZERO_KEY_CUSTOM_SLOTS,
+        /// Gradients are scaled down so that their global norm is at most this; 0: off.
+        ClipNorm = ZERO_KEY_CLIP_NORM,
+        /// Elements of gradients are clamped to this magnitude; 0: off.
+        ClipValue = ZERO_KEY_CLIP_VALUE,
+        /// What the caller multiplies its loss by; gradients are divided by it.
+        LossScale = ZERO_KEY_LOSS_SCALE,
+        /// 1: the scale follows overflows.
+        LossScaleDynamic = ZERO_KEY_LOSS_SCALE_DYNAMIC,
+        /// Steps without overflow after which the scale grows.
+        LossScaleWindow = ZERO_KEY_LOSS_SCALE_WINDOW,
+        /// Overflows before the scale backs off.
+        LossScaleHysteresis = ZERO_KEY_LOSS_SCALE_HYSTERESIS,
+        /// Factor of a back-off.
+        LossScaleBackoff = ZERO_KEY_LOSS_SCALE_BACKOFF,
+        /// Factor of a growth.
+        LossScaleGrowth = ZERO_KEY_LOSS_SCALE_GROWTH,
+        /// The scale is never below.
+        LossScaleMin = ZERO_KEY_LOSS_SCALE_MIN,
+        /// The scale is never above.
+        LossScaleMax = ZERO_KEY_LOSS_SCALE_MAX,
+        /// A [`Rounding`](crate::Rounding) of 16-bit parameters without master and of narrow states.
+        Rounding = ZERO_KEY_ROUNDING,
+        /// Of stochastic rounding.
+        Seed = ZERO_KEY_SEED,
+        /// An [`Unfilled`](crate::Unfilled): what becomes of parameters that no rank filled in a step.
+        Unfilled = ZERO_KEY_UNFILLED,
+        /// 0 or [`DType::F32`](crate::DType::F32): of sums over micro-steps on one rank.
+        AccumulateDtype = ZERO_KEY_ACCUMULATE_DTYPE,
+        /// 1: keep an exponential moving average of each parameter.
+        Average = ZERO_KEY_AVERAGE,
+        /// Tensors of fewer elements stay whole on every rank in stage 3.
+        GatherBelow = ZERO_KEY_GATHER_BELOW,
+        /// Most bytes of parameters gathered ahead in stage 3.
+        PrefetchBytes = ZERO_KEY_PREFETCH_BYTES,
+        /// Every so many steps, a step first compares each shard with what the step before it left there.
+        VerifyEvery = ZERO_KEY_VERIFY_EVERY,
+        /// Bytes that the ranks of a host may take together; 0: what is available.
+        MemoryLimit = ZERO_KEY_MEMORY_LIMIT,
+        /// Newest events kept for [`Optimizer::trace`](crate::Optimizer::trace).
+        TraceEvents = ZERO_KEY_TRACE_EVENTS,
+        /// Ranks of one host keep one copy of the parameters; set with [`Config::one_copy`](crate::Config::one_copy) only.
+        OneCopy = ZERO_KEY_ONE_COPY,
+        /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
+        Set = ZERO_KEY_SET,
+        /// 1: never updated: no gradient, no states.
+        Frozen = ZERO_KEY_FROZEN,
+        /// A [`DType`](crate::DType) of the gradient; 0: that of the parameter.
+        GradDtype = ZERO_KEY_GRAD_DTYPE,
+        /// A [`Master`](crate::Master): how 16-bit parameters are kept for updates.
+        Master = ZERO_KEY_MASTER,
+        /// A [`DType`](crate::DType): f32, bf16 or f8_e4m3.
+        FirstMomentDtype = ZERO_KEY_FIRST_MOMENT_DTYPE,
+        /// A [`DType`](crate::DType): f32, bf16 or f8_ue5m3.
+        SecondMomentDtype = ZERO_KEY_SECOND_MOMENT_DTYPE,
+        /// 1: the same on all ranks of the model group.
+        Replicated = ZERO_KEY_REPLICATED,
+        /// Id of an earlier parameter whose memory this one shares; then the only key.
+        TiedTo = ZERO_KEY_TIED_TO,
+        /// 0 or [`DType::F8E4M3`](crate::DType::F8E4M3): how a parameter is stored and gathered.
+        ParamDtype = ZERO_KEY_PARAM_DTYPE,
+        /// The learning rate.
+        Lr = ZERO_KEY_LR,
+        /// sgd, muon.
+        Momentum = ZERO_KEY_MOMENTUM,
+        /// sgd.
+        Dampening = ZERO_KEY_DAMPENING,
+        /// 0 or 1: sgd, muon.
+        Nesterov = ZERO_KEY_NESTEROV,
+        /// adam, adamw, lamb, lion.
+        Beta1 = ZERO_KEY_BETA1,
+        /// adam, adamw, lamb, lion.
+        Beta2 = ZERO_KEY_BETA2,
+        /// All but sgd and lion.
+        Epsilon = ZERO_KEY_EPSILON,
+        /// Added to the gradient in sgd, adam, adagrad; decoupled in the others.
+        WeightDecay = ZERO_KEY_WEIGHT_DECAY,
+        /// adagrad.
+        LrDecay = ZERO_KEY_LR_DECAY,
+        /// adagrad: sum of squares before the first step.
+        InitialAccumulator = ZERO_KEY_INITIAL_ACCUMULATOR,
+        /// muon; a whole number.
+        NewtonSchulzSteps = ZERO_KEY_NEWTON_SCHULZ_STEPS,
+        /// Of the moving average of parameters.
+        AverageDecay = ZERO_KEY_AVERAGE_DECAY,
+        /// Scalar of a running optimizer: steps applied so far.
+        StepCount = ZERO_KEY_STEP_COUNT,
+        /// Scalar of a running optimizer: steps skipped so far.
+        SkippedCount = ZERO_KEY_SKIPPED_COUNT,
+        /// Scalar of a running optimizer: steps without overflow since the loss scale last changed.
+        GrowthCount = ZERO_KEY_GROWTH_COUNT,
+        /// Scalar of a running optimizer: overflows that hysteresis has swallowed.
+        OverflowCount = ZERO_KEY_OVERFLOW_COUNT,
+    }
+}
+
+/// The type of a key's value, with bounds, both inclusive, and default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bounds {
+    /// An integer.
+    I64 {
+        /// The least.
+        min: i64,
+        /// The most.
+        max: i64,
+        /// What holds where nothing is set.
+        default: i64,
+    },
+    /// A number.
+    F64 {
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+        /// What holds where nothing is set.
+        default: f64,
+    },
+    /// A text.
+    Str,
+}
+
+impl Key {
+    /// Type, bounds and default of the key.
+    ///
+    /// ```
+    /// use libzero::{Bounds, Key};
+    ///
+    /// assert_eq!(Key::Stage.bounds()?, Bounds::I64 { min: 0, max: 3, default: 1 });
+    /// assert!(Key::Other(99999).bounds().is_err());
+    /// # Ok::<(), libzero::Error>(())
+    /// ```
+    pub fn bounds(self) -> Result<Bounds> {
+        const F64: i64 = 2;
+        const STR: i64 = 3;
+        let mut found: sys::zero_key_bounds = init(sys::zero_key_bounds_init)?;
+        // SAFETY: `found` knows its own size.
+        check(unsafe { sys::zero_config_bounds(self.raw(), &mut found) })?;
+        Ok(match found.type_ {
+            F64 => Bounds::F64 { min: found.min_f64, max: found.max_f64, default: found.default_f64 },
+            STR => Bounds::Str,
+            _ => Bounds::I64 { min: found.min_i64, max: found.max_i64, default: found.default_i64 },
+        })
+    }
+}

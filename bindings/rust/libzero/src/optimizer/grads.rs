@@ -1,0 +1,109 @@
+//! Gradients: filled in libzero's memory, or given from the caller's.
+
+use std::cell::RefMut;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr;
+
+use libzero_sys as sys;
+
+use crate::element::Element;
+use crate::elements::{debug_as_slice, Elements};
+use crate::error::{check, Result};
+use crate::group::NO_STREAM;
+use crate::optimizer::params::Param;
+use crate::optimizer::tensors::{check_type, take, Tensor};
+use crate::optimizer::Optimizer;
+
+impl Optimizer {
+    /// Memory for the tensor's gradient, which the view gives back with [`ready`](GradView::ready). A view that is dropped before leaves it
+    /// acquired, for another.
+    pub fn grad<T, G: Element>(&self, param: Param<T, G>) -> Result<GradView<'_, G>> {
+        let tensor = self.tensor(param.id())?;
+        let lock = self.lock_gradient::<G>(tensor)?;
+        let (elements, accumulates) = self.acquire_grad(param.id(), tensor.count)?;
+        Ok(GradView { optimizer: self, id: param.id(), elements, accumulates, _lock: lock })
+    }
+
+    /// Gives elements of the tensor's gradient from `offset` on, which are copied and final for this step. Ranges may come one by one, each
+    /// element once per step.
+    pub fn grad_ready<T, G: Element>(&self, param: Param<T, G>, offset: usize, grad: &[G]) -> Result<()> {
+        let tensor = self.tensor(param.id())?;
+        let _lock = self.lock_gradient::<G>(tensor)?;
+        // SAFETY: the handle is the optimizer's, and `grad` is a slice of the gradient's dtype.
+        check(unsafe {
+            sys::zero_optimizer_grad_ready(self.as_ptr(), param.id(), grad.as_ptr().cast(), offset as i64, grad.len() as i64, NO_STREAM)
+        })
+    }
+
+    /// For one view or call at a time, of the gradient's own type.
+    fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, ()>> {
+        let what = format_args!("the gradient of {}", tensor.name);
+        check_type::<G>(what, tensor.grad_dtype)?;
+        take(&self.holder(tensor).gradient, what)
+    }
+
+    fn acquire_grad<G: Element>(&self, id: i64, count: usize) -> Result<(Elements<G>, bool)> {
+        let (mut data, mut accumulates) = (ptr::null_mut(), 0);
+        // SAFETY: the handle is the optimizer's, and the results go to locals.
+        check(unsafe { sys::zero_optimizer_grad_acquire(self.as_ptr(), id, NO_STREAM, &mut data, &mut accumulates) })?;
+        Ok((Elements::new(data, count), accumulates != 0))
+    }
+
+    /// Says that a range of the acquired memory was filled.
+    fn filled(&self, id: i64, range: Range<usize>) -> Result<()> {
+        // SAFETY: the handle is the optimizer's; no address means the acquired one.
+        check(unsafe { sys::zero_optimizer_grad_ready(self.as_ptr(), id, ptr::null(), range.start as i64, range.len() as i64, NO_STREAM) })
+    }
+}
+
+/// A tensor's gradient in libzero's memory ([`Optimizer::grad`]). What is in it at first means something only when it
+/// [`accumulates`](GradView::accumulates).
+pub struct GradView<'a, G: Element> {
+    optimizer: &'a Optimizer,
+    id: i64,
+    elements: Elements<G>,
+    accumulates: bool,
+    _lock: RefMut<'a, ()>,
+}
+
+impl<G: Element> GradView<'_, G> {
+    /// False the first time in a step: overwrite. True later: add to what is there.
+    pub fn accumulates(&self) -> bool {
+        self.accumulates
+    }
+
+    /// Says that all elements are final for this step; when the last tensor of a bucket is, its reduction starts.
+    pub fn ready(self) -> Result<()> {
+        let all = 0..self.len();
+        self.optimizer.filled(self.id, all)
+    }
+
+    /// Says that a range of elements is final. With the last of them the memory goes, and the view is empty.
+    pub fn ready_range(&mut self, range: Range<usize>) -> Result<()> {
+        let outcome = self.optimizer.filled(self.id, range);
+        // Which range is the last, libzero knows: it hands the memory out again as long as it is there.
+        if self.optimizer.acquire_grad::<G>(self.id, self.len()).is_err() {
+            self.elements = Elements::none();
+        }
+        outcome
+    }
+}
+
+impl<G: Element> Deref for GradView<'_, G> {
+    type Target = [G];
+
+    fn deref(&self) -> &[G] {
+        // SAFETY: acquired until all of it was made ready, by this view, since the lock keeps others away; the step takes the optimizer by
+        // `&mut`. Other ranks do not read what is not ready.
+        unsafe { self.elements.slice() }
+    }
+}
+
+impl<G: Element> DerefMut for GradView<'_, G> {
+    fn deref_mut(&mut self) -> &mut [G] {
+        // SAFETY: as above.
+        unsafe { self.elements.slice_mut() }
+    }
+}
+
+debug_as_slice!(GradView);
