@@ -120,8 +120,8 @@ func TestAllocatorIsToldOfSharedMemory(t *testing.T) {
 		defer optimizer.Close()
 		must(optimizer.AddParam("w", zero.DTypeF32, []int{1000}, nil))
 		check(optimizer.Seal(ctx))
-		if allocator.Shared() == 0 && allocator.Live() == 0 {
-			t.Error("the allocator was told of nothing")
+		if allocator.Shared() <= 0 {
+			t.Errorf("the allocator was told of %d shared bytes", allocator.Shared())
 		}
 		check(r.Barrier(ctx))
 	})

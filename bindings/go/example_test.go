@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 
 // Three goroutines are the ranks of a group.
 func ExampleAllReduce() {
+	name := fmt.Sprintf("example-all-reduce.%d", os.Getpid()) // the same for all ranks, and no other group's
 	var ranks sync.WaitGroup
 	for rank := 0; rank < 3; rank++ {
 		ranks.Add(1)
 		go func(rank int) {
 			defer ranks.Done()
-			group, err := zero.CreateLocal(context.Background(), "example-all-reduce", rank, 3, nil)
+			group, err := zero.CreateLocal(context.Background(), name, rank, 3, nil)
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -117,13 +119,14 @@ func ExampleBuffer() {
 
 // A rank that waits for one that does not come gives up when its context ends.
 func ExampleGroup_Barrier() {
+	name := fmt.Sprintf("example-barrier.%d", os.Getpid())
 	groups := make([]*zero.Group, 2)
 	var met sync.WaitGroup
 	for rank := range groups {
 		met.Add(1)
 		go func(rank int) {
 			defer met.Done()
-			group, err := zero.CreateLocal(context.Background(), "example-barrier", rank, 2, nil)
+			group, err := zero.CreateLocal(context.Background(), name, rank, 2, nil)
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -19,21 +19,30 @@ func liveHandles() int {
 	return must(strconv.Atoi(regexp.MustCompile(`live handles: (\d+)`).FindStringSubmatch(text)[1]))
 }
 
-// collect runs finalizers until no more than `want` handles are live.
-func collect(want int) int {
-	live := liveHandles()
-	for end := time.Now().Add(20 * time.Second); live > want && time.Now().Before(end); live = liveHandles() {
+// collect runs finalizers, which close in goroutines of their own, until a count is no more than `want`.
+func collect(count func() int, want int) int {
+	left := count()
+	for end := time.Now().Add(20 * time.Second); left > want && time.Now().Before(end); left = count() {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
-	return live
+	return left
+}
+
+// wantNoMore takes fewer, because what earlier tests left may end meanwhile.
+func wantNoMore(t *testing.T, what string, got, before int) {
+	t.Helper()
+	if got > before {
+		t.Errorf("%s: %d, but %d before", what, got, before)
+	}
 }
 
 // forget makes objects of all kinds and drops them in random order, some closed before.
 func forget(count int) {
 	random := rand.New(rand.NewSource(1))
+	before := liveHandles()
 	var objects []any
-	for len(objects) < count {
+	for made := 0; made < count; made += 5 {
 		config := must(zero.NewConfig(zero.Int(zero.KeyStage, 3)))
 		group := must(zero.CreateLocal(ctx, "", 0, 1, nil))
 		part := must(group.Split(ctx, 0, 0))
@@ -45,12 +54,10 @@ func forget(count int) {
 			check(group.Close())
 		}
 		objects = append(objects, config, group, part, buffer, optimizer)
-		if len(objects)%100 == 0 { // in parts, so that this is not a test of how many groups a machine has room for
+		if len(objects) == 200 { // in parts: a process may open few files
 			random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-			for i := len(objects) - 100; i < len(objects); i++ {
-				objects[i] = nil
-			}
-			runtime.GC()
+			objects = append([]any(nil), objects[:100]...)
+			collect(liveHandles, before+300) // what is left, and what that keeps
 		}
 	}
 }
@@ -67,19 +74,21 @@ func status(name string) int {
 }
 
 func TestFinalizersGiveEverythingBackInAnyOrder(t *testing.T) {
-	before := collect(0)
+	before := collect(liveHandles, 0)
+	status("Threads") // reading the first file opens others that stay
+	files := openFiles()
 	forget(10000)
-	wantEqual(t, "live handles", collect(before), before)
-	resident, threads, files := status("VmRSS"), status("Threads"), openFiles()
+	wantNoMore(t, "live handles", collect(liveHandles, before), before)
+	resident, threads := status("VmRSS"), status("Threads")
 	forget(10000)
-	wantEqual(t, "live handles", collect(before), before)
+	wantNoMore(t, "live handles", collect(liveHandles, before), before)
 	if grown := status("VmRSS") - resident; grown > 32<<10 {
 		t.Errorf("resident memory grew by %d KiB", grown)
 	}
-	if grown := status("Threads") - threads; grown > 32 {
+	if grown := status("Threads") - threads; grown > 300 { // Go keeps the threads of calls that waited at the same time
 		t.Errorf("%d threads more", grown)
 	}
-	wantEqual(t, "open files", openFiles(), files)
+	wantNoMore(t, "open files", collect(openFiles, files), files)
 }
 
 func openFiles() int { return len(must(os.ReadDir("/proc/self/fd"))) }
@@ -259,7 +268,7 @@ func TestAClosedGroupStaysClosedWhileItsOptimizerLives(t *testing.T) {
 }
 
 func TestFailedConstructorsLeaveNothing(t *testing.T) {
-	before := collect(0)
+	before := collect(liveHandles, 0)
 	alone(t, func(r rank) {
 		for i := 0; i < 100; i++ {
 			if _, err := zero.NewBuffer[float32](ctx, r.Group, nil, -1); err == nil {
@@ -270,5 +279,5 @@ func TestFailedConstructorsLeaveNothing(t *testing.T) {
 			}
 		}
 	})
-	wantEqual(t, "live handles", liveHandles(), before)
+	wantNoMore(t, "live handles", liveHandles(), before)
 }

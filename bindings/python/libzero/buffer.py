@@ -25,7 +25,10 @@ class Shard(NamedTuple):
 
 
 class Buffer(Owner):
-    """`count` elements over the ranks of a group, zero at first. All calls but shard() and whole_release() are collectives."""
+    """`count` elements over the ranks of a group, zero at first.
+
+    All calls but shard(), whole_release(), memory() and close() are collectives.
+    """
 
     def __init__(self, group: Group, count: int, dtype=Dtype.F32, config: Config | None = None):
         number = elements.dtype_of(dtype)

@@ -39,9 +39,12 @@ class Group(Owner):
         return cls(zero.zero_group_create_mpi(comm, native_of(config)))
 
     def __exit__(self, kind, error, traceback):
-        if error is not None and not self.closed:
-            self.abort(f"{kind.__name__}: {error}".replace("\0", " "))
-        self.close()
+        try:
+            if error is not None and not self.closed:
+                reason = f"{kind.__name__}: {error}".replace("\0", " ")
+                self.abort(reason.encode("utf-8", "replace").decode())
+        finally:
+            self.close()
 
     @property
     def rank(self) -> int:

@@ -1,4 +1,5 @@
 import array
+import os
 import threading
 import unittest
 
@@ -129,12 +130,30 @@ class BadArraysTest(TestCase):
 class FailuresTest(TestCase):
     def test_an_exception_in_a_with_block_aborts_the_group(self):
         def body(group):
-            if group.rank == 0:
-                raise KeyError("no such batch")
-            self.assertIn("KeyError: 'no such batch'", self.fails(Status.E_ABORTED, group.barrier).text)
+            if group.rank == 2:
+                groups.append(group)
+                raise error
+            self.assertIn(text, self.fails(Status.E_ABORTED, group.barrier).text)
 
-        with self.assertRaises(KeyError):
-            ranks.run(3, body)
+        for error, text in (
+            (KeyError("no such batch"), "KeyError: 'no such batch'"),
+            (ValueError(os.fsdecode(b"\xff") + "\0."), "ValueError: ? ."),
+        ):
+            groups = []
+            with self.assertRaises(type(error)) as caught:
+                ranks.run(3, body)
+            self.assertIs(caught.exception, error)
+            self.assertTrue(groups[0].closed)
+
+    def test_a_group_is_closed_also_when_the_exception_has_no_text(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no text")
+
+        group = ranks.alone()
+        with self.assertRaisesRegex(RuntimeError, "no text"), group:
+            raise Mute
+        self.assertTrue(group.closed)
 
     def test_timeout_poisons_the_group(self):
         held = threading.Event()

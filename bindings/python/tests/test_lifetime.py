@@ -9,7 +9,7 @@ import ranks
 from failing import TestCase
 from libzero import Buffer, Config, Key, Optimizer, Source, Status
 
-OBJECTS = 10000
+BATCHES, FAMILIES = 25, 100  # 10000 objects, in parts: a process may open few files
 THREADS, FAILURES = 8, 2000
 
 
@@ -25,22 +25,24 @@ class LifetimeTest(TestCase):
 
     def test_objects_end_in_any_order(self):
         chance = random.Random(1)
-        objects = []
-        for number in range(OBJECTS // 4):
-            group = ranks.alone()
-            optimizer = Optimizer(group)
-            optimizer.add_param(f"p{number}", (3,))
-            objects += [group, optimizer, Buffer(group, 5), Config(stage=number % 4)]
-        self.assertGreaterEqual(live_handles(), OBJECTS)
-        chance.shuffle(objects)
-        for place, ended in enumerate(objects):
-            if place % 3 == 0:
-                ended.close()
-            if place % 3 == 1:
-                ended.cycle = ended
-        del ended, group, optimizer
-        while objects:
-            objects.pop()
+        before = live_handles()
+        for _ in range(BATCHES):
+            objects = []
+            for number in range(FAMILIES):
+                group = ranks.alone()
+                optimizer = Optimizer(group)
+                optimizer.add_param(f"p{number}", (3,))
+                objects += [group, optimizer, Buffer(group, 5), Config(stage=number % 4)]
+            self.assertEqual(live_handles(), before + 4 * FAMILIES)
+            chance.shuffle(objects)
+            for place, ended in enumerate(objects):
+                if place % 3 == 0:
+                    ended.close()
+                if place % 3 == 1:
+                    ended.cycle = ended
+            del ended, group, optimizer
+            while objects:
+                objects.pop()
 
     def test_children_outlive_their_parents(self):
         group = ranks.alone()

@@ -38,9 +38,12 @@ function remember!(lent::Lent, array::Array)
         filter!(is_alive, lent.arrays)
         lent.enough = max(64, 2 * length(lent.arrays))
     end
-    push!(lent.arrays, WeakRef(array))
+    push!(lent.arrays, WeakRef(anchor(array)))
     return array
 end
+
+"What lives as long as anything that uses the array's memory: since Julia 1.11, `vec` and `reshape` keep its Memory and not the Array."
+anchor(array::Array) = isdefined(Core, :Memory) ? getfield(getfield(array, :ref), :mem) : array
 
 "libzero's memory as an Array."
 function lend(lent::Lent, ::Type{T}, data::Ptr{Cvoid}, dims::Dims{N}) where {T,N}

@@ -97,7 +97,13 @@ function acquire!(optimizer::Optimizer, param::Parameter{T}, destination::Abstra
     number = id(optimizer, param)
     tensor = holder(optimizer, param)
     push!(tensor.destinations, destination)
-    zero_optimizer_param_acquire(optimizer, number, destination)
+    try
+        zero_optimizer_param_acquire(optimizer, number, destination)
+    catch error
+        # Refused. Whatever else interrupts this call does not end it, and the array may yet stand for the parameter.
+        error isa Union{ZeroError,ArgumentError} && pop!(tensor.destinations)
+        rethrow()
+    end
     tensor.acquired += 1
     return destination
 end

@@ -27,6 +27,10 @@ function slot_type(optimizer::Optimizer, number::Integer, slot::Int32)
     return nothing
 end
 
+"Slots with one entry per so many elements."
+const SCALES = (ZERO_SLOT_PARAM_SCALE, ZERO_SLOT_FIRST_SCALE, ZERO_SLOT_SECOND_SCALE)
+const ELEMENTS_PER_SCALE = 256
+
 check_slot(::Nothing, data, of) = nothing
 check_slot(expected::Type, data, of) = check_eltype(expected, data, of)
 
@@ -59,8 +63,9 @@ end
 """
     views(optimizer, slot, T)
 
-The pieces of a slot that this rank updates, as a vector of `(param, range, data)`: number of the tensor, places in it, and the elements in
-libzero's memory. `T` is the type of the slot's entries. Gradients are valid between `reduce!` and `gather!`, the rest outside `step!`.
+The pieces of a slot that this rank updates, as a vector of `(param, range, data)`: number of the tensor, places in it, and the entries in
+libzero's memory. `T` is the type of the entries. Slots of scales have an entry per 256 elements; `range` counts elements there too.
+Gradients are valid between `reduce!` and `gather!`, the rest outside `step!`.
 """
 function views(optimizer::Optimizer, slot, ::Type{T}) where {T}
     kind = code(slot_names, slot)
@@ -68,6 +73,7 @@ function views(optimizer::Optimizer, slot, ::Type{T}) where {T}
         param, offset, count, data = zero_optimizer_view(optimizer, index - 1, kind)
         found = slot_type(optimizer, param, kind)
         found === T || throw(ArgumentError("views of $T are wanted, but the slot of $(optimizer.tensors[param+1].name) holds $found"))
-        (param = param, range = range_of(offset, count), data = lend(optimizer.lent, T, data, (Int(count),)))
+        entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
+        (param = param, range = range_of(offset, count), data = lend(optimizer.lent, T, data, (Int(entries),)))
     end
 end

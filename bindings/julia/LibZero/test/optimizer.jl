@@ -84,6 +84,7 @@ whole(optimizer, params...) = map(param -> acquire(copy, optimizer, param), para
             @test_throws ArgumentError acquire!(optimizer, w, zeros(12))
             @test_throws ArgumentError acquire!(optimizer, w, view(zeros(Float32, 8, 3), 1:4, :))
             @test error_name(() -> acquire!(optimizer, w, zeros(Float32, 11))) == "ZERO_E_INVALID_ARGUMENT"
+            @test isempty(optimizer.tensors[1].destinations)
         end
     end
 

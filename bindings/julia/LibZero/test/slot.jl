@@ -55,4 +55,21 @@
             piece.data == vec(whole(optimizer, w)[1])[piece.range]
         end == [true]
     end
+
+    @testset "views of scales have an entry per 256 elements" begin
+        Group(nothing, 0, 1) do group
+            Optimizer(group; param_dtype = :f8_e4m3, first_moment_dtype = :f8_e4m3, second_moment_dtype = :f8_ue5m3) do optimizer
+                w = add_param!(optimizer, "w", Float32, 1200)
+                seal!(optimizer)
+                acquire(array -> copyto!(array, 1:1200), optimizer, w)
+                begin!(optimizer, :local)
+                for slot in (:param_scale, :first_scale, :second_scale)
+                    view = only(views(optimizer, slot, Float32))
+                    @test (view.range, length(view.data)) == (1:1200, 5)
+                    @test view.data == read!(optimizer, w, slot, zeros(Float32, 5))
+                end
+                @test only(views(optimizer, :param_scale, Float32)).data[1] == 256.0f0 / 448
+            end
+        end
+    end
 end

@@ -22,7 +22,8 @@ pub unsafe trait Allocator: Sync + 'static {
     /// `data` came from `allocate` with the same `nbytes`, and nobody uses it any more.
     unsafe fn free(&self, data: NonNull<u8>, nbytes: usize);
 
-    /// Tells of memory shared with other processes, which libzero makes itself: its bytes when it is made, minus its bytes when it is gone.
+    /// Tells of arenas that other ranks read, threads or processes, and that libzero makes itself: their bytes when they are made, minus
+    /// their bytes when they are gone.
     fn shared(&self, delta_nbytes: i64) {
         let _ = delta_nbytes;
     }

@@ -17,7 +17,8 @@ use crate::group::{Group, NO_STREAM};
 
 /// A flat array of `T` whose shards lie with the ranks of a group.
 ///
-/// All methods but [`len`](Buffer::len), those of the shard, and drop are collectives: every rank calls them in the same order.
+/// All methods but [`len`](Buffer::len), [`is_empty`](Buffer::is_empty), [`memory`](Buffer::memory), those of the shard, and drop are
+/// collectives: every rank calls them in the same order.
 ///
 /// ```
 /// use libzero::{Buffer, Group};

@@ -18,10 +18,12 @@ use crate::error::{check, Result};
 /// use libzero::{Group, ReduceOp};
 /// use std::thread;
 ///
+/// let name = "doc-group";
+/// # let name = &format!("{name}.{}", std::process::id());
 /// thread::scope(|scope| {
 ///     for rank in 0..3 {
 ///         scope.spawn(move || {
-///             let group = Group::local("doc-group", rank, 3, None).unwrap();
+///             let group = Group::local(name, rank, 3, None).unwrap();
 ///             let mut sum = [0.0f32; 2];
 ///             group.all_reduce(&[rank as f32, 1.0], &mut sum, ReduceOp::Sum).unwrap();
 ///             assert_eq!(sum, [3.0, 3.0]);

@@ -27,9 +27,9 @@
 //!
 //! # Ranks and threads
 //!
-//! A rank is a thread with a [`Group`] of its own, or a process of a launcher. Everything is [`Send`]; a [`Group`] is [`Sync`] too, the
-//! others are used by one thread at a time. Collectives wait for the other ranks in the call; a rank that has something else to do
-//! meanwhile makes the call in a thread of [`std::thread::scope`].
+//! A rank is a thread with a [`Group`] of its own, or a process of a launcher. Objects are [`Send`]; a [`Group`] is [`Sync`] too, the
+//! others are used by one thread at a time, and their views stay on it. Collectives wait for the other ranks in the call; a rank that has
+//! something else to do meanwhile makes the call in a thread of [`std::thread::scope`].
 //!
 //! # Ownership
 //!

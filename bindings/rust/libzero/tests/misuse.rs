@@ -115,12 +115,15 @@ fn first_values_have_one_writer_and_no_reader() {
     assert_eq!(code(optimizer.param_mut(w)), Code::State);
     assert_eq!(code(optimizer.param(w)), Code::State);
     assert_eq!(code(optimizer.param_into(w, &mut [0.0; 7])), Code::State);
+    assert_eq!(code(optimizer.read(w.id(), Slot::Param, 0, &mut [0f32; 7])), Code::State);
+    assert_eq!(code(optimizer.read(same.id(), Slot::Other(Slot::Param.raw()), 0, &mut [0f32; 1])), Code::State);
     assert_eq!(optimizer.param_mut(same).unwrap_err().text(), "same is held by a view; drop that first");
     writer.fill(2.0);
     assert_eq!(format!("{:?}", writer), format!("{:?}", [2.0; 7]));
     drop(writer);
     let reader = optimizer.param(same).unwrap();
     assert_eq!(reader[..], [2.0; 7]);
+    optimizer.read(w.id(), Slot::Param, 0, &mut [0f32; 7]).unwrap();
     assert_eq!(code(optimizer.param_mut(w)), Code::State);
     drop(reader);
     optimizer.begin(Source::Local).unwrap();

@@ -68,7 +68,8 @@ fn ten_thousand_objects_are_dropped_in_random_order_on_several_threads() {
     const FAMILIES: usize = 2500;
     const THREADS: usize = 4;
     const KEPT: usize = 64;
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel::<Object>()).unzip();
+    const WAITING: usize = 64; // per thread: a process may open few files
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::sync_channel::<Object>(WAITING)).unzip();
     let ended: usize = thread::scope(|scope| {
         let threads: Vec<_> =
             receivers.into_iter().map(|objects| scope.spawn(move || objects.into_iter().map(Object::end).count())).collect();

@@ -37,9 +37,8 @@ impl Optimizer {
 
     /// For one view or call at a time, of the gradient's own type.
     fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, ()>> {
-        let what = format_args!("the gradient of {}", tensor.name);
-        check_type::<G>(what, tensor.grad_dtype)?;
-        take(&self.holder(tensor).gradient, what)
+        check_type::<G>(format_args!("the gradient of {}", tensor.name), tensor.grad_dtype)?;
+        take(&self.holder(tensor).gradient, format_args!("the gradient of {}", tensor.name))
     }
 
     fn acquire_grad<G: Element>(&self, id: i64, count: usize) -> Result<(Elements<G>, bool)> {

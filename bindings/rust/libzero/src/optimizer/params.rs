@@ -146,7 +146,8 @@ impl<T: Element> Deref for ParamViewMut<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: acquired until drop; the lock keeps other views away, and before begin other ranks do not read here.
+        // SAFETY: acquired until drop. The lock keeps this rank's other views and its `read` away, and other ranks read here only in a
+        // collective that this rank takes part in: that `read`, or `begin`, which takes the optimizer by `&mut`.
         unsafe { self.acquired.elements.slice() }
     }
 }

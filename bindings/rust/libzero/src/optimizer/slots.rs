@@ -6,7 +6,7 @@ use crate::element::SlotElement;
 use crate::enums::{Code, DType, Slot};
 use crate::error::{check, Error, Result};
 use crate::group::NO_STREAM;
-use crate::optimizer::tensors::check_type;
+use crate::optimizer::tensors::{check_type, share};
 use crate::optimizer::Optimizer;
 
 /// What is kept of a tensor from one step to the next, in one slot.
@@ -34,6 +34,10 @@ impl Optimizer {
     /// range, which may be empty.
     pub fn read<T: SlotElement>(&self, id: i64, slot: Slot, offset: usize, data: &mut [T]) -> Result<()> {
         self.check_slot::<T>(id, slot)?;
+        // A writer of first values may have lent them to other threads.
+        let tensor = self.tensor(id)?;
+        let of_param = slot.raw() == sys::ZERO_SLOT_PARAM;
+        let _lock = of_param.then(|| share(&self.holder(tensor).values, &tensor.name)).transpose()?;
         // SAFETY: the handle is the optimizer's, and `data` is a slice of the slot's dtype.
         check(unsafe {
             sys::zero_optimizer_read(self.as_ptr(), id, slot.raw(), offset as i64, data.as_mut_ptr().cast(), data.len() as i64, NO_STREAM)
