@@ -117,6 +117,8 @@ TEST(Version, UnknownFeaturesAreAbsent) {
   for (const int32_t unknown : {0, -1, 99}) EXPECT_EQ(0, zero_has_feature(unknown));
   const int64_t mpi = zero_has_feature(ZERO_FEATURE_MPI);
   EXPECT_TRUE(mpi == 0 || mpi == 1);
+  const int64_t cuda = zero_has_feature(ZERO_FEATURE_CUDA);
+  EXPECT_TRUE(cuda == 0 || cuda == 1);
 }
 
 TEST(Dtype, SizesInBytes) {
