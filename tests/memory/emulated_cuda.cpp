@@ -158,7 +158,7 @@ Stream &stream_of(int64_t device, void *stream) { return stream != nullptr ? *st
 void give_copy(Stream &stream, void *out, const void *from, int64_t nbytes, int64_t late) {
   stream.give([=] {
     be_late(late);
-    std::memcpy(bytes_at(out, nbytes), bytes_at(from, nbytes), static_cast<size_t>(nbytes));
+    if (nbytes > 0) std::memcpy(bytes_at(out, nbytes), bytes_at(from, nbytes), static_cast<size_t>(nbytes));
   });
 }
 
