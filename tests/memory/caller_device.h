@@ -18,6 +18,10 @@ const char *caller_missing(void);
 void *caller_alloc(int64_t device, int64_t nbytes);
 void caller_free(void *data);
 
+/* Memory of the host that copies reach at full speed. */
+void *caller_pinned_alloc(int64_t nbytes);
+void caller_pinned_free(void *data);
+
 void *caller_stream_create(int64_t device);
 void caller_stream_destroy(void *stream);
 /* The stream copies either way, so many microseconds after what it was given before. Memory of the host stays in place until caller_wait.

@@ -28,6 +28,14 @@ void *caller_alloc(int64_t device, int64_t nbytes) {
 
 void caller_free(void *data) { must(cudaFree(data)); }
 
+void *caller_pinned_alloc(int64_t nbytes) {
+  void *data = NULL;
+  must(cudaMallocHost(&data, (size_t)nbytes));
+  return data;
+}
+
+void caller_pinned_free(void *data) { must(cudaFreeHost(data)); }
+
 void *caller_stream_create(int64_t device) {
   cudaStream_t stream = NULL;
   must(cudaSetDevice((int)device));

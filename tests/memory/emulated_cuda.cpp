@@ -305,6 +305,8 @@ void caller_free(void *data) {
   memory().erase(piece);
 }
 
+void *caller_pinned_alloc(int64_t nbytes) { return std::malloc(static_cast<size_t>(nbytes)); }
+void caller_pinned_free(void *data) { std::free(data); }
 void *caller_stream_create(int64_t device) { return new Stream(device); }
 void caller_stream_destroy(void *stream) { delete static_cast<Stream *>(stream); }
 void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64_t late) {
