@@ -53,6 +53,8 @@ const (
 	KeyMemoryLimit         = Key(czero.ZERO_KEY_MEMORY_LIMIT)          // i64
 	KeyTraceEvents         = Key(czero.ZERO_KEY_TRACE_EVENTS)          // i64
 	KeyOneCopy             = Key(czero.ZERO_KEY_ONE_COPY)              // i64
+	KeyDevice              = Key(czero.ZERO_KEY_DEVICE)                // i64, for memory of devices, which C calls take
+	KeyCUDAModule          = Key(czero.ZERO_KEY_CUDA_MODULE)           // str
 )
 
 // Keys of parameters.

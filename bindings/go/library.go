@@ -43,6 +43,7 @@ type Feature int32
 const (
 	FeatureLocal = Feature(czero.ZERO_FEATURE_LOCAL) // groups of goroutines and processes of one host
 	FeatureMPI   = Feature(czero.ZERO_FEATURE_MPI)   // CreateMPI
+	FeatureCUDA  = Feature(czero.ZERO_FEATURE_CUDA)  // KeyDevice
 )
 
 // String returns its name, for example "mpi".

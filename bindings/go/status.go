@@ -14,14 +14,16 @@ const (
 	ErrState           = Status(czero.ZERO_E_STATE)            // the call is not allowed in the object's present state
 	ErrOutOfMemory     = Status(czero.ZERO_E_OUT_OF_MEMORY)    // also when a whole host would run out
 	ErrBusy            = Status(czero.ZERO_E_BUSY)             // reserved
-	ErrModule          = Status(czero.ZERO_E_MODULE)           // libzero_mpi.so, or the library it needs, is missing or of another build
+	ErrModule          = Status(czero.ZERO_E_MODULE)           // libzero_mpi.so or libzero_cuda.so, or what it needs, is missing or of another build
 	ErrRendezvous      = Status(czero.ZERO_E_RENDEZVOUS)       // the ranks of a new group did not meet
 	ErrSystem          = Status(czero.ZERO_E_SYSTEM)           // the operating system refused something
 	ErrLauncher        = Status(czero.ZERO_E_LAUNCHER)         // the launcher's variables contradict each other
+	ErrDevice          = Status(czero.ZERO_E_DEVICE)           // CUDA offers no such device
 
 	ErrReplicasDiffer = Status(czero.ZERO_E_REPLICAS_DIFFER) // first values claimed to be equal on all ranks are not
 	ErrPoolLimit      = Status(czero.ZERO_E_POOL_LIMIT)      // gradients arrived too far out of order
 	ErrCorrupt        = Status(czero.ZERO_E_CORRUPT)         // memory was changed by something other than libzero
+	ErrDeviceFailed   = Status(czero.ZERO_E_DEVICE_FAILED)   // CUDA reported an error while memory of a device was read or written
 
 	ErrTimeout    = Status(czero.ZERO_E_TIMEOUT)     // a rank did not arrive within the deadline
 	ErrPeerLost   = Status(czero.ZERO_E_PEER_LOST)   // a rank's process ended

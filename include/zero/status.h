@@ -34,14 +34,16 @@ enum zero_status {
   ZERO_E_STATE = -103,            /* the call is not allowed in the object's present state */
   ZERO_E_OUT_OF_MEMORY = -104,
   ZERO_E_BUSY = -105,             /* reserved: another thread is using this handle */
-  ZERO_E_MODULE = -106,           /* libzero_mpi.so, or the library it needs, is missing or from another build */
+  ZERO_E_MODULE = -106,           /* libzero_mpi.so or libzero_cuda.so, or the library it needs, is missing or from another build */
   ZERO_E_RENDEZVOUS = -107,       /* the ranks of a new group did not meet: missing, doubled or disagreeing ranks */
   ZERO_E_SYSTEM = -108,           /* the operating system refused something; the text holds its reason */
   ZERO_E_LAUNCHER = -109,         /* the launcher's variables contradict each other or name a transport that is not there */
+  ZERO_E_DEVICE = -110,           /* CUDA offers no such device: no driver, no device, or a number out of range */
 
   ZERO_E_REPLICAS_DIFFER = -200,  /* first values claimed to be equal on all ranks are not */
   ZERO_E_POOL_LIMIT = -201,       /* gradients arrived so far out of order that the pool would pass its limit */
   ZERO_E_CORRUPT = -202,          /* data in memory was changed by something other than libzero (ZERO_KEY_VERIFY_EVERY) */
+  ZERO_E_DEVICE_FAILED = -203,    /* CUDA reported an error while memory of a device was read or written; the text holds its reason */
 
   ZERO_E_TIMEOUT = -300,          /* a rank did not arrive within the deadline */
   ZERO_E_PEER_LOST = -301,        /* a rank's process ended */

@@ -120,7 +120,7 @@ int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id) {
 
 int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate) {
   return api::call(optimizer, [&](Optimizer &object) -> Status {
-    ZERO_TRY(api::check_stream(stream));
+    ZERO_TRY(object.check_stream(stream));
     ZERO_TRY(api::check_pointer(out_data, "out_data"));
     ZERO_TRY(api::check_pointer(out_accumulate, "out_accumulate"));
     return object.grad_acquire(id, out_data, out_accumulate);
@@ -129,8 +129,8 @@ int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void 
 
 int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
   return api::call(optimizer, [&](Optimizer &object) -> Status {
-    ZERO_TRY(api::check_stream(stream));
-    return object.grad_ready(id, grad, offset, count);
+    ZERO_TRY(object.check_stream(stream));
+    return object.grad_ready(id, grad, offset, count, stream);
   });
 }
 

@@ -7,9 +7,9 @@ namespace zero::api {
 namespace {
 
 /// What all of them begin with.
-Status find_optimizer(Work &work, const zero_optimizer *handle, const void *stream, std::shared_ptr<Optimizer> *out) {
+Status find_optimizer(Work &work, const zero_optimizer *handle, void *stream, std::shared_ptr<Optimizer> *out) {
   ZERO_TRY(find(handle, "optimizer", out));
-  ZERO_TRY(check_stream(stream));
+  ZERO_TRY((*out)->check_stream(stream));
   work.queue = (*out)->queue();
   work.owner = *out;
   return {};
@@ -31,13 +31,12 @@ Status describe_begin(Work &work, zero_optimizer *handle, int32_t source) {
   return {};
 }
 
-Status describe_param_acquire(Work &work, zero_optimizer *handle, int64_t id, void *dst, int64_t dst_count, const void *stream,
-                              void **out_data) {
+Status describe_param_acquire(Work &work, zero_optimizer *handle, int64_t id, void *dst, int64_t dst_count, void *stream, void **out_data) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_elements(dst, dst_count, ZERO_DTYPE_F32, "dst", "dst_count"));
   ZERO_TRY(check_pointer(out_data, "out_data"));
-  work.task.emplace(optimizer->param_acquire(id, dst, dst_count, out_data));
+  work.task.emplace(optimizer->param_acquire(id, dst, dst_count, out_data, stream));
   return {};
 }
 
@@ -52,7 +51,7 @@ Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out) {
   co_return Status();
 }
 
-Status describe_step(Work &work, zero_optimizer *handle, StepTask step, const void *stream, zero_step_result *out) {
+Status describe_step(Work &work, zero_optimizer *handle, StepTask step, void *stream, zero_step_result *out) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
@@ -62,14 +61,14 @@ Status describe_step(Work &work, zero_optimizer *handle, StepTask step, const vo
 
 using PartTask = Task (Optimizer::*)();
 
-Status describe_part(Work &work, zero_optimizer *handle, PartTask part, const void *stream) {
+Status describe_part(Work &work, zero_optimizer *handle, PartTask part, void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   work.task.emplace((optimizer.get()->*part)());
   return {};
 }
 
-Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, const void *stream) {
+Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_bounds(kind, ZERO_MICRO_STEP_LAST, ZERO_MICRO_STEP_REDUCE, "kind"));
@@ -84,7 +83,7 @@ Task run_verify(Optimizer &optimizer, zero_verify_result *out) {
   co_return Status();
 }
 
-Status describe_verify(Work &work, zero_optimizer *handle, const void *stream, zero_verify_result *out) {
+Status describe_verify(Work &work, zero_optimizer *handle, void *stream, zero_verify_result *out) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_struct(out, "out_result"));
@@ -93,7 +92,7 @@ Status describe_verify(Work &work, zero_optimizer *handle, const void *stream, z
 }
 
 Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
-                     const void *stream) {
+                     void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
@@ -102,7 +101,7 @@ Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slo
 }
 
 Status describe_write(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
-                      const void *stream) {
+                      void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));

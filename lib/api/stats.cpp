@@ -6,6 +6,7 @@
 #include "engine/optimizer.h"
 #include "group/mpi_module.h"
 #include "kernels/kernels.h"
+#include "memory/device.h"
 
 #include <zero/zero.h>
 
@@ -39,6 +40,7 @@ std::string library_text() {
   } else {
     text += std::string("\nMPI module: not loaded: ") + status.text();
   }
+  text += "\nCUDA module: " + describe_devices();
   text += "\nlive handles: " + std::to_string(live_handles()) + "\n";
   return text;
 }

@@ -1,6 +1,7 @@
 /// @file zero/zero.h: versions and features of the library that was loaded.
 #include "core/status.h"
 #include "group/mpi_module.h"
+#include "memory/cuda_module.h"
 
 #include <zero/zero.h>
 
@@ -13,13 +14,27 @@ int64_t zero_abi_version(void) { return int64_t{ZERO_ABI_MAJOR} * 65536 + ZERO_A
 
 const char *zero_version(void) { return ZERO_TEXT(ZERO_VERSION_MAJOR) "." ZERO_TEXT(ZERO_VERSION_MINOR) "." ZERO_TEXT(ZERO_VERSION_PATCH); }
 
+namespace {
+
+bool has_mpi() {
+  const zero_mpi_table *table = nullptr;
+  return load_mpi_module({}, &table).ok();
+}
+
+bool has_device() {
+  const zero_cuda_table *table = nullptr;
+  int64_t count = 0;
+  return load_cuda_module({}, &table).ok() && table->device_count(&count) == 0;
+}
+
+}  // namespace
+
 int64_t zero_has_feature(int32_t feature) {
-  if (feature == ZERO_FEATURE_LOCAL) return 1;
-  if (feature != ZERO_FEATURE_MPI) return 0;
   // A module that is missing is an answer here, not an error: the caller's last error stays.
   try {
-    const zero_mpi_table *table = nullptr;
-    return load_mpi_module({}, &table).ok() ? 1 : 0;
+    if (feature == ZERO_FEATURE_MPI) return has_mpi() ? 1 : 0;
+    if (feature == ZERO_FEATURE_CUDA) return has_device() ? 1 : 0;
+    return feature == ZERO_FEATURE_LOCAL ? 1 : 0;
   } catch (...) {
     return 0;
   }

@@ -107,6 +107,10 @@ std::string Optimizer::describe() const {
            group_->transport().name());
   add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or cores / local ranks)", kernels::active().target,
            static_cast<long long>(kernels_.threads()));
+  if (device_ != nullptr) {
+    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory",
+             static_cast<long long>(device_->index()), device_->name().c_str(), static_cast<long long>(Device::staging_nbytes()));
+  }
   if (!sealed_.load(std::memory_order_acquire)) {
     add_line(text, "not sealed yet");
     return text;

@@ -88,7 +88,7 @@ Status Gradients::acquire(int64_t id, void **out_data, int64_t *out_accumulate) 
   return {};
 }
 
-Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t count) {
+Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t count, Device *device, void *stream) {
   if (count == 0) return {};
   Tensor &tensor = tensors_[static_cast<size_t>(id)];
   const int64_t index = plan_.param(id).bucket;
@@ -103,7 +103,11 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   if (kind_ != MicroStep::local || !lands(bucket)) ZERO_TRY(need_buffer(bucket, index));
   started_ = true;
   given_ = true;
-  take_in(id, grad != nullptr ? static_cast<const std::byte *>(grad) : within(bucket.data, id, offset, bucket.dtype), range);
+  if (device != nullptr) {
+    ZERO_TRY(fetch(id, grad, range, *device, stream));
+  } else {
+    take_in(id, grad != nullptr ? static_cast<const std::byte *>(grad) : within(bucket.data, id, offset, bucket.dtype), range);
+  }
   tensor.ready.add(range);
   bucket.missing -= count;
   if (tensor.ready.count() == params_[id].count && tensor.acquired) {
@@ -123,6 +127,15 @@ Status Gradients::set_weight(double weight) {
   ZERO_CHECK(!given_, ZERO_E_STATE, "the weight of a step or micro-step must be set before its first zero_optimizer_grad_ready");
   weight_ = weight;
   return {};
+}
+
+/// Part by part: while one is taken in, the next one travels.
+Status Gradients::fetch(int64_t id, const void *grad, Range range, Device &device, void *stream) {
+  const int64_t element = dtype_nbytes(home(id).dtype);
+  return device.fetch(grad, range.count() * element, stream, [&](const std::byte *values, int64_t begin, int64_t nbytes) {
+    const int64_t first = range.begin + begin / element;
+    take_in(id, values, {first, first + nbytes / element});
+  });
 }
 
 /// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.

@@ -7,6 +7,7 @@
 #include "engine/params.h"
 #include "engine/ready_ranges.h"
 #include "engine/reductions.h"
+#include "memory/device.h"
 
 #include <atomic>
 #include <cstdint>
@@ -43,7 +44,8 @@ class Gradients {
   void close();
 
   Status acquire(int64_t id, void **out_data, int64_t *out_accumulate);
-  Status ready(int64_t id, const void *grad, int64_t offset, int64_t count);
+  /// `grad` lies on `device`, or on the host where that is nullptr; `stream` is the device's.
+  Status ready(int64_t id, const void *grad, int64_t offset, int64_t count, Device *device = nullptr, void *stream = nullptr);
   Status set_weight(double weight);
 
   /// Ends the micro-step under way and begins one of the given kind.
@@ -116,6 +118,7 @@ class Gradients {
   Status check_acquire(int64_t id);
   void offer_sum(int64_t id);
   void take_in(int64_t id, const std::byte *values, Range range);
+  Status fetch(int64_t id, const void *grad, Range range, Device &device, void *stream);
   void take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
   void add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
   /// @}

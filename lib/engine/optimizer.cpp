@@ -32,21 +32,31 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
   ZERO_TRY(hyper.read(settings.algorithm, config, nullptr));
   LossScale loss_scale;
   ZERO_TRY(loss_scale.read(config, settings.skips_nonfinite));
+  std::unique_ptr<Device> device;
+  if (settings.device >= 0) ZERO_TRY(Device::open(config.str(ZERO_KEY_CUDA_MODULE), settings.device, &device));
   const int64_t threads = host_threads(config, group->place());
-  out->reset(new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads));
+  out->reset(new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device)));
   return {};
 }
 
-Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads)
+Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads,
+                     std::unique_ptr<Device> device)
     : group_(std::move(group)),
       settings_(std::move(settings)),
       kernels_(threads),
+      device_(std::move(device)),
       sets_{hyper},
       loss_scale_(loss_scale),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
       updates_(plan_, settings_, slots_, params_, kernels_, sets_) {}
 
 Optimizer::~Optimizer() { unseal(); }
+
+Status Optimizer::check_stream(void *stream) const {
+  ZERO_CHECK(stream == nullptr || device_ != nullptr, ZERO_E_UNSUPPORTED,
+             "stream is %p, but must be NULL: this optimizer works for host memory (ZERO_KEY_DEVICE names a device)", stream);
+  return device_ != nullptr ? device_->check_stream(stream) : Status();
+}
 
 Status Optimizer::read_options(const Config &config, const char *name, ParamOptions *out) const {
   const auto is_param_key = [](int32_t key) { return std::find(kParamKeys.begin(), kParamKeys.end(), key) != kParamKeys.end(); };

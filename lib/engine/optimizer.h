@@ -23,6 +23,7 @@
 #include "group/collectives.h"
 #include "group/group.h"
 #include "memory/accounting.h"
+#include "memory/device.h"
 
 #include <zero/optimizer.h>
 #include <zero/stats.h>
@@ -99,11 +100,14 @@ class Optimizer {
   Task seal();
   /// @}
 
+  /// Streams are those of the optimizer's device. Any thread.
+  Status check_stream(void *stream) const;
+
   /// @name Values
   /// @{
   Task begin(int32_t source);
   Status init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed);
-  Task param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data);
+  Task param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream = nullptr);
   Status param_release(int64_t id);
   Status slot_count(int64_t id, int64_t *out) const;
   Status slot(int64_t id, int64_t index, SlotInfo *out) const;
@@ -122,7 +126,7 @@ class Optimizer {
   /// @name Steps. `out` may be nullptr; its struct_size is the caller's.
   /// @{
   Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate);
-  Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count);
+  Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream = nullptr);
   Status set_weight(double weight);
   Task micro_step(int32_t kind);
   Task step(zero_step_result *out);
@@ -188,7 +192,8 @@ class Optimizer {
     std::atomic<int64_t> gather_ns{0};
   };
 
-  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads);
+  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads,
+            std::unique_ptr<Device> device);
 
   bool alone() const { return group_->size() == 1; }
   /// True when parameters are kept as shards, small ones perhaps excepted.
@@ -278,7 +283,10 @@ class Optimizer {
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
   /// @{
-  Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data);
+  Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
+  Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
+  Status check_host_memory(const void *memory, const char *argument) const;
+  Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool on_device, void *stream);
   Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
   Task gather_param(int64_t id, std::byte *whole);
   Task gather_ahead(int64_t id, std::byte *whole);
@@ -351,6 +359,7 @@ class Optimizer {
   const std::shared_ptr<Group> group_;
   const Settings settings_;
   const HostKernels kernels_;
+  const std::unique_ptr<Device> device_;  ///< where the caller's gradients and parameters may lie; nullptr: on the host only
   std::vector<HyperSet> sets_;
   LossScale loss_scale_;
   Params params_;

@@ -5,24 +5,26 @@
 
 namespace zero {
 
-Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data) {
+Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
-  Status status = co_await acquire_body(id, dst, dst_count, out_data);
+  Status status = co_await acquire_body(id, dst, dst_count, out_data, stream);
   // A rank that could not take part leaves the others waiting.
   if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
-  if (poisons_group(status.code())) lose(status);
+  if (poisons_group(status.code()) || status.code() == ZERO_E_DEVICE_FAILED) lose(status);
   co_return status;
 }
 
-Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data) {
+Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
   ZERO_CO_RETURN_IF_ERROR(params_.check_id(id));
   const int64_t count = params_[id].count;
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
                 static_cast<long long>(dst_count), static_cast<long long>(dst == nullptr ? 0 : count),
                 dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
+  bool on_device = false;
+  ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &on_device));
   if (count > 0) ZERO_CO_TRY(trailing_.wait(plan_.param(params_.holder(id)).bucket));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
@@ -32,19 +34,41 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
     } else if (phase_ == Phase::sealed) {
       ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
     } else {
-      data = static_cast<std::byte *>(dst);
+      data = on_device ? nullptr : static_cast<std::byte *>(dst);
       ZERO_CO_TRY(gather_whole(params_.holder(id), &data, &access.pooled));
     }
     access.data = data;
   }
   if (dst != nullptr && dst != data && count > 0) {
-    std::memcpy(dst, data, static_cast<size_t>(count * dtype_nbytes(params_[id].dtype)));
+    ZERO_CO_RETURN_IF_ERROR(copy_param(dst, data, count * dtype_nbytes(params_[id].dtype), on_device, stream));
     data = static_cast<std::byte *>(dst);
   }
   ++access.count;
   ++acquired_count_;
   *out_data = data;
   co_return Status();
+}
+
+Status Optimizer::find_memory(const void *memory, const char *argument, bool *out_on_device) const {
+  *out_on_device = false;
+  return memory != nullptr && device_ != nullptr ? device_->find(memory, argument, out_on_device) : Status();
+}
+
+Status Optimizer::check_host_memory(const void *memory, const char *argument) const {
+  bool on_device = false;
+  ZERO_TRY(find_memory(memory, argument, &on_device));
+  ZERO_CHECK(!on_device, ZERO_E_UNSUPPORTED, "%s is memory of device %lld, but slots are read and written through memory of the host",
+             argument, static_cast<long long>(device_->index()));
+  return {};
+}
+
+Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, bool on_device, void *stream) {
+  if (!on_device) {
+    std::memcpy(dst, data, static_cast<size_t>(nbytes));
+    return {};
+  }
+  const auto fill = [&](std::byte *part, int64_t begin, int64_t part_nbytes) { kernels_.copy(part, data + begin, DType::u8, part_nbytes); };
+  return device_->store(dst, nbytes, stream, fill);
 }
 
 /// Into *data, or a buffer of the pool where that is nullptr. What was gathered ahead is copied when it is wanted elsewhere.

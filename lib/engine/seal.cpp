@@ -121,6 +121,10 @@ Status Optimizer::allocate() {
     ZERO_TRY(module_buffers_.allocate(memory_source()));
     open_gathers();
     accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
+    if (device_ != nullptr) {
+      ZERO_TRY(device_->allocate());
+      accounting_.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
+    }
     access_.resize(plan_.params().size());
     first_copies_.resize(plan_.params().size());
     master_written_.resize(plan_.params().size());
@@ -226,6 +230,7 @@ void Optimizer::unseal() {
   param_pool_.release();
   gathered_codes_.release();
   module_buffers_.release();
+  if (device_ != nullptr) device_->release();
   shard_sums_.clear();
   first_copies_.clear();
   access_.clear();

@@ -72,6 +72,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   ZERO_TRY(read_one_copy(config, &settings));
   settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
+  settings.device = config.i64(ZERO_KEY_DEVICE);
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);

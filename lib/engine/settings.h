@@ -44,6 +44,7 @@ struct Settings {
   int64_t pool_limit;    ///< 0 = none
   int64_t verify_every;  ///< steps; 0 = never
   int64_t trace_events;  ///< kept; 0 = no trace
+  int64_t device;        ///< where gradients and parameters of the caller may lie; -1 = on the host only
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
   std::vector<int64_t> shard_weights;
   AllocatorHook hook;

@@ -90,6 +90,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   const Slot *from = nullptr;
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
   ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &from));
+  ZERO_CO_RETURN_IF_ERROR(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
@@ -104,6 +105,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const Slot *to = nullptr;
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
   ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &to));
+  ZERO_CO_RETURN_IF_ERROR(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
   const auto holder = static_cast<size_t>(params_.holder(id));
   if (slot == ZERO_SLOT_MASTER) master_written_[holder] = true;

@@ -44,12 +44,14 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
   return status;
 }
 
-Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count) {
+Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
   const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
-  Status status = gradients_.ready(id, grad, offset, count);
+  bool on_device = false;
+  Status status = find_memory(grad, "grad", &on_device);
+  if (status.ok()) status = gradients_.ready(id, grad, offset, count, on_device ? device_.get() : nullptr, stream);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
 }

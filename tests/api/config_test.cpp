@@ -128,14 +128,18 @@ TEST_F(Config, StructsOfAnotherSizeAreRejected) {
 /// Here because no other test of this program loads the module.
 TEST(Library, AModuleThatCannotBeLoadedIsAnAnswerAndNoError) {
   ::setenv("ZERO_MPI_MODULE", "/no/such/module.so", 1);
+  ::setenv("ZERO_CUDA_MODULE", "/no/such/devices.so", 1);
   zero_config_release(reinterpret_cast<zero_config *>(uintptr_t{2}));
   const std::string before = last_text();
   EXPECT_EQ(zero_has_feature(ZERO_FEATURE_MPI), 0);
+  EXPECT_EQ(zero_has_feature(ZERO_FEATURE_CUDA), 0);
   EXPECT_EQ(last_text(), before);
   std::array<char, 4096> text{};
   ZERO_EXPECT_OK(zero_describe_library(text.data(), static_cast<int64_t>(text.size()), nullptr));
   EXPECT_NE(std::string(text.data()).find("MPI module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("/no/such/module.so"), std::string::npos) << text.data();
+  EXPECT_NE(std::string(text.data()).find("CUDA module: not loaded: "), std::string::npos) << text.data();
+  EXPECT_NE(std::string(text.data()).find("/no/such/devices.so"), std::string::npos) << text.data();
 }
 
 }  // namespace

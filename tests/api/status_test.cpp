@@ -62,7 +62,7 @@ TEST(Status, EveryCodeHasAName) {
   EXPECT_STREQ("ZERO_OK", zero_status_name(ZERO_OK));
   EXPECT_STREQ("ZERO_E_TIMEOUT", zero_status_name(ZERO_E_TIMEOUT));
   EXPECT_STREQ("ZERO_E_INTERNAL", zero_status_name(ZERO_E_INTERNAL));
-  for (const int32_t unknown : {1, -1, -99, -110, -1000, INT32_MIN, INT32_MAX}) EXPECT_STREQ("ZERO_E_UNKNOWN", zero_status_name(unknown));
+  for (const int32_t unknown : {1, -1, -99, -111, -1000, INT32_MIN, INT32_MAX}) EXPECT_STREQ("ZERO_E_UNKNOWN", zero_status_name(unknown));
 }
 
 TEST(Status, EachTextBelongsToItsOwnCall) {
@@ -117,6 +117,8 @@ TEST(Version, UnknownFeaturesAreAbsent) {
   for (const int32_t unknown : {0, -1, 99}) EXPECT_EQ(0, zero_has_feature(unknown));
   const int64_t mpi = zero_has_feature(ZERO_FEATURE_MPI);
   EXPECT_TRUE(mpi == 0 || mpi == 1);
+  const int64_t cuda = zero_has_feature(ZERO_FEATURE_CUDA);
+  EXPECT_TRUE(cuda == 0 || cuda == 1);
 }
 
 TEST(Dtype, SizesInBytes) {

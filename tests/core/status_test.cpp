@@ -11,11 +11,31 @@
 namespace zero {
 namespace {
 
-constexpr int32_t kCodes[] = {
-    ZERO_OK,        ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE, ZERO_E_UNSUPPORTED, ZERO_E_STATE,       ZERO_E_OUT_OF_MEMORY,
-    ZERO_E_BUSY,    ZERO_E_MODULE,           ZERO_E_RENDEZVOUS, ZERO_E_SYSTEM,      ZERO_E_LAUNCHER,    ZERO_E_REPLICAS_DIFFER,
-    ZERO_E_TIMEOUT, ZERO_E_POOL_LIMIT,       ZERO_E_PEER_LOST,  ZERO_E_PEER_LEFT,   ZERO_E_PEER_FAILED, ZERO_E_MISMATCH,
-    ZERO_E_ABORTED, ZERO_E_TRANSPORT,        ZERO_E_FORKED,     ZERO_E_INTERNAL,    ZERO_E_CORRUPT};
+constexpr int32_t kCodes[] = {ZERO_OK,
+                              ZERO_E_INVALID_ARGUMENT,
+                              ZERO_E_BAD_HANDLE,
+                              ZERO_E_UNSUPPORTED,
+                              ZERO_E_STATE,
+                              ZERO_E_OUT_OF_MEMORY,
+                              ZERO_E_BUSY,
+                              ZERO_E_MODULE,
+                              ZERO_E_RENDEZVOUS,
+                              ZERO_E_SYSTEM,
+                              ZERO_E_LAUNCHER,
+                              ZERO_E_REPLICAS_DIFFER,
+                              ZERO_E_TIMEOUT,
+                              ZERO_E_POOL_LIMIT,
+                              ZERO_E_PEER_LOST,
+                              ZERO_E_PEER_LEFT,
+                              ZERO_E_PEER_FAILED,
+                              ZERO_E_MISMATCH,
+                              ZERO_E_ABORTED,
+                              ZERO_E_TRANSPORT,
+                              ZERO_E_FORKED,
+                              ZERO_E_INTERNAL,
+                              ZERO_E_CORRUPT,
+                              ZERO_E_DEVICE,
+                              ZERO_E_DEVICE_FAILED};
 
 TEST(Status, IsOkWithoutTextByDefault) {
   const Status status;

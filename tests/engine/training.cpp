@@ -23,11 +23,11 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+}  // namespace
+
 void expect_ok(const Status &status, const char *call) {
   ASSERT_TRUE(status.ok()) << call << ": " << status_name(status.code()) << ": " << status.text();
 }
-
-}  // namespace
 
 std::string Model::text() const {
   std::string text = algorithm + " momentum " + std::to_string(momentum) + " divisor " + std::to_string(divisor) + " ranks " +
@@ -66,7 +66,7 @@ std::string Manner::text() const {
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
-         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy());
+         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -159,6 +159,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_TRACE_EVENTS, manner.trace_events).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_ONE_COPY, manner.keeps_one_copy() ? 1 : 0).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
+  if (manner.remote != nullptr) manner.remote->set(config);
   set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
@@ -246,86 +247,6 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
   expect_ok(optimizer.queue()->run(optimizer.begin(manner.source)), "begin");
 }
 
-namespace {
-
-/// This rank's gradient as the caller's backward pass would leave it.
-std::vector<float> gradients_of(const Model &model, int64_t micro, int64_t rank, int64_t id, Range range) {
-  std::vector<float> values;
-  const auto scale = static_cast<float>(model.recipe.loss_scale);
-  for (int64_t k = range.begin; k < range.end; ++k) values.push_back(scale * gradient_at(model, micro, rank, id, k));
-  const bool overflows = model.recipe.overflow_step == micro && rank == model.ranks - 1 && range.begin == 0 && !values.empty();
-  if (overflows) values[0] = std::numeric_limits<float>::infinity();
-  return values;
-}
-
-/// `adds`, by tensor: what the first acquire of the micro-step told, -1 before.
-void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t micro, int64_t id, Range range,
-                std::vector<int64_t> &adds) {
-  const DType dtype = model.grad_dtype(id);
-  std::vector<float> values = gradients_of(model, micro, optimizer.group()->rank(), id, range);
-  std::vector<std::byte> bytes = encode(values, dtype);
-  // What is tied cannot be added to in place when it is weighted, or while its other name is acquired.
-  const bool own_memory = manner.caller_memory || (model.shared(id) && (manner.by_ranges || model.divisor == ZERO_DIVISOR_WEIGHTS));
-  if (own_memory) {
-    expect_ok(optimizer.grad_ready(id, bytes.data(), range.begin, range.count()), "grad_ready");
-    return;
-  }
-  void *data = nullptr;
-  int64_t accumulate = -1;
-  expect_ok(optimizer.grad_acquire(id, &data, &accumulate), "grad_acquire");
-  std::byte *to = static_cast<std::byte *>(data) + range.begin * dtype_nbytes(dtype);
-  int64_t &first = adds[static_cast<size_t>(id)];
-  if (first < 0) first = accumulate;
-  if (first == 1) {
-    const std::vector<float> sums = decode(to, dtype, range.count());
-    const std::vector<float> addends = decode(bytes.data(), dtype, range.count());
-    for (size_t i = 0; i < sums.size(); ++i) values[i] = sums[i] + addends[i];
-    bytes = encode(values, dtype);
-  }
-  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-  expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count()), "grad_ready");
-}
-
-/// What one rank does with one tensor at a time: all of it, or three pieces in an order of their own.
-std::vector<std::pair<int64_t, Range>> ready_plan(const Model &model, const Manner &manner, int64_t step, int64_t rank) {
-  std::vector<std::pair<int64_t, Range>> plan;
-  for (auto id = static_cast<int64_t>(model.counts.size()) - 1; id >= 0; --id) {
-    const int64_t count = model.counts[static_cast<size_t>(id)];
-    if (model.unfilled(id, step)) continue;
-    if (!manner.by_ranges) {
-      plan.push_back({id, {0, count}});
-      continue;
-    }
-    const int64_t a = count / 3;
-    const int64_t b = count - count / 4;
-    for (const Range range : {Range{a, b}, Range{b, count}, Range{0, a}}) {
-      if (!range.empty()) plan.push_back({id, range});
-    }
-  }
-  // Sums of more than two gradients on one rank depend on the order in which that rank gives them.
-  const bool ordered = model.recipe.tied && !model.recipe.micro_steps.empty();
-  if (manner.ready_seed != 0 && !ordered) {
-    std::shuffle(plan.begin(), plan.end(), std::mt19937_64(manner.ready_seed + static_cast<uint64_t>(step * 16 + rank)));
-  }
-  return plan;
-}
-
-}  // namespace
-
-void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
-  const int64_t rank = optimizer.group()->rank();
-  const auto micro_steps = std::max<int64_t>(1, static_cast<int64_t>(model.recipe.micro_steps.size()));
-  for (int64_t micro = 0; micro < micro_steps; ++micro) {
-    if (!model.recipe.micro_steps.empty()) {
-      expect_ok(optimizer.queue()->run(optimizer.micro_step(model.recipe.micro_steps[static_cast<size_t>(micro)])), "micro_step");
-    }
-    const int64_t number = step * micro_steps + micro;
-    if (model.divisor == ZERO_DIVISOR_WEIGHTS) expect_ok(optimizer.set_weight(weight_of(model, number, rank)), "set_weight");
-    std::vector<int64_t> adds(model.counts.size(), -1);
-    for (const auto &[id, range] : ready_plan(model, manner, step, rank)) give_range(optimizer, model, manner, number, id, range, adds);
-  }
-}
-
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
   give_gradients(optimizer, model, manner, step);
   zero_step_result result{};
@@ -390,11 +311,19 @@ std::vector<std::byte> read_param(Optimizer &optimizer, const Model &model, int6
 }
 
 /// Reads parameters the way a forward pass does; they must be what read() tells.
-void expect_acquired(Optimizer &optimizer, const Model &model) {
+void expect_acquired(Optimizer &optimizer, const Model &model, const Manner &manner) {
   for (int64_t id = 0; id < model.tensors(); ++id) {
     const int64_t count = model.counts[static_cast<size_t>(id)];
     const std::vector<std::byte> values = read_param(optimizer, model, id);
     void *data = nullptr;
+    if (manner.remote != nullptr && id % 2 == 0) {
+      const std::vector<std::byte> remote = manner.remote->collect(std::ssize(values), [&](void *dst, void *stream) {
+        expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, dst, count, &data, stream)), "param_acquire");
+        EXPECT_EQ(data, count == 0 ? nullptr : dst);
+        expect_ok(optimizer.param_release(id), "param_release");
+      });
+      EXPECT_EQ(remote, values) << "tensor " << id;
+    }
     expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
     const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
     EXPECT_TRUE(same) << "tensor " << id;
@@ -417,7 +346,7 @@ Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Man
     outcome.skipped = result.skipped_total;
   }
   outcome.slots = read_slots(*optimizer, model);
-  expect_acquired(*optimizer, model);
+  expect_acquired(*optimizer, model, manner);
   if (model.recipe.dtype != DType::f32 || model.recipe.coded || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32)
     return outcome;
   outcome.params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);

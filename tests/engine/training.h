@@ -5,6 +5,7 @@
 #include "engine/optimizer.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,13 +74,26 @@ struct Model {
   }
 };
 
+/// Memory of a device, for callers whose tensors lie there. Any thread.
+class RemoteMemory {
+ public:
+  virtual ~RemoteMemory() = default;
+  /// The keys that an optimizer needs for it.
+  virtual void set(Config &config) const = 0;
+  /// Calls give(data, stream) with memory that the stream fills with these bytes late, and overwrites it afterwards.
+  virtual void lend(const std::vector<std::byte> &bytes, const std::function<void(const void *data, void *stream)> &give) const = 0;
+  /// Calls fill(data, stream) with `nbytes` bytes and returns what the stream then finds there.
+  virtual std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *data, void *stream)> &fill) const = 0;
+};
+
 /// What must not decide them.
 struct Manner {
   int64_t stage = 0;
   int64_t bucket_nbytes = 26'214'400;
   bool overlap = false;
-  bool caller_memory = false;  ///< gradients come from the test's memory, otherwise acquired addresses are filled
-  bool by_ranges = false;      ///< gradients become ready in pieces
+  bool caller_memory = false;            ///< gradients come from the test's memory, otherwise acquired addresses are filled
+  const RemoteMemory *remote = nullptr;  ///< where the test's memory lies, and parameters are acquired to; nullptr: on the host
+  bool by_ranges = false;                ///< gradients become ready in pieces
   int64_t threads = 1;
   std::string shard_weights;
   uint64_t ready_seed = 0;  ///< 0: last tensor first; otherwise a random order, another one on each rank
@@ -106,6 +120,8 @@ struct Outcome {
   int64_t unfilled = 0;
 };
 
+/// Fails the test when `call` failed.
+void expect_ok(const Status &status, const char *call);
 /// Runs a task of the optimizer to its end.
 inline Status run_task(Optimizer &optimizer, Task task) { return optimizer.queue()->run(std::move(task)); }
 

@@ -52,7 +52,7 @@ c_enum! {
         OutOfMemory = ZERO_E_OUT_OF_MEMORY,
         /// Reserved: another thread is using this object.
         Busy = ZERO_E_BUSY,
-        /// `libzero_mpi.so`, or the library it needs, is missing or from another build.
+        /// `libzero_mpi.so` or `libzero_cuda.so`, or the library it needs, is missing or from another build.
         Module = ZERO_E_MODULE,
         /// The ranks of a new group did not meet.
         Rendezvous = ZERO_E_RENDEZVOUS,
@@ -60,12 +60,16 @@ c_enum! {
         System = ZERO_E_SYSTEM,
         /// The launcher's variables contradict each other or name a transport that is not there.
         Launcher = ZERO_E_LAUNCHER,
+        /// CUDA offers no such device.
+        Device = ZERO_E_DEVICE,
         /// First values claimed to be equal on all ranks are not.
         ReplicasDiffer = ZERO_E_REPLICAS_DIFFER,
         /// Gradients arrived so far out of order that the pool would pass its limit.
         PoolLimit = ZERO_E_POOL_LIMIT,
         /// Data in memory was changed by something other than libzero.
         Corrupt = ZERO_E_CORRUPT,
+        /// CUDA reported an error while memory of a device was read or written.
+        DeviceFailed = ZERO_E_DEVICE_FAILED,
         /// A rank did not arrive within the deadline.
         Timeout = ZERO_E_TIMEOUT,
         /// A rank's process ended.
@@ -329,6 +333,8 @@ c_enum! {
         Local = ZERO_FEATURE_LOCAL,
         /// Groups of MPI ranks: `libzero_mpi.so` and the MPI library it needs can be loaded.
         Mpi = ZERO_FEATURE_MPI,
+        /// Optimizers for memory of devices: `libzero_cuda.so` can be loaded and CUDA offers a device.
+        Cuda = ZERO_FEATURE_CUDA,
     }
 }
 

@@ -84,6 +84,10 @@ c_enum! {
         TraceEvents = ZERO_KEY_TRACE_EVENTS,
         /// Ranks of one host keep one copy of the parameters; set with [`Config::one_copy`](crate::Config::one_copy) only.
         OneCopy = ZERO_KEY_ONE_COPY,
+        /// The CUDA device on which memory given to the calls of `libzero_sys` may lie; -1: none.
+        Device = ZERO_KEY_DEVICE,
+        /// Path of `libzero_cuda.so`.
+        CudaModule = ZERO_KEY_CUDA_MODULE,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
         Set = ZERO_KEY_SET,
         /// 1: never updated: no gradient, no states.

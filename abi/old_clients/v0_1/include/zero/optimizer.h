@@ -48,11 +48,20 @@
  * step (or of reduce) and its end parameters change. Bits are the same as with a copy per rank. 8-bit parameters are decoded into buffers of
  * each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks that cannot reach each other's memory in seal.
  *
+ * Devices (ZERO_KEY_DEVICE). States, and what else libzero keeps, stay in the host's memory, where updates are made (Ren et al.,
+ * "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in memory of that CUDA device or of the
+ * host, as CUDA tells from the address. Gradients stream out and parameters stream back in parts through 4 MiB of pinned memory
+ * (ZERO_MEMORY_STAGING), so that one part travels while another is worked on. The bits are those of host memory. `stream` is a cudaStream_t
+ * of that device, NULL its default stream: memory is read and written after what the stream was given before, gradients may be overwritten
+ * when grad_ready returns, and what the stream is given after param_acquire sees the parameter. Addresses that the library hands out, and
+ * data of read and write, are the host's. Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal,
+ * ZERO_E_INVALID_ARGUMENT for memory or a stream of another device, ZERO_E_DEVICE_FAILED.
+ *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
  * ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
- * is missing). `stream` is reserved for device memory and must be NULL on host groups (ZERO_E_UNSUPPORTED).
+ * is missing). `stream` must be NULL without ZERO_KEY_DEVICE (ZERO_E_UNSUPPORTED).
  * Threads: one thread per optimizer at a time.
  */
 #ifndef ZERO_OPTIMIZER_H
@@ -267,7 +276,7 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
  * 3 it is gathered from the shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
  *   id              [in]
- *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's
+ *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on the host
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
  * After begin the memory is read-only. Since ZERO_0.1.
  */

@@ -1,0 +1,86 @@
+/// @file dlopen of modules, and the checks that make their tables safe to call.
+#include "core/module.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace zero {
+namespace {
+
+std::vector<std::string> candidates(const ModuleKind &kind, const std::string &path) {
+  if (!path.empty()) return {path};
+  const char *variable = std::getenv(kind.variable);
+  if (variable != nullptr && *variable != '\0') return {variable};
+  std::vector<std::string> out;
+  const std::string own = file_of(reinterpret_cast<const void *>(&real_path));
+  if (const size_t slash = own.rfind('/'); slash != std::string::npos) out.push_back(own.substr(0, slash + 1) + kind.file_name);
+  out.emplace_back(kind.file_name);
+  return out;
+}
+
+/// The first candidate that loads.
+Status open_first(const ModuleKind &kind, const std::vector<std::string> &paths, void **out, std::string *out_path) {
+  std::string reasons;
+  for (const std::string &path : paths) {
+    *out = ::dlopen(path.c_str(), RTLD_NOW | kind.flags);
+    if (*out != nullptr) {
+      *out_path = path;
+      return {};
+    }
+    const char *reason = ::dlerror();
+    reasons += (reasons.empty() ? "" : "; ") + path + ": " + (reason != nullptr ? reason : "unknown reason");
+  }
+  return Status::error(ZERO_E_MODULE, "the %s cannot be loaded (%s); %s", kind.noun, reasons.c_str(), kind.help);
+}
+
+Status read_table(const ModuleKind &kind, void *module, const std::string &path, const ModuleTable **out) {
+  using Entry = const ModuleTable *(*)();
+  const auto entry = reinterpret_cast<Entry>(::dlsym(module, kind.symbol));
+  ZERO_CHECK(entry != nullptr, ZERO_E_MODULE, "%s is no %s of libzero: it has no symbol %s", path.c_str(), kind.noun, kind.symbol);
+  const ModuleTable *table = entry();
+  ZERO_CHECK(table != nullptr && table->build != nullptr && std::strcmp(table->build, kind.build) == 0, ZERO_E_MODULE,
+             "the module %s is from another build: it says \"%s\", this library needs \"%s\"; build it again from this library's sources",
+             path.c_str(), table != nullptr && table->build != nullptr ? table->build : "", kind.build);
+  ZERO_CHECK(table->struct_size == kind.table_nbytes, ZERO_E_MODULE, "the table of module %s has %llu bytes, this library's has %llu",
+             path.c_str(), static_cast<unsigned long long>(table->struct_size), static_cast<unsigned long long>(kind.table_nbytes));
+  *out = table;
+  return {};
+}
+
+}  // namespace
+
+std::string real_path(const std::string &path) {
+  char *resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string out = resolved;
+  std::free(resolved);
+  return out;
+}
+
+std::string file_of(const void *address) {
+  Dl_info info{};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+Status Module::load(const std::string &path, const ModuleTable **out, bool *out_loaded) {
+  const std::lock_guard lock(mutex_);
+  if (table_ == nullptr) {
+    void *module = nullptr;
+    const ModuleTable *table = nullptr;
+    // One that is refused stays open: what a library's start-up code did cannot be undone.
+    ZERO_TRY(open_first(kind_, candidates(kind_, path), &module, &path_));
+    if (kind_.check != nullptr) ZERO_TRY(kind_.check(module, path_));
+    ZERO_TRY(read_table(kind_, module, path_, &table));
+    table_ = table;
+    if (out_loaded != nullptr) *out_loaded = true;
+  }
+  ZERO_CHECK(path.empty() || real_path(path) == real_path(path_), ZERO_E_MODULE,
+             "this process uses the %s %s already; a second one, %s, cannot be used beside it", kind_.noun, path_.c_str(), path.c_str());
+  *out = table_;
+  return {};
+}
+
+}  // namespace zero

@@ -1,0 +1,39 @@
+/// @file What makes a module the CUDA module.
+#include "memory/cuda_module.h"
+
+#include "core/log.h"
+#include "core/module.h"
+
+#include <cstddef>
+
+namespace zero {
+namespace {
+
+static_assert(offsetof(zero_cuda_table, struct_size) == offsetof(ModuleTable, struct_size));
+static_assert(offsetof(zero_cuda_table, build) == offsetof(ModuleTable, build));
+
+constexpr ModuleKind kCuda = {.noun = "CUDA module",
+                              .file_name = "libzero_cuda.so",
+                              .variable = "ZERO_CUDA_MODULE",
+                              .symbol = ZERO_CUDA_MODULE_SYMBOL,
+                              .build = ZERO_CUDA_BUILD,
+                              .table_nbytes = sizeof(zero_cuda_table),
+                              .flags = 0,
+                              .help =
+                                  "build libzero with ZERO_CUDA=ON, which needs the CUDA Toolkit, or name its file with the key "
+                                  "ZERO_KEY_CUDA_MODULE or the variable ZERO_CUDA_MODULE"};
+
+}  // namespace
+
+Status load_cuda_module(const std::string &path, const zero_cuda_table **out) {
+  // Never destroyed: the library leaves nothing to run at exit.
+  static auto *module = new Module(kCuda);
+  const ModuleTable *table = nullptr;
+  bool loaded = false;
+  ZERO_TRY(module->load(path, &table, &loaded));
+  *out = reinterpret_cast<const zero_cuda_table *>(table);
+  if (loaded) log_line("CUDA module %s loaded", module->path().c_str());
+  return {};
+}
+
+}  // namespace zero

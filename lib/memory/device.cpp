@@ -1,0 +1,163 @@
+/// @file Copies between a device and the host, part by part.
+#include "memory/device.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace zero {
+namespace {
+
+std::string text_of(const zero_cuda_table &cuda, int32_t error) {
+  char text[256] = "";
+  cuda.error_text(error, text, sizeof text);
+  return text;
+}
+
+std::string name_of(const zero_cuda_table &cuda, int64_t device) {
+  char name[256] = "";
+  const int32_t error = cuda.device_name(device, name, sizeof name);
+  return error == 0 ? name : text_of(cuda, error);
+}
+
+}  // namespace
+
+std::string describe_devices() {
+  const zero_cuda_table *cuda = nullptr;
+  const Status loaded = load_cuda_module({}, &cuda);
+  if (!loaded.ok()) return std::string("not loaded: ") + loaded.text();
+  int64_t count = 0;
+  const int32_t error = cuda->device_count(&count);
+  std::string text = cuda->build;
+  if (error != 0) return text + "; no device: " + text_of(*cuda, error);
+  for (int64_t device = 0; device < count; ++device) text += "; device " + std::to_string(device) + ": " + name_of(*cuda, device);
+  return text;
+}
+
+Status Device::open(const std::string &module, int64_t index, std::unique_ptr<Device> *out) {
+  const zero_cuda_table *cuda = nullptr;
+  ZERO_TRY(load_cuda_module(module, &cuda));
+  int64_t count = 0;
+  const int32_t error = cuda->device_count(&count);
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "ZERO_KEY_DEVICE is %lld, but CUDA offers no device: %s", static_cast<long long>(index),
+             text_of(*cuda, error).c_str());
+  ZERO_CHECK(index < count, ZERO_E_DEVICE, "ZERO_KEY_DEVICE is %lld, but must be in 0 .. %lld, the devices that CUDA shows this process",
+             static_cast<long long>(index), static_cast<long long>(count - 1));
+  out->reset(new Device(*cuda, index, name_of(*cuda, index)));
+  return {};
+}
+
+Status Device::check(int32_t error, const char *what) const {
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, static_cast<long long>(index_),
+             text_of(cuda_, error).c_str());
+  return {};
+}
+
+Status Device::allocate() {
+  int32_t error = cuda_.stream_create(index_, &stream_);
+  if (error == 0) error = cuda_.event_create(index_, &turn_);
+  for (Buffer &buffer : buffers_) {
+    void *data = nullptr;
+    if (error == 0) error = cuda_.event_create(index_, &buffer.moved);
+    if (error == 0) error = cuda_.pinned_alloc(index_, kBufferNbytes, &data);
+    if (error == 0) buffer.data = static_cast<std::byte *>(data);
+  }
+  if (error == 0) return {};
+  release();
+  return Status::error(ZERO_E_DEVICE, "device %lld has no stream, or the host no %lld bytes of pinned memory: %s",
+                       static_cast<long long>(index_), static_cast<long long>(staging_nbytes()), text_of(cuda_, error).c_str());
+}
+
+/// What is still under way ends first. A device that has failed gives nothing back, and nothing more can be done about it.
+void Device::release() {
+  if (stream_ != nullptr) (void)cuda_.stream_wait(stream_);
+  for (Buffer &buffer : buffers_) {
+    if (buffer.data != nullptr) (void)cuda_.pinned_free(buffer.data);
+    if (buffer.moved != nullptr) (void)cuda_.event_destroy(buffer.moved);
+    buffer = {};
+  }
+  if (turn_ != nullptr) (void)cuda_.event_destroy(std::exchange(turn_, nullptr));
+  if (stream_ != nullptr) (void)cuda_.stream_destroy(std::exchange(stream_, nullptr));
+}
+
+Status Device::find(const void *memory, const char *argument, bool *out_here) const {
+  int64_t device = -1;
+  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  ZERO_CHECK(device < 0 || device == index_, ZERO_E_INVALID_ARGUMENT,
+             "%s is memory of device %lld, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", argument,
+             static_cast<long long>(device), static_cast<long long>(index_));
+  *out_here = device >= 0;
+  return {};
+}
+
+Status Device::check_stream(void *stream) const {
+  if (stream == nullptr) return {};
+  int64_t device = -1;
+  const int32_t error = cuda_.stream_device(stream, &device);
+  ZERO_CHECK(error == 0, ZERO_E_INVALID_ARGUMENT, "stream is %p, which is no stream of CUDA: %s", stream, text_of(cuda_, error).c_str());
+  ZERO_CHECK(device == index_, ZERO_E_INVALID_ARGUMENT, "stream is one of device %lld, but must be of device %lld (ZERO_KEY_DEVICE)",
+             static_cast<long long>(device), static_cast<long long>(index_));
+  return {};
+}
+
+Status Device::begin_after(void *stream) {
+  ZERO_TRY(check(cuda_.event_record(index_, turn_, stream), "recording an event"));
+  return check(cuda_.stream_follow(index_, stream_, turn_), "waiting for an event");
+}
+
+Status Device::move(const Buffer &buffer, void *out, const void *from, int64_t nbytes) {
+  ZERO_TRY(check(cuda_.copy(out, from, nbytes, stream_), "a copy"));
+  return check(cuda_.event_record(index_, buffer.moved, stream_), "recording an event");
+}
+
+/// Whatever happens, nothing reads the caller's memory when this returns.
+Status Device::fetch(const void *from, int64_t nbytes, void *stream, const Use &use) {
+  struct End {
+    const zero_cuda_table &cuda;
+    void *stream;
+    ~End() { (void)cuda.stream_wait(stream); }
+  };
+  const std::lock_guard lock(mutex_);
+  const End end{cuda_, stream_};
+  ZERO_TRY(begin_after(stream));
+  return fetch_parts(static_cast<const std::byte *>(from), nbytes, use);
+}
+
+/// While one part is used, the next one travels. Copies of earlier calls come first in our stream, so buffers that they used are free.
+Status Device::fetch_parts(const std::byte *from, int64_t nbytes, const Use &use) {
+  const auto begin_part = [&](int64_t begin) -> Status {
+    if (begin >= nbytes) return {};
+    const Buffer &buffer = buffers_[static_cast<size_t>(begin / kBufferNbytes % kBuffers)];
+    return move(buffer, buffer.data, from + begin, std::min(kBufferNbytes, nbytes - begin));
+  };
+  ZERO_TRY(begin_part(0));
+  for (int64_t begin = 0; begin < nbytes; begin += kBufferNbytes) {
+    ZERO_TRY(begin_part(begin + kBufferNbytes));
+    const Buffer &buffer = buffers_[static_cast<size_t>(begin / kBufferNbytes % kBuffers)];
+    ZERO_TRY(check(cuda_.event_wait(buffer.moved), "a copy"));
+    use(buffer.data, begin, std::min(kBufferNbytes, nbytes - begin));
+  }
+  return {};
+}
+
+Status Device::store(void *to, int64_t nbytes, void *stream, const Fill &fill) {
+  const std::lock_guard lock(mutex_);
+  ZERO_TRY(begin_after(stream));
+  Status status = store_parts(static_cast<std::byte *>(to), nbytes, fill);
+  if (status.ok()) status = check(cuda_.event_record(index_, turn_, stream_), "recording an event");
+  if (status.ok()) status = check(cuda_.stream_follow(index_, stream, turn_), "waiting for an event");
+  if (!status.ok()) (void)cuda_.stream_wait(stream_);
+  return status;
+}
+
+Status Device::store_parts(std::byte *to, int64_t nbytes, const Fill &fill) {
+  for (int64_t begin = 0; begin < nbytes; begin += kBufferNbytes) {
+    const Buffer &buffer = buffers_[static_cast<size_t>(begin / kBufferNbytes % kBuffers)];
+    ZERO_TRY(check(cuda_.event_wait(buffer.moved), "a copy"));
+    const int64_t part = std::min(kBufferNbytes, nbytes - begin);
+    fill(buffer.data, begin, part);
+    ZERO_TRY(move(buffer, to + begin, buffer.data, part));
+  }
+  return {};
+}
+
+}  // namespace zero

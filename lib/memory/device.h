@@ -1,0 +1,80 @@
+/// @file Device: one CUDA device as a rank reaches it from the host: its memory is read and written through two pinned buffers, so that one
+/// part travels while the host works on another. Knows bytes and streams; never tensors.
+#pragma once
+
+#include "core/status.h"
+#include "memory/cuda_module.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace zero {
+
+/// The devices that CUDA offers this process, in one line; or why there are none. Loads the module.
+std::string describe_devices();
+
+/// Calls of one object come one after another, whichever thread they are made on.
+class Device {
+ public:
+  /// Finds device `index` through the module at `module` (empty: wherever it is found). Errors: ZERO_E_MODULE; ZERO_E_DEVICE when the
+  /// driver is missing or there is no such device.
+  static Status open(const std::string &module, int64_t index, std::unique_ptr<Device> *out);
+  Device(const Device &) = delete;
+  ~Device() { release(); }
+
+  int64_t index() const { return index_; }
+  /// As CUDA calls it.
+  const std::string &name() const { return name_; }
+
+  /// Makes what copies need. Errors: ZERO_E_DEVICE.
+  Status allocate();
+  void release();
+  static constexpr int64_t staging_nbytes() { return kBuffers * kBufferNbytes; }
+
+  /// Whether memory of the caller lies on this device rather than the host. Errors: ZERO_E_INVALID_ARGUMENT for memory of another device.
+  Status find(const void *memory, const char *argument, bool *out_here) const;
+  /// ZERO_E_INVALID_ARGUMENT when the stream is of another device. NULL is the default stream.
+  Status check_stream(void *stream) const;
+
+  /// Called with host memory that holds the next `nbytes` bytes, from byte `begin` on.
+  using Use = std::function<void(const std::byte *data, int64_t begin, int64_t nbytes)>;
+  /// Calls `use` for memory of the device part by part, after what `stream` was given before. On return nothing reads `from` any more.
+  Status fetch(const void *from, int64_t nbytes, void *stream, const Use &use);
+
+  /// Called to write the bytes from `begin` on into host memory.
+  using Fill = std::function<void(std::byte *data, int64_t begin, int64_t nbytes)>;
+  /// Writes what `fill` makes to the device, after what `stream` was given before; what it is given from now on comes after that.
+  Status store(void *to, int64_t nbytes, void *stream, const Fill &fill);
+
+ private:
+  static constexpr int64_t kBuffers = 2;
+  static constexpr int64_t kBufferNbytes = 2 << 20;
+
+  struct Buffer {
+    std::byte *data = nullptr;
+    void *moved = nullptr;  ///< event: the copy from or to it has ended
+  };
+
+  Device(const zero_cuda_table &cuda, int64_t index, std::string name) : cuda_(cuda), index_(index), name_(std::move(name)) {}
+
+  Status check(int32_t error, const char *what) const;
+  Status begin_after(void *stream);
+  Status move(const Buffer &buffer, void *out, const void *from, int64_t nbytes);
+  Status fetch_parts(const std::byte *from, int64_t nbytes, const Use &use);
+  Status store_parts(std::byte *to, int64_t nbytes, const Fill &fill);
+
+  const zero_cuda_table &cuda_;
+  const int64_t index_;
+  const std::string name_;
+  std::mutex mutex_;
+  void *stream_ = nullptr;
+  void *turn_ = nullptr;  ///< event that hands over from the caller's stream to ours and back
+  std::array<Buffer, kBuffers> buffers_;
+};
+
+}  // namespace zero

@@ -1,0 +1,68 @@
+/// @file The table of C functions through which libzero reaches CUDA's run time. The module that fills it is the only file that knows
+/// CUDA's headers; it holds the run time and needs only the driver.
+#ifndef ZERO_CUDA_MODULE_H
+#define ZERO_CUDA_MODULE_H
+
+#include <zero/zero.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
+#define ZERO_CUDA_TABLE_VERSION 1
+
+#define ZERO_CUDA_TEXT_(x) #x
+#define ZERO_CUDA_TEXT(x) ZERO_CUDA_TEXT_(x)
+#define ZERO_CUDA_BUILD                                                                                    \
+  "libzero " ZERO_CUDA_TEXT(ZERO_VERSION_MAJOR) "." ZERO_CUDA_TEXT(ZERO_VERSION_MINOR) "." ZERO_CUDA_TEXT( \
+      ZERO_VERSION_PATCH) ", CUDA table " ZERO_CUDA_TEXT(ZERO_CUDA_TABLE_VERSION)
+
+/* The one symbol a module exports. */
+#define ZERO_CUDA_MODULE_SYMBOL "zero_cuda_module"
+
+/*
+ * Functions return 0 or a CUDA error code for error_text. Streams are those of CUDA; NULL is the default stream of the device. The calling
+ * thread's current device and last error stay as they are. Nothing here waits but event_wait, stream_wait and the functions that make or
+ * free something.
+ */
+typedef struct zero_cuda_table {
+  uint64_t struct_size;
+  const char *build; /* ZERO_CUDA_BUILD of the module */
+
+  void (*error_text)(int32_t error, char *out, int64_t out_nbytes);
+
+  /* 0 devices are an error, as is a driver that is missing or too old. */
+  int32_t (*device_count)(int64_t *out);
+  int32_t (*device_name)(int64_t device, char *out, int64_t out_nbytes);
+  /* The device whose memory an address belongs to; -1 for memory of the host, pinned or not. */
+  int32_t (*memory_device)(const void *address, int64_t *out);
+  int32_t (*stream_device)(void *stream, int64_t *out);
+
+  /* Memory of the host that copies reach at full speed. */
+  int32_t (*pinned_alloc)(int64_t device, int64_t nbytes, void **out);
+  int32_t (*pinned_free)(void *data);
+
+  /* A stream that does not wait for the default stream. */
+  int32_t (*stream_create)(int64_t device, void **out);
+  int32_t (*stream_destroy)(void *stream);
+  int32_t (*stream_wait)(void *stream);
+  /* `nbytes` bytes between host and device, either way. */
+  int32_t (*copy)(void *out, const void *from, int64_t nbytes, void *stream);
+
+  int32_t (*event_create)(int64_t device, void **out);
+  int32_t (*event_destroy)(void *event);
+  /* The event ends when all that the stream was given so far has ended. One that was never recorded has ended. */
+  int32_t (*event_record)(int64_t device, void *event, void *stream);
+  int32_t (*event_wait)(void *event);
+  /* What the stream is given from now on comes after the event. */
+  int32_t (*stream_follow)(int64_t device, void *stream, void *event);
+} zero_cuda_table;
+
+typedef const zero_cuda_table *(*zero_cuda_module_fn)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,190 @@
+/// @file Optimizers whose caller keeps gradients and parameters on a device: the bits of host memory whatever the stage and recipe, and
+/// what becomes of memory, streams and failures.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+#include "tests/memory/caller_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+#ifdef ZERO_TEST_SLOW_BUILD
+constexpr int64_t kModels = 4;
+#else
+constexpr int64_t kModels = 16;
+#endif
+
+constexpr int64_t kLateUs = 200;
+
+/// A stream and memory of device 0.
+struct Lent {
+  explicit Lent(int64_t nbytes) : data(caller_alloc(0, std::max<int64_t>(nbytes, 1))), stream(caller_stream_create(0)) {}
+  Lent(const Lent &) = delete;
+  ~Lent() {
+    caller_wait(stream);
+    caller_stream_destroy(stream);
+    caller_free(data);
+  }
+  void *data;
+  void *stream;
+};
+
+class DeviceMemory final : public RemoteMemory {
+ public:
+  void set(Config &config) const override {
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_DEVICE, 0).ok());
+    EXPECT_TRUE(config.set_str(ZERO_KEY_CUDA_MODULE, caller_module()).ok());
+  }
+  void lend(const std::vector<std::byte> &bytes, const std::function<void(const void *, void *)> &give) const override {
+    const auto nbytes = std::ssize(bytes);
+    const std::vector<std::byte> garbage(bytes.size(), std::byte{0x7f});
+    const Lent lent(nbytes);
+    caller_copy(lent.stream, lent.data, bytes.data(), nbytes, kLateUs);
+    give(lent.data, lent.stream);
+    caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
+    caller_wait(lent.stream);
+  }
+  std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *, void *)> &fill) const override {
+    std::vector<std::byte> got(static_cast<size_t>(nbytes));
+    const Lent lent(nbytes);
+    fill(lent.data, lent.stream);
+    caller_copy(lent.stream, got.data(), lent.data, nbytes, 0);
+    caller_wait(lent.stream);
+    return got;
+  }
+};
+
+const DeviceMemory kDevice;
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
+  }
+};
+
+TEST(DeviceModule, TellsWhetherThereIsADevice) {
+  std::unique_ptr<Device> device;
+  const Status status = Device::open(caller_module(), 0, &device);
+  const bool missing = *caller_missing() != '\0';
+  EXPECT_EQ(status.code(), missing ? ZERO_E_DEVICE : ZERO_OK) << status.text();
+  EXPECT_NE(std::strstr(status.text(), caller_missing()), nullptr) << status.text();
+}
+
+Manner on_device(int64_t stage) {
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 65'536;
+  manner.caller_memory = true;
+  manner.remote = &kDevice;
+  return manner;
+}
+
+Model model_of(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {3000, 17, 0, 1024, 70'000};
+  return model;
+}
+
+TEST_F(OnDevice, TrainingsHaveTheBitsOfHostMemory) {
+  const int64_t models = full_tests() ? 200 : kModels;
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "muon", "adagrad"};
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 70'001;
+    const int64_t ranks = std::array{1, 2, 4, 3}[static_cast<size_t>(i % 4)];
+    Model model = random_model(seed, ranks, 1 << 13);
+    model.counts.resize(std::min<size_t>(model.counts.size(), 8));
+    model.algorithm = kAlgorithms[static_cast<size_t>(i) % kAlgorithms.size()];
+    model.recipe = random_recipe(seed, model.algorithm);
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const Outcome expected = train(group, model, Manner{});
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        Manner manner = random_manner(seed * 10 + static_cast<uint64_t>(stage), ranks);
+        manner.stage = stage;
+        manner.caller_memory = true;
+        manner.remote = &kDevice;
+        Outcome outcome = train(group, model, manner);
+        if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+        const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
+        EXPECT_EQ(different, 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+      }
+    });
+  }
+}
+
+TEST_F(OnDevice, TensorsOfManyPartsArrive) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {(5 << 20) / 4 + 3, 9};
+  model.steps = 1;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const Outcome expected = train(group, model, Manner{});
+    for (const int64_t stage : {1, 3}) EXPECT_EQ(differing(expected, train(group, model, on_device(stage))), 0) << stage;
+  });
+}
+
+TEST_F(OnDevice, MemoryOfTheHostIsTakenToo) {
+  const Model model = model_of(1);
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, on_device(1));
+    begin_training(*optimizer, model, on_device(1));
+    std::vector<float> grad(3000, 1);
+    std::vector<float> param(3000);
+    void *data = nullptr;
+    EXPECT_TRUE(optimizer->grad_ready(0, grad.data(), 0, 3000).ok());
+    EXPECT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    EXPECT_TRUE(run_task(*optimizer, optimizer->param_acquire(0, param.data(), 3000, &data)).ok());
+    EXPECT_EQ(data, param.data());
+    EXPECT_NE(param[0], 0);
+  });
+}
+
+TEST_F(OnDevice, StagingIsCountedAndDescribed) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Manner plain = on_device(2);
+    plain.remote = nullptr;
+    MemoryUse with{};
+    MemoryUse without{};
+    const auto optimizer = make_optimizer(group, model_of(2), on_device(2));
+    EXPECT_TRUE(optimizer->memory(ZERO_MEMORY_STAGING, &with).ok());
+    EXPECT_TRUE(make_optimizer(group, model_of(2), plain)->memory(ZERO_MEMORY_STAGING, &without).ok());
+    EXPECT_EQ(with.now_nbytes - without.now_nbytes, 4 << 20);
+    EXPECT_NE(optimizer->describe().find("device: 0 ("), std::string::npos) << optimizer->describe();
+  });
+}
+
+TEST_F(OnDevice, SlotsAreReadThroughTheHost) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model_of(1), on_device(1));
+    const Lent lent(3000 * 4);
+    for (const bool writes : {false, true}) {
+      const Status status = run_task(*optimizer, writes ? optimizer->write(0, ZERO_SLOT_PARAM, 0, lent.data, 3000)
+                                                        : optimizer->read(0, ZERO_SLOT_PARAM, 0, lent.data, 3000));
+      EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
+      EXPECT_NE(std::strstr(status.text(), "data is memory of device 0"), nullptr) << status.text();
+    }
+  });
+}
+
+TEST_F(OnDevice, WithoutADeviceStreamsAreErrors) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    Manner plain = on_device(1);
+    plain.remote = nullptr;
+    const auto optimizer = make_optimizer(group, model_of(1), plain);
+    const Lent lent(4);
+    const Status status = optimizer->check_stream(lent.stream);
+    EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
+    EXPECT_NE(std::strstr(status.text(), "ZERO_KEY_DEVICE"), nullptr) << status.text();
+    EXPECT_TRUE(optimizer->check_stream(nullptr).ok());
+    EXPECT_TRUE(make_optimizer(group, model_of(1), on_device(1))->check_stream(lent.stream).ok());
+  });
+}
+
+}  // namespace
+}  // namespace zero::test

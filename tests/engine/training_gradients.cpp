@@ -1,0 +1,97 @@
+/// @file Giving the gradients of small trainings.
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace zero::test {
+namespace {
+
+/// This rank's gradient as the caller's backward pass would leave it.
+std::vector<float> gradients_of(const Model &model, int64_t micro, int64_t rank, int64_t id, Range range) {
+  std::vector<float> values;
+  const auto scale = static_cast<float>(model.recipe.loss_scale);
+  for (int64_t k = range.begin; k < range.end; ++k) values.push_back(scale * gradient_at(model, micro, rank, id, k));
+  const bool overflows = model.recipe.overflow_step == micro && rank == model.ranks - 1 && range.begin == 0 && !values.empty();
+  if (overflows) values[0] = std::numeric_limits<float>::infinity();
+  return values;
+}
+
+/// `adds`, by tensor: what the first acquire of the micro-step told, -1 before.
+void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t micro, int64_t id, Range range,
+                std::vector<int64_t> &adds) {
+  const DType dtype = model.grad_dtype(id);
+  std::vector<float> values = gradients_of(model, micro, optimizer.group()->rank(), id, range);
+  std::vector<std::byte> bytes = encode(values, dtype);
+  // What is tied cannot be added to in place when it is weighted, or while its other name is acquired.
+  const bool own_memory = manner.caller_memory || (model.shared(id) && (manner.by_ranges || model.divisor == ZERO_DIVISOR_WEIGHTS));
+  if (own_memory && manner.remote != nullptr) {
+    return manner.remote->lend(bytes, [&](const void *data, void *stream) {
+      expect_ok(optimizer.grad_ready(id, data, range.begin, range.count(), stream), "grad_ready");
+    });
+  }
+  if (own_memory) {
+    expect_ok(optimizer.grad_ready(id, bytes.data(), range.begin, range.count()), "grad_ready");
+    return;
+  }
+  void *data = nullptr;
+  int64_t accumulate = -1;
+  expect_ok(optimizer.grad_acquire(id, &data, &accumulate), "grad_acquire");
+  std::byte *to = static_cast<std::byte *>(data) + range.begin * dtype_nbytes(dtype);
+  int64_t &first = adds[static_cast<size_t>(id)];
+  if (first < 0) first = accumulate;
+  if (first == 1) {
+    const std::vector<float> sums = decode(to, dtype, range.count());
+    const std::vector<float> addends = decode(bytes.data(), dtype, range.count());
+    for (size_t i = 0; i < sums.size(); ++i) values[i] = sums[i] + addends[i];
+    bytes = encode(values, dtype);
+  }
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count()), "grad_ready");
+}
+
+/// What one rank does with one tensor at a time: all of it, or three pieces in an order of their own.
+std::vector<std::pair<int64_t, Range>> ready_plan(const Model &model, const Manner &manner, int64_t step, int64_t rank) {
+  std::vector<std::pair<int64_t, Range>> plan;
+  for (auto id = static_cast<int64_t>(model.counts.size()) - 1; id >= 0; --id) {
+    const int64_t count = model.counts[static_cast<size_t>(id)];
+    if (model.unfilled(id, step)) continue;
+    if (!manner.by_ranges) {
+      plan.push_back({id, {0, count}});
+      continue;
+    }
+    const int64_t a = count / 3;
+    const int64_t b = count - count / 4;
+    for (const Range range : {Range{a, b}, Range{b, count}, Range{0, a}}) {
+      if (!range.empty()) plan.push_back({id, range});
+    }
+  }
+  // Sums of more than two gradients on one rank depend on the order in which that rank gives them.
+  const bool ordered = model.recipe.tied && !model.recipe.micro_steps.empty();
+  if (manner.ready_seed != 0 && !ordered) {
+    std::shuffle(plan.begin(), plan.end(), std::mt19937_64(manner.ready_seed + static_cast<uint64_t>(step * 16 + rank)));
+  }
+  return plan;
+}
+
+}  // namespace
+
+void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
+  const int64_t rank = optimizer.group()->rank();
+  const auto micro_steps = std::max<int64_t>(1, static_cast<int64_t>(model.recipe.micro_steps.size()));
+  for (int64_t micro = 0; micro < micro_steps; ++micro) {
+    if (!model.recipe.micro_steps.empty()) {
+      expect_ok(optimizer.queue()->run(optimizer.micro_step(model.recipe.micro_steps[static_cast<size_t>(micro)])), "micro_step");
+    }
+    const int64_t number = step * micro_steps + micro;
+    if (model.divisor == ZERO_DIVISOR_WEIGHTS) expect_ok(optimizer.set_weight(weight_of(model, number, rank)), "set_weight");
+    std::vector<int64_t> adds(model.counts.size(), -1);
+    for (const auto &[id, range] : ready_plan(model, manner, step, rank)) give_range(optimizer, model, manner, number, id, range, adds);
+  }
+}
+
+}  // namespace zero::test

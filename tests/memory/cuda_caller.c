@@ -1,0 +1,53 @@
+/* @file Callers of a CUDA device, for tests on machines that have one. */
+#include "tests/memory/caller_device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void must(cudaError_t error) {
+  if (error != cudaSuccess) abort();
+}
+
+static void be_late(void *microseconds) { usleep((useconds_t)(intptr_t)microseconds); }
+
+const char *caller_module(void) { return ""; }
+
+const char *caller_missing(void) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  return error != cudaSuccess ? cudaGetErrorString(error) : "";
+}
+
+void *caller_alloc(int64_t device, int64_t nbytes) {
+  void *data = NULL;
+  must(cudaSetDevice((int)device));
+  must(cudaMalloc(&data, (size_t)nbytes));
+  return data;
+}
+
+void caller_free(void *data) { must(cudaFree(data)); }
+
+void *caller_pinned_alloc(int64_t nbytes) {
+  void *data = NULL;
+  must(cudaMallocHost(&data, (size_t)nbytes));
+  return data;
+}
+
+void caller_pinned_free(void *data) { must(cudaFreeHost(data)); }
+
+void *caller_stream_create(int64_t device) {
+  cudaStream_t stream = NULL;
+  must(cudaSetDevice((int)device));
+  must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+void caller_stream_destroy(void *stream) { must(cudaStreamDestroy((cudaStream_t)stream)); }
+
+void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64_t late) {
+  if (late > 0) must(cudaLaunchHostFunc((cudaStream_t)stream, be_late, (void *)(intptr_t)late));
+  must(cudaMemcpyAsync(to, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream));
+}
+
+void caller_wait(void *stream) { must(cudaStreamSynchronize((cudaStream_t)stream)); }

@@ -1,0 +1,339 @@
+/// @file The emulation of CUDA for tests on machines without a GPU.
+#include "tests/memory/emulated_cuda.h"
+
+#include "memory/module/zero_cuda_module.h"
+#include "tests/memory/caller_device.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace {
+
+constexpr int32_t kNoDevice = 100;
+constexpr int32_t kInvalid = 1;
+constexpr int32_t kFailed = 719;
+
+std::atomic<int64_t> devices{2};
+std::atomic<int64_t> objects{0};
+std::atomic<int64_t> fail_from{-1};
+std::atomic<int64_t> calls{0};
+std::atomic<int64_t> late_us{50};
+
+/// Counts a call, and tells whether it fails.
+bool fails() {
+  const int64_t from = fail_from.load();
+  return calls.fetch_add(1) >= from && from >= 0;
+}
+
+/// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
+struct Piece {
+  int64_t nbytes;
+  int64_t device;
+  char *bytes;
+};
+
+std::mutex memory_mutex;
+std::map<const char *, Piece> &memory() {
+  static auto *pieces = new std::map<const char *, Piece>;
+  return *pieces;
+}
+
+/// The piece that holds an address, or nullptr.
+const Piece *find(const void *address, int64_t *out_offset) {
+  const auto *at = static_cast<const char *>(address);
+  auto next = memory().upper_bound(at);
+  if (next == memory().begin()) return nullptr;
+  --next;
+  *out_offset = at - next->first;
+  return *out_offset < next->second.nbytes ? &next->second : nullptr;
+}
+
+void *bytes_at(const void *address, int64_t nbytes) {
+  const std::lock_guard lock(memory_mutex);
+  int64_t offset = 0;
+  const Piece *piece = find(address, &offset);
+  if (piece == nullptr) return const_cast<void *>(address);
+  if (offset + nbytes > piece->nbytes) std::abort();
+  return piece->bytes + offset;
+}
+
+struct Event {
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t recorded = 0;
+  uint64_t ended = 0;
+
+  uint64_t record() {
+    const std::lock_guard lock(mutex);
+    return ++recorded;
+  }
+  void end(uint64_t number) {
+    const std::lock_guard lock(mutex);
+    ended = std::max(ended, number);
+    changed.notify_all();
+  }
+  uint64_t newest() {
+    const std::lock_guard lock(mutex);
+    return recorded;
+  }
+  void wait(uint64_t number) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ended >= number; });
+  }
+};
+
+/// Work in order, on a thread of its own, always a little late.
+class Stream {
+ public:
+  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {}
+  ~Stream() {
+    give(nullptr);
+    worker_.join();
+  }
+  int64_t device() const { return device_; }
+  void give(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    changed_.notify_one();
+  }
+  void wait() {
+    Event event;
+    const uint64_t number = event.record();
+    give([&event, number] { event.end(number); });
+    event.wait(number);
+  }
+
+ private:
+  void run() {
+    for (;;) {
+      std::function<void()> work;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !work_.empty(); });
+        work = std::move(work_.front());
+        work_.pop_front();
+      }
+      if (work == nullptr) return;
+      work();
+    }
+  }
+
+  const int64_t device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::thread worker_;
+};
+
+void be_late(int64_t microseconds) {
+  if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
+
+/// The default stream of a device; made once and kept.
+Stream &default_stream(int64_t device) {
+  static std::mutex mutex;
+  static auto *streams = new std::map<int64_t, std::unique_ptr<Stream>>;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<Stream> &stream = (*streams)[device];
+  if (stream == nullptr) stream = std::make_unique<Stream>(device);
+  return *stream;
+}
+
+Stream &stream_of(int64_t device, void *stream) { return stream != nullptr ? *static_cast<Stream *>(stream) : default_stream(device); }
+
+void give_copy(Stream &stream, void *out, const void *from, int64_t nbytes, int64_t late) {
+  stream.give([=] {
+    be_late(late);
+    if (nbytes > 0) std::memcpy(bytes_at(out, nbytes), bytes_at(from, nbytes), static_cast<size_t>(nbytes));
+  });
+}
+
+void error_text(int32_t error, char *out, int64_t out_nbytes) {
+  const char *text = error == kNoDevice ? "no CUDA-capable device is detected" : error == kInvalid ? "invalid argument" : "launch failure";
+  std::snprintf(out, static_cast<size_t>(out_nbytes), "%s (emulated %d)", text, error);
+}
+
+int32_t device_count(int64_t *out) {
+  if (fails()) return kFailed;
+  *out = devices;
+  return devices > 0 ? 0 : kNoDevice;
+}
+
+int32_t device_name(int64_t device, char *out, int64_t out_nbytes) {
+  if (fails()) return kFailed;
+  std::snprintf(out, static_cast<size_t>(out_nbytes), "emulated device %lld", static_cast<long long>(device));
+  return 0;
+}
+
+int32_t memory_device(const void *address, int64_t *out) {
+  if (fails()) return kFailed;
+  const std::lock_guard lock(memory_mutex);
+  int64_t offset = 0;
+  const Piece *piece = find(address, &offset);
+  *out = piece != nullptr ? piece->device : -1;
+  return 0;
+}
+
+int32_t stream_device(void *stream, int64_t *out) {
+  if (fails()) return kFailed;
+  *out = static_cast<Stream *>(stream)->device();
+  return 0;
+}
+
+int32_t pinned_alloc(int64_t, int64_t nbytes, void **out) {
+  if (fails()) return kFailed;
+  *out = std::malloc(static_cast<size_t>(nbytes));
+  ++objects;
+  return 0;
+}
+
+int32_t pinned_free(void *data) {
+  std::free(data);
+  --objects;
+  return fails() ? kFailed : 0;
+}
+
+int32_t stream_create(int64_t device, void **out) {
+  if (fails()) return kFailed;
+  *out = new Stream(device);
+  ++objects;
+  return 0;
+}
+
+int32_t stream_destroy(void *stream) {
+  delete static_cast<Stream *>(stream);
+  --objects;
+  return fails() ? kFailed : 0;
+}
+
+int32_t stream_wait(void *stream) {
+  static_cast<Stream *>(stream)->wait();
+  return fails() ? kFailed : 0;
+}
+
+int32_t copy(void *out, const void *from, int64_t nbytes, void *stream) {
+  if (fails()) return kFailed;
+  give_copy(*static_cast<Stream *>(stream), out, from, nbytes, late_us);
+  return 0;
+}
+
+int32_t event_create(int64_t, void **out) {
+  if (fails()) return kFailed;
+  *out = new std::shared_ptr<Event>(std::make_shared<Event>());
+  ++objects;
+  return 0;
+}
+
+/// As in CUDA, work that waits for an event may outlive it.
+std::shared_ptr<Event> event_at(void *event) { return *static_cast<std::shared_ptr<Event> *>(event); }
+
+int32_t event_destroy(void *event) {
+  delete static_cast<std::shared_ptr<Event> *>(event);
+  --objects;
+  return fails() ? kFailed : 0;
+}
+
+int32_t event_record(int64_t device, void *event, void *stream) {
+  if (fails()) return kFailed;
+  const std::shared_ptr<Event> at = event_at(event);
+  stream_of(device, stream).give([at, number = at->record()] { at->end(number); });
+  return 0;
+}
+
+int32_t event_wait(void *event) {
+  if (fails()) return kFailed;
+  const std::shared_ptr<Event> at = event_at(event);
+  at->wait(at->newest());
+  return 0;
+}
+
+int32_t stream_follow(int64_t device, void *stream, void *event) {
+  if (fails()) return kFailed;
+  const std::shared_ptr<Event> at = event_at(event);
+  stream_of(device, stream).give([at, number = at->newest()] { at->wait(number); });
+  return 0;
+}
+
+}  // namespace
+
+void emulated_devices(int64_t count) { devices = count; }
+void emulated_fail_from(int64_t number) {
+  calls = 0;
+  fail_from = number;
+}
+void emulated_late(int64_t microseconds) { late_us = microseconds; }
+int64_t emulated_objects() { return objects; }
+
+const char *caller_module() {
+  static const std::string path = [] {
+    Dl_info info{};
+    return ::dladdr(reinterpret_cast<const void *>(&caller_module), &info) != 0 ? std::string(info.dli_fname) : std::string();
+  }();
+  return path.c_str();
+}
+
+const char *caller_missing() { return ""; }
+
+void *caller_alloc(int64_t device, int64_t nbytes) {
+  void *address = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) std::abort();
+  const std::lock_guard lock(memory_mutex);
+  memory()[static_cast<const char *>(address)] = {nbytes, device, static_cast<char *>(std::malloc(static_cast<size_t>(nbytes)))};
+  return address;
+}
+
+void caller_free(void *data) {
+  const std::lock_guard lock(memory_mutex);
+  const auto piece = memory().find(static_cast<const char *>(data));
+  if (piece == memory().end()) std::abort();
+  std::free(piece->second.bytes);
+  ::munmap(data, static_cast<size_t>(piece->second.nbytes));
+  memory().erase(piece);
+}
+
+void *caller_pinned_alloc(int64_t nbytes) { return std::malloc(static_cast<size_t>(nbytes)); }
+void caller_pinned_free(void *data) { std::free(data); }
+void *caller_stream_create(int64_t device) { return new Stream(device); }
+void caller_stream_destroy(void *stream) { delete static_cast<Stream *>(stream); }
+void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64_t late) {
+  give_copy(*static_cast<Stream *>(stream), to, from, nbytes, late);
+}
+void caller_wait(void *stream) { static_cast<Stream *>(stream)->wait(); }
+
+extern "C" const zero_cuda_table *zero_cuda_module() {
+  static const zero_cuda_table table = {
+      .struct_size = sizeof(zero_cuda_table),
+      .build = ZERO_CUDA_BUILD,
+      .error_text = error_text,
+      .device_count = device_count,
+      .device_name = device_name,
+      .memory_device = memory_device,
+      .stream_device = stream_device,
+      .pinned_alloc = pinned_alloc,
+      .pinned_free = pinned_free,
+      .stream_create = stream_create,
+      .stream_destroy = stream_destroy,
+      .stream_wait = stream_wait,
+      .copy = copy,
+      .event_create = event_create,
+      .event_destroy = event_destroy,
+      .event_record = event_record,
+      .event_wait = event_wait,
+      .stream_follow = stream_follow,
+  };
+  return &table;
+}

@@ -1,0 +1,17 @@
+/// @file libzero_cuda.so without CUDA: devices whose memory is the host's, at addresses that only the emulation can read, and whose streams
+/// work late, on threads of their own.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+/// Devices from now on; 0: none, as without a driver.
+void emulated_devices(int64_t count);
+/// The call number `number` of the module's functions from now on fails, and all after it; -1: none.
+void emulated_fail_from(int64_t number);
+/// Microseconds that the module's copies come late from now on.
+void emulated_late(int64_t microseconds);
+/// Streams, events and pieces of memory that were made and not given back.
+int64_t emulated_objects();
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Builds, tests and measures what touches CUDA devices, on a bare machine with a GPU, a CUDA Toolkit, CMake and no network.
+# usage: tools/gpu_check.sh pack DIRECTORY     on a Debian machine with a network: collects the libraries that the build needs
+#        tools/gpu_check.sh [DIRECTORY]        on the machine with the GPU: DIRECTORY as packed, where they are not installed
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian)
+build=build/gpu
+failed=0
+scratch=
+
+fail() {
+  echo "gpu_check.sh: $*" >&2
+  exit 1
+}
+
+pack() {
+  local directory package
+  directory=$(realpath -m "$1")
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}") || fail "the packages cannot be fetched: ${packages[*]}"
+  mkdir -p "$directory"
+  for package in "$scratch"/*.deb; do dpkg -x "$package" "$directory"; done
+  echo "gpu_check.sh: packed ${#packages[@]} packages into $directory"
+}
+
+configure() {
+  local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_CUDA=ON -DZERO_MPI=OFF -DZERO_EXAMPLES=OFF -DZERO_TESTS=ON -DZERO_BENCHMARKS=ON)
+  if command -v ninja >/dev/null; then options+=(-G Ninja); fi
+  if [ -n "$1" ]; then options+=(-DCMAKE_PREFIX_PATH="$(realpath "$1")/usr"); fi
+  mkdir -p "$build"
+  cmake -S . -B "$build" "${options[@]}" >"$build/configure.log" 2>&1 || { tail -n 30 "$build/configure.log" >&2; fail "not configured"; }
+}
+
+# check NAME COMMAND...: one line of the table.
+check() {
+  local name=$1 begin=$SECONDS result=passed
+  shift
+  "$@" >"$build/$name.log" 2>&1 || { result=FAILED; failed=1; tail -n 30 "$build/$name.log"; }
+  if [ "$result" = passed ] && grep -q '\[  SKIPPED \]' "$build/$name.log"; then result=skipped; failed=1; fi
+  printf '%-36s %-8s %4d s\n' "$name" "$result" "$((SECONDS - begin))"
+}
+
+describe_machine() {
+  local cuda=${CUDACXX:-nvcc} commit
+  commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no repository')
+  echo "date:    $(date -u +%Y-%m-%d)"
+  echo "commit:  $commit"
+  echo "device:  $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -n 1)"
+  echo "toolkit: $("$cuda" --version 2>/dev/null | sed -n 's/^Cuda compilation tools, release //p')"
+  echo "host:    $(nproc) cores"
+}
+
+run_checks() {
+  local tests=$build/tests sanitizer
+  configure "$1"
+  cmake --build "$build" --parallel --target zero_cuda device_test device_optimizer_test device_failures_test cuda_optimizer_test \
+    device_benchmark >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
+  export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
+  export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
+  "$tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
+  grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
+  describe_machine
+  echo
+  check cuda_optimizer_test "$tests/engine/cuda_optimizer_test"
+  check device_test "$tests/memory/device_test"
+  check device_optimizer_test "$tests/engine/device_optimizer_test"
+  check device_failures_test "$tests/engine/device_failures_test"
+  if sanitizer=$(command -v compute-sanitizer); then
+    check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
+      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:OnDevice.StagingIsCountedAndDescribed'
+  else
+    printf '%-36s %s\n' memcheck 'left out: compute-sanitizer is not installed'
+  fi
+  echo
+  "$build/tests/benchmarks/device_benchmark"
+}
+
+if [ "${1:-}" = pack ]; then
+  [ $# -eq 2 ] || fail "usage: tools/gpu_check.sh pack DIRECTORY"
+  pack "$2"
+  exit 0
+fi
+[ $# -le 1 ] || fail "usage: tools/gpu_check.sh [DIRECTORY]"
+run_checks "${1:-}"
+exit "$failed"
