@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 namespace zero {
 
@@ -132,10 +133,11 @@ Status Gradients::set_weight(double weight) {
 /// Part by part: while one is taken in, the next one travels.
 Status Gradients::fetch(int64_t id, const void *grad, Range range, Device &device, void *stream) {
   const int64_t element = dtype_nbytes(home(id).dtype);
-  return device.fetch(grad, range.count() * element, stream, [&](const std::byte *values, int64_t begin, int64_t nbytes) {
+  const auto use = [&](const std::byte *values, int64_t begin, int64_t nbytes) {
     const int64_t first = range.begin + begin / element;
     take_in(id, values, {first, first + nbytes / element});
-  });
+  };
+  return device.fetch(grad, range.count() * element, stream, std::cref(use));
 }
 
 /// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.

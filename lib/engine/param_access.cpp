@@ -2,6 +2,7 @@
 #include "engine/optimizer.h"
 
 #include <cstring>
+#include <functional>
 
 namespace zero {
 
@@ -68,7 +69,7 @@ Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, b
     return {};
   }
   const auto fill = [&](std::byte *part, int64_t begin, int64_t part_nbytes) { kernels_.copy(part, data + begin, DType::u8, part_nbytes); };
-  return device_->store(dst, nbytes, stream, fill);
+  return device_->store(dst, nbytes, stream, std::cref(fill));
 }
 
 /// Into *data, or a buffer of the pool where that is nullptr. What was gathered ahead is copied when it is wanted elsewhere.

@@ -41,6 +41,8 @@ class Device {
   /// ZERO_E_INVALID_ARGUMENT when the stream is of another device. NULL is the default stream.
   Status check_stream(void *stream) const;
 
+  // Steps allocate nothing: what is called is passed by std::cref.
+
   /// Called with host memory that holds the next `nbytes` bytes, from byte `begin` on.
   using Use = std::function<void(const std::byte *data, int64_t begin, int64_t nbytes)>;
   /// Calls `use` for memory of the device part by part, after what `stream` was given before. On return nothing reads `from` any more.

@@ -49,12 +49,12 @@
  * each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks that cannot reach each other's memory in seal.
  *
  * Devices (ZERO_KEY_DEVICE). States, and what else libzero keeps, stay in the host's memory, where updates are made (Ren et al.,
- * "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in memory of that CUDA device or of the
- * host, as CUDA tells from the address. Gradients stream out and parameters stream back in parts through 4 MiB of pinned memory
- * (ZERO_MEMORY_STAGING), so that one part travels while another is worked on. The bits are those of host memory. `stream` is a cudaStream_t
- * of that device, NULL its default stream: memory is read and written after what the stream was given before, gradients may be overwritten
- * when grad_ready returns, and what the stream is given after param_acquire sees the parameter. Addresses that the library hands out, and
- * data of read and write, are the host's. Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal,
+ * "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in memory of that CUDA device or of
+ * the host, as CUDA tells from the address. Gradients stream out and parameters stream back in parts through 4 MiB of pinned memory, so
+ * that one part travels while another is worked on (ZERO_MEMORY_STAGING; CUDA provides it). The bits are those of host memory. `stream` is
+ * a cudaStream_t of that device, NULL its default stream: memory is read and written after what the stream was given before, gradients may
+ * be overwritten when grad_ready returns, and what the stream is given after param_acquire sees the parameter. Addresses that the library
+ * hands out, and data of read and write, are the host's. Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal,
  * ZERO_E_INVALID_ARGUMENT for memory or a stream of another device, ZERO_E_DEVICE_FAILED.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
