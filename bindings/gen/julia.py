@@ -110,7 +110,7 @@ class _Writer:
                 self._plain(argument)
 
     def _plain(self, parameter):
-        # Streams are reserved for device memory.
+        # Streams are for addresses on devices, which the package does not take.
         self.signature.append("stream = C_NULL" if parameter.name == "stream" else parameter.name)
         self.values.append((self.types.of(parameter.type), parameter.name))
 
