@@ -113,17 +113,7 @@ func TestEveryWaitingCallEndsWithItsContext(t *testing.T) {
 }
 
 func TestTheModelGroupIsEndedToo(t *testing.T) {
-	onRanks(t, 2, func(r rank) {
-		replica := must(r.Split(ctx, r.id, 0))
-		defer replica.Close()
-		config := must(zero.NewConfig(zero.Int(zero.KeyGradNorm, 1)))
-		defer config.Close()
-		optimizer := must(zero.NewOptimizer(replica, config))
-		defer optimizer.Close()
-		check(optimizer.SetModelGroup(r.Group))
-		must(optimizer.AddParam("half", zero.DTypeF32, []int{2}, nil))
-		check(optimizer.Seal(ctx))
-		check(optimizer.Begin(ctx, zero.SourceLocal))
+	onHalves(t, func(r rank, optimizer *zero.Optimizer) {
 		if r.id == 1 {
 			for r.Status() == nil {
 				time.Sleep(time.Millisecond)

@@ -231,7 +231,9 @@ func TestOrdersMustNameEveryParameter(t *testing.T) {
 	})
 }
 
-func TestModelGroupMakesOneNormOfTwoHalves(t *testing.T) {
+// onHalves runs body on two ranks of a model group, each with an optimizer of its own for one of two halves.
+func onHalves(t *testing.T, body func(r rank, optimizer *zero.Optimizer)) {
+	t.Helper()
 	onRanks(t, 2, func(r rank) {
 		replica := must(r.Split(ctx, r.id, 0))
 		defer replica.Close()
@@ -243,6 +245,12 @@ func TestModelGroupMakesOneNormOfTwoHalves(t *testing.T) {
 		must(optimizer.AddParam("half", zero.DTypeF32, []int{2}, nil))
 		check(optimizer.Seal(ctx))
 		check(optimizer.Begin(ctx, zero.SourceLocal))
+		body(r, optimizer)
+	})
+}
+
+func TestModelGroupMakesOneNormOfTwoHalves(t *testing.T) {
+	onHalves(t, func(r rank, optimizer *zero.Optimizer) {
 		check(zero.GiveGrad(ctx, optimizer, 0, 0, []float32{float32(3 + r.id), 0}))
 		wantEqual(r, "norm", must(optimizer.Step(ctx)).GradNorm, 5)
 		wantError(r, "after seal", optimizer.SetModelGroup(r.Group), zero.ErrState)

@@ -101,8 +101,8 @@ fn slices_must_have_the_tensors_elements() {
     assert_eq!(code(optimizer.read(w.id(), Slot::Param, 7, &mut [0f32; 1])), Code::InvalidArgument);
 }
 
-#[test]
-fn first_values_have_one_writer_and_no_reader() {
+/// A sealed optimizer of one tensor with two names.
+fn tied_pair() -> (Optimizer, Param<f32>, Param<f32>) {
     let group = Group::alone(None).unwrap();
     let mut tied = Config::new().unwrap();
     tied.set(Key::TiedTo, 0).unwrap();
@@ -110,6 +110,12 @@ fn first_values_have_one_writer_and_no_reader() {
     let w = optimizer.add_param::<f32>("w", &[7], None).unwrap();
     let same = optimizer.add_param::<f32>("same", &[7], Some(&tied)).unwrap();
     optimizer.seal().unwrap();
+    (optimizer, w, same)
+}
+
+#[test]
+fn first_values_have_one_writer_and_no_reader() {
+    let (mut optimizer, w, same) = tied_pair();
 
     let mut writer = optimizer.param_mut(w).unwrap();
     assert_eq!(code(optimizer.param_mut(w)), Code::State);
@@ -132,13 +138,7 @@ fn first_values_have_one_writer_and_no_reader() {
 
 #[test]
 fn a_gradient_has_one_view() {
-    let group = Group::alone(None).unwrap();
-    let mut tied = Config::new().unwrap();
-    tied.set(Key::TiedTo, 0).unwrap();
-    let mut optimizer = Optimizer::new(&group, None).unwrap();
-    let w = optimizer.add_param::<f32>("w", &[7], None).unwrap();
-    let same = optimizer.add_param::<f32>("same", &[7], Some(&tied)).unwrap();
-    optimizer.seal().unwrap();
+    let (mut optimizer, w, same) = tied_pair();
     optimizer.begin(Source::Local).unwrap();
     let view = optimizer.grad(w).unwrap();
     assert_eq!(optimizer.grad(w).unwrap_err().text(), "the gradient of w is held by a view; drop that first");
