@@ -49,6 +49,21 @@ class DeviceMemory final : public RemoteMemory {
     caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
     caller_wait(lent.stream);
   }
+  void write(const Acquire &acquire, const std::vector<std::byte> &bytes, const std::function<void(void *)> &done) const override {
+    const Lent lent(0);
+    void *to = const_cast<void *>(acquire(lent.stream));
+    caller_copy(lent.stream, to, bytes.data(), std::ssize(bytes), kLateUs);
+    done(lent.stream);
+    caller_wait(lent.stream);
+  }
+  std::vector<std::byte> read(const Acquire &acquire, int64_t nbytes) const override {
+    std::vector<std::byte> got(static_cast<size_t>(nbytes));
+    const Lent lent(0);
+    const void *from = acquire(lent.stream);
+    caller_copy(lent.stream, got.data(), from, nbytes, 0);
+    caller_wait(lent.stream);
+    return got;
+  }
   std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *, void *)> &fill) const override {
     std::vector<std::byte> got(static_cast<size_t>(nbytes));
     const Lent lent(nbytes);

@@ -3,6 +3,7 @@
 
 #include "memory/module/zero_cuda_module.h"
 #include "tests/memory/caller_device.h"
+#include "tests/memory/emulated_device.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -18,26 +19,24 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
 namespace {
 
+using emulated::fails;
+using emulated::kFailed;
+
 constexpr int32_t kNoDevice = 100;
 constexpr int32_t kInvalid = 1;
-constexpr int32_t kFailed = 719;
 
 std::atomic<int64_t> devices{2};
 std::atomic<int64_t> objects{0};
 std::atomic<int64_t> fail_from{-1};
 std::atomic<int64_t> calls{0};
 std::atomic<int64_t> late_us{50};
-
-/// Counts a call, and tells whether it fails.
-bool fails() {
-  const int64_t from = fail_from.load();
-  return calls.fetch_add(1) >= from && from >= 0;
-}
+std::atomic<int64_t> apart{0};
 
 /// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
 struct Piece {
@@ -62,13 +61,19 @@ const Piece *find(const void *address, int64_t *out_offset) {
   return *out_offset < next->second.nbytes ? &next->second : nullptr;
 }
 
-void *bytes_at(const void *address, int64_t nbytes) {
+/// nullptr for memory of the host.
+void *find_bytes(const void *address, int64_t nbytes) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
   const Piece *piece = find(address, &offset);
-  if (piece == nullptr) return const_cast<void *>(address);
+  if (piece == nullptr) return nullptr;
   if (offset + nbytes > piece->nbytes) std::abort();
   return piece->bytes + offset;
+}
+
+void *bytes_at(const void *address, int64_t nbytes) {
+  void *bytes = find_bytes(address, nbytes);
+  return bytes != nullptr ? bytes : const_cast<void *>(address);
 }
 
 struct Event {
@@ -99,10 +104,22 @@ struct Event {
 /// Work in order, on a thread of its own, always a little late.
 class Stream {
  public:
-  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {}
+  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {
+    const std::lock_guard lock(streams_mutex());
+    streams().insert(this);
+  }
   ~Stream() {
+    {
+      const std::lock_guard lock(streams_mutex());
+      streams().erase(this);
+    }
     give(nullptr);
     worker_.join();
+  }
+  /// As freeing memory does.
+  static void wait_for_all() {
+    const std::lock_guard lock(streams_mutex());
+    for (Stream *stream : streams()) stream->wait();
   }
   int64_t device() const { return device_; }
   void give(std::function<void()> work) {
@@ -118,6 +135,15 @@ class Stream {
   }
 
  private:
+  static std::mutex &streams_mutex() {
+    static auto *mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::set<Stream *> &streams() {
+    static auto *all = new std::set<Stream *>;
+    return *all;
+  }
+
   void run() {
     for (;;) {
       std::function<void()> work;
@@ -160,6 +186,32 @@ void give_copy(Stream &stream, void *out, const void *from, int64_t nbytes, int6
     be_late(late);
     if (nbytes > 0) std::memcpy(bytes_at(out, nbytes), bytes_at(from, nbytes), static_cast<size_t>(nbytes));
   });
+}
+
+int32_t clear(void *data, int64_t nbytes, void *stream) {
+  if (fails()) return kFailed;
+  emulated::give(stream, [=] { std::memset(emulated::bytes_of_device(data, nbytes), 0, static_cast<size_t>(nbytes)); });
+  return 0;
+}
+
+int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
+  if (fails()) return kFailed;
+  *out = caller_alloc(device, nbytes);
+  std::memset(bytes_at(*out, nbytes), 0, static_cast<size_t>(nbytes));
+  ++objects;
+  return 0;
+}
+
+int32_t device_free(void *data) {
+  Stream::wait_for_all();
+  caller_free(data);
+  --objects;
+  return fails() ? kFailed : 0;
+}
+
+int32_t reach(int64_t device, int64_t peer) {
+  if (fails()) return kFailed;
+  return device == peer || apart == 0 ? 0 : kInvalid;
 }
 
 void error_text(int32_t error, char *out, int64_t out_nbytes) {
@@ -270,7 +322,26 @@ int32_t stream_follow(int64_t device, void *stream, void *event) {
 
 }  // namespace
 
+bool emulated::fails() {
+  const int64_t from = fail_from.load();
+  return calls.fetch_add(1) >= from && from >= 0;
+}
+
+void emulated::give(void *stream, std::function<void()> work) {
+  static_cast<Stream *>(stream)->give([work = std::move(work), late = late_us.load()] {
+    be_late(late);
+    work();
+  });
+}
+
+void *emulated::bytes_of_device(const void *address, int64_t nbytes) {
+  void *bytes = find_bytes(address, nbytes);
+  if (bytes == nullptr) std::abort();
+  return bytes;
+}
+
 void emulated_devices(int64_t count) { devices = count; }
+void emulated_apart(int64_t on) { apart = on; }
 void emulated_fail_from(int64_t number) {
   calls = 0;
   fail_from = number;
@@ -334,6 +405,11 @@ extern "C" const zero_cuda_table *zero_cuda_module() {
       .event_record = event_record,
       .event_wait = event_wait,
       .stream_follow = stream_follow,
+      .device_alloc = device_alloc,
+      .device_free = device_free,
+      .clear = clear,
+      .reach = reach,
+      .kernels = emulated::kernels(),
   };
   return &table;
 }
