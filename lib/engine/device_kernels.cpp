@@ -122,8 +122,8 @@ void DeviceKernels::sum(const Reduction &reduction) const {
     sources[static_cast<size_t>(i)] = source;
   }
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  const cuda::Sum call{reduction.out,           number(out_dtype), sources.data(), reduction.source_count, number(reduction.dtype),
-                       reduction.count, reduction.divisor};
+  const cuda::Sum call{reduction.out,           number(out_dtype), sources.data(),   reduction.source_count,
+                       number(reduction.dtype), reduction.count,   reduction.divisor};
   note(table_.sum(device_.index(), &call, beyond(), device_.stream()), "adding contributions");
 }
 
@@ -136,7 +136,8 @@ void DeviceKernels::list_chunks(std::span<const UpdateJob> jobs, std::vector<cud
     Launch launch{algorithm, std::ssize(chunks), 0};
     for (size_t index = first; index < jobs.size(); ++index) {
       if (jobs[index].algorithm != jobs[first].algorithm) continue;
-      for (int64_t begin = 0; begin < jobs[index].piece.count; begin += cuda::kChunk) chunks.push_back({begin, static_cast<int64_t>(index)});
+      for (int64_t begin = 0; begin < jobs[index].piece.count; begin += cuda::kChunk)
+        chunks.push_back({begin, static_cast<int64_t>(index)});
     }
     launch.chunk_count = std::ssize(chunks) - launch.first_chunk;
     launches_.push_back(launch);

@@ -16,8 +16,7 @@ namespace zero {
 /// Everything runs in the device's stream, in the order of calls. Any thread; update() and what waits are for one thread at a time.
 class DeviceKernels final : public Kernels {
  public:
-  explicit DeviceKernels(const Device &device)
-      : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
+  explicit DeviceKernels(const Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
 
   /// ZERO_OK when there is a kernel for the algorithm.
   Status check_algorithm(const kernels::Algorithm &algorithm) const;

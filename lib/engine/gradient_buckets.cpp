@@ -94,9 +94,8 @@ void Gradients::clear_unwritten(int64_t id) {
   const bool apart = lands(bucket);
   const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
   std::byte *memory = apart ? bucket.local : bucket.data;
-  holder(id).written.for_each_missing(params_[id].count, [&](Range range) {
-    kernels_.clear(within(memory, id, range.begin, dtype), range.count() * dtype_nbytes(dtype));
-  });
+  holder(id).written.for_each_missing(
+      params_[id].count, [&](Range range) { kernels_.clear(within(memory, id, range.begin, dtype), range.count() * dtype_nbytes(dtype)); });
 }
 
 /// All of a bucket was given in this micro-step: what landed becomes the contribution, or the buffer it landed in is free again.

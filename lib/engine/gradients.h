@@ -25,8 +25,7 @@ enum class MicroStep : int32_t {
 
 class Gradients {
  public:
-  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params,
-            Trace &trace)
+  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params, Trace &trace)
       : plan_(plan),
         settings_(settings),
         slots_(slots),

@@ -38,7 +38,8 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
   if (settings.on_device) device_kernels = std::make_unique<DeviceKernels>(*device);
   if (settings.on_device && settings.algorithm != nullptr) ZERO_TRY(device_kernels->check_algorithm(*settings.algorithm));
   const int64_t threads = host_threads(config, group->place());
-  out->reset(new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device), std::move(device_kernels)));
+  out->reset(
+      new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device), std::move(device_kernels)));
   return {};
 }
 

@@ -169,9 +169,9 @@ class Optimizer {
 
   /// How a parameter is held by the caller.
   struct Access {
-    int64_t count = 0;          ///< acquires without release
-    std::byte *data = nullptr;  ///< what was handed out; in stage 3 valid while count > 0
-    bool pooled = false;        ///< data belongs to the pool
+    int64_t count = 0;                 ///< acquires without release
+    std::byte *data = nullptr;         ///< what was handed out; in stage 3 valid while count > 0
+    bool pooled = false;               ///< data belongs to the pool
     std::vector<void *> streams = {};  ///< of a device, on which it is used
   };
 
@@ -372,7 +372,7 @@ class Optimizer {
   const std::shared_ptr<Group> group_;
   const Settings settings_;
   HostKernels host_kernels_;
-  const std::unique_ptr<Device> device_;  ///< where the caller's gradients and parameters may lie; nullptr: on the host only
+  const std::unique_ptr<Device> device_;                 ///< where the caller's gradients and parameters may lie; nullptr: on the host only
   const std::unique_ptr<DeviceKernels> device_kernels_;  ///< nullptr: parameters, gradients and states are kept on the host
   Kernels &kernels_;                                     ///< of what is kept
   std::vector<HyperSet> sets_;

@@ -48,7 +48,8 @@ Status read_tier(const Config &config, Settings *out) {
                          : out->verify_every > 0     ? "ZERO_KEY_VERIFY_EVERY"
                          : out->precision.param != 0 ? "ZERO_KEY_PARAM_DTYPE"
                                                      : nullptr;
-  ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE", left_out);
+  ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE",
+             left_out);
   return {};
 }
 

@@ -145,7 +145,8 @@ bool Updates::skips(const Piece &piece, const StepScalars &step) const {
 void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
   for (const Piece &piece : pieces_) {
-    if (!algorithm_of(piece).matrix) jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), skips(piece, step)});
+    if (!algorithm_of(piece).matrix)
+      jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), skips(piece, step)});
   }
 }
 

@@ -141,7 +141,8 @@ Task Optimizer::verify(zero_verify_result *out) { return run(verify_body(out)); 
 
 Task Optimizer::verify_body(zero_verify_result *out) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
-  ZERO_CO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED, "zero_optimizer_verify looks at memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
+  ZERO_CO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED,
+                "zero_optimizer_verify looks at memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
   bool edited = false;
   ZERO_CO_TRY(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,

@@ -145,7 +145,7 @@ class LocalTransport final : public Transport {
   const int64_t round_nbytes_;
   std::vector<int64_t> names_;             ///< by rank; empty: ranks as they are
   std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
-  uint64_t identity_ = 0;       ///< the same on all ranks, different for every group
+  uint64_t identity_ = 0;                  ///< the same on all ranks, different for every group
   SegmentTable segments_;
   std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root
   std::vector<int64_t> root_ranks_;                    ///< ranks there, by rank

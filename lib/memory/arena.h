@@ -1,5 +1,5 @@
-/// @file Arena: one zeroed allocation from which views are handed out. Knows where memory comes from (hook, pages, shared mappings, a device)
-/// and who counts it; never what is kept in it.
+/// @file Arena: one zeroed allocation from which views are handed out. Knows where memory comes from (hook, pages, shared mappings, a
+/// device) and who counts it; never what is kept in it.
 #pragma once
 
 #include "core/config.h"

@@ -66,8 +66,8 @@ std::string Manner::text() const {
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
-         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) + " kept there " +
-         std::to_string(kept_there ? 1 : 0);
+         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
+         " kept there " + std::to_string(kept_there ? 1 : 0);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -344,13 +344,14 @@ void expect_acquired(Optimizer &optimizer, const Model &model, const Manner &man
     }
     const RemoteMemory::Acquire acquire = acquirer(optimizer, id);
     if (manner.kept_there) {
-      EXPECT_EQ(manner.remote->read(acquire, std::ssize(values)), values) << "tensor " << id;
+      const auto release = [&] { expect_ok(optimizer.param_release(id), "param_release"); };
+      EXPECT_EQ(manner.remote->read(acquire, std::ssize(values), release), values) << "tensor " << id;
     } else {
       data = const_cast<void *>(acquire(nullptr));
       const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
       EXPECT_TRUE(same) << "tensor " << id;
+      expect_ok(optimizer.param_release(id), "param_release");
     }
-    expect_ok(optimizer.param_release(id), "param_release");
   }
 }
 

@@ -44,7 +44,7 @@ void give_acquired(Optimizer &optimizer, const Model &model, const Manner &manne
   };
   const auto ready = [&](void *stream) { expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count(), stream), "grad_ready"); };
   if (manner.kept_there) {
-    const std::vector<std::byte> sums = manner.remote->read(acquire, std::ssize(bytes));
+    const std::vector<std::byte> sums = manner.remote->read(acquire, std::ssize(bytes), [] {});
     if (first == 1) bytes = added(sums, bytes, dtype);
     return manner.remote->write(acquire, bytes, ready);
   }
@@ -62,7 +62,7 @@ void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, 
   std::vector<std::byte> bytes = encode(values, dtype);
   // What is tied cannot be added to in place when it is weighted, or while its other name is acquired.
   const bool own_memory = manner.caller_memory || (model.shared(id) && (manner.by_ranges || model.divisor == ZERO_DIVISOR_WEIGHTS));
-  if (own_memory && manner.remote != nullptr) {
+  if (own_memory && manner.remote != nullptr && !manner.lends_host) {
     return manner.remote->lend(bytes, [&](const void *data, void *stream) {
       expect_ok(optimizer.grad_ready(id, data, range.begin, range.count(), stream), "grad_ready");
     });

@@ -30,6 +30,7 @@ using emulated::kFailed;
 
 constexpr int32_t kNoDevice = 100;
 constexpr int32_t kInvalid = 1;
+constexpr int32_t kFull = 2;
 
 std::atomic<int64_t> devices{2};
 std::atomic<int64_t> objects{0};
@@ -37,6 +38,7 @@ std::atomic<int64_t> fail_from{-1};
 std::atomic<int64_t> calls{0};
 std::atomic<int64_t> late_us{50};
 std::atomic<int64_t> apart{0};
+std::atomic<int64_t> largest{-1};
 
 /// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
 struct Piece {
@@ -196,6 +198,7 @@ int32_t clear(void *data, int64_t nbytes, void *stream) {
 
 int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
+  if (largest >= 0 && nbytes > largest) return kFull;
   *out = caller_alloc(device, nbytes);
   std::memset(bytes_at(*out, nbytes), 0, static_cast<size_t>(nbytes));
   ++objects;
@@ -215,7 +218,10 @@ int32_t reach(int64_t device, int64_t peer) {
 }
 
 void error_text(int32_t error, char *out, int64_t out_nbytes) {
-  const char *text = error == kNoDevice ? "no CUDA-capable device is detected" : error == kInvalid ? "invalid argument" : "launch failure";
+  const char *text = error == kNoDevice  ? "no CUDA-capable device is detected"
+                     : error == kInvalid ? "invalid argument"
+                     : error == kFull    ? "out of memory"
+                                         : "launch failure";
   std::snprintf(out, static_cast<size_t>(out_nbytes), "%s (emulated %d)", text, error);
 }
 
@@ -342,6 +348,7 @@ void *emulated::bytes_of_device(const void *address, int64_t nbytes) {
 
 void emulated_devices(int64_t count) { devices = count; }
 void emulated_apart(int64_t on) { apart = on; }
+void emulated_largest(int64_t nbytes) { largest = nbytes; }
 void emulated_fail_from(int64_t number) {
   calls = 0;
   fail_from = number;

@@ -106,7 +106,8 @@ int32_t sum(int64_t, const Sum *call, int32_t *flag, void *stream) {
 
 int32_t all_within(int64_t, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [=] { inner().all_within(0, seen(values, nbytes_of(count, dtype)), dtype, count, limit, seen(flag, sizeof *flag), nullptr); });
+  give(stream,
+       [=] { inner().all_within(0, seen(values, nbytes_of(count, dtype)), dtype, count, limit, seen(flag, sizeof *flag), nullptr); });
   return 0;
 }
 

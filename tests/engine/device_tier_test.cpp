@@ -1,0 +1,305 @@
+/// @file Optimizers that keep everything on a device: the bits of the host whatever the stage, recipe and transport, and the order of work
+/// between the caller's streams and the library's.
+#include "tests/engine/device_memory.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+#ifdef ZERO_TEST_SLOW_BUILD
+constexpr int64_t kModels = 6;
+#else
+constexpr int64_t kModels = 24;
+#endif
+
+const DeviceMemory kDevice(0);
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
+  }
+};
+
+Manner kept_on(const DeviceMemory &device, Manner manner) {
+  manner.remote = &device;
+  manner.kept_there = true;
+  manner.one_copy = false;
+  return manner;
+}
+
+Manner in_stage(int64_t stage) {
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 65'536;
+  return kept_on(kDevice, manner);
+}
+
+Model model_of(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {3000, 17, 0, 1024, 70'000};
+  return model;
+}
+
+Model random_model_for_devices(uint64_t seed, int64_t ranks) {
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "adam", "adagrad"};
+  Model model = random_model(seed, ranks, 1 << 13);
+  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
+  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
+  model.recipe = random_recipe(seed, model.algorithm);
+  model.recipe.coded = false;
+  return model;
+}
+
+void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner, int64_t rank) {
+  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+  const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
+  EXPECT_EQ(different, 0) << "rank " << rank << "\n" << model.text() << "\n" << manner.text();
+}
+
+TEST_F(OnDevice, TrainingsHaveTheBitsOfTheHost) {
+  const int64_t models = full_tests() ? 200 : kModels;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 80'001;
+    const int64_t ranks = std::array{1, 2, 4, 3}[static_cast<size_t>(i % 4)];
+    const Model model = random_model_for_devices(seed, ranks);
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const Outcome expected = train(group, model, Manner{});
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        Manner manner = kept_on(kDevice, random_manner(seed * 10 + static_cast<uint64_t>(stage), ranks));
+        manner.stage = stage;
+        manner.lends_host = seed % 3 == 0;
+        expect_same(expected, train(group, model, manner), model, manner, group->rank());
+      }
+    });
+  }
+}
+
+TEST_F(OnDevice, TensorsOfManyPartsComeFromTheHost) {
+  Model model;
+  model.ranks = 1;
+  model.counts = {(5 << 20) / 4 + 3, 9};
+  model.steps = 1;
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    manner.caller_memory = true;
+    manner.lends_host = true;
+    EXPECT_EQ(differing(train(group, model, Manner{}), train(group, model, manner)), 0);
+  });
+}
+
+TEST_F(OnDevice, InitialisersHaveTheBitsOfTheHost) {
+  Model model = model_of(2);
+  model.recipe.dtype = DType::bf16;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<std::vector<std::byte>> slots;
+    for (const Manner &manner : {Manner{.stage = 3}, in_stage(3)}) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      for (int64_t id = 0; id < model.tensors(); ++id)
+        expect_ok(optimizer->init_param(id, ZERO_INITIALISER_NORMAL, 0, 0.5, 7), "init_param");
+      expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
+  });
+}
+
+TEST_F(OnDevice, ReplicasThatDifferAreFound) {
+  const Model model = model_of(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, in_stage(1));
+    const auto value = static_cast<std::byte>(group->rank());
+    const auto acquire = [&](void *stream) -> const void * {
+      void *data = nullptr;
+      expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, stream)), "param_acquire");
+      return data;
+    };
+    kDevice.write(acquire, std::vector<std::byte>(12'000, value), [&](void *) { expect_ok(optimizer->param_release(0), "param_release"); });
+    const Status status = run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL));
+    EXPECT_EQ(status.code(), ZERO_E_REPLICAS_DIFFER) << status.text();
+  });
+}
+
+/// In stage 3 the next tensor may take the buffer of one that a stream still reads.
+TEST_F(OnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
+  Model model = model_of(2);
+  model.counts = {50'000, 50'000};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(3);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const Lent lent(0, 4);
+    std::vector<float> first(50'000);
+    std::vector<float> second(50'000);
+    for (const auto &[id, values] : {std::pair{int64_t{0}, &first}, std::pair{int64_t{1}, &second}}) {
+      void *data = nullptr;
+      expect_ok(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data, lent.stream)), "param_acquire");
+      caller_copy(lent.stream, values->data(), data, 200'000, 20 * kLateUs);
+      expect_ok(optimizer->param_release(id), "param_release");
+    }
+    caller_wait(lent.stream);
+    for (const int64_t k : {0, 777, 49'999}) {
+      EXPECT_EQ(first[static_cast<size_t>(k)], first_value_at(model, 0, k));
+      EXPECT_EQ(second[static_cast<size_t>(k)], first_value_at(model, 1, k));
+    }
+  });
+}
+
+/// A step changes parameters after what its stream was given, and what the stream is given next sees the change.
+TEST_F(OnDevice, AStepIsOrderedByItsStream) {
+  Model model = model_of(1);
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const Lent lent(0, 12'000);
+    std::vector<float> before(3000);
+    std::vector<float> after(3000);
+    std::vector<float> grad(3000, 1);
+    void *data = nullptr;
+    expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, lent.stream)), "param_acquire");
+    caller_copy(lent.stream, lent.data, grad.data(), 12'000, 0);
+    expect_ok(optimizer->grad_ready(0, lent.data, 0, 3000, nullptr), "grad_ready");
+    caller_copy(lent.stream, before.data(), data, 12'000, 20 * kLateUs);
+    expect_ok(run_task(*optimizer, optimizer->step(nullptr, lent.stream)), "step");
+    caller_copy(lent.stream, after.data(), data, 12'000, 0);
+    caller_wait(lent.stream);
+    EXPECT_EQ(before[5], first_value_at(model, 0, 5));
+    EXPECT_NE(after[5], before[5]);
+    expect_ok(optimizer->param_release(0), "param_release");
+  });
+}
+
+TEST_F(OnDevice, ViewsAreForKernelsOfTheCaller) {
+  Model model = model_of(2);
+  model.algorithm = "custom";
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(2);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    give_gradients(*optimizer, model, manner, 0);
+    const Lent lent(0, 4);
+    expect_ok(run_task(*optimizer, optimizer->reduce(nullptr, lent.stream)), "reduce");
+    int64_t count = 0;
+    expect_ok(optimizer->view_count(&count), "view_count");
+    std::vector<std::vector<std::byte>> zeros;
+    for (int64_t i = 0; i < count; ++i) {
+      View view{};
+      expect_ok(optimizer->view(i, ZERO_SLOT_PARAM, &view), "view");
+      zeros.emplace_back(static_cast<size_t>(view.count) * 4);
+      caller_copy(lent.stream, view.data, zeros.back().data(), std::ssize(zeros.back()), 10 * kLateUs);
+    }
+    expect_ok(run_task(*optimizer, optimizer->gather(lent.stream)), "gather");
+    const std::vector<std::byte> slots = read_slots(*optimizer, model);
+    EXPECT_EQ(std::count(slots.begin(), slots.end(), std::byte{0}), std::ssize(slots));
+    caller_wait(lent.stream);
+  });
+}
+
+TEST_F(OnDevice, MemoryIsCountedAndTheHookIsNotTold) {
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Config config = make_config(model_of(2), in_stage(2));
+    int64_t told = 0;
+    config.hook.alloc = [](uint64_t nbytes, uint64_t alignment, void *user) {
+      ++*static_cast<int64_t *>(user);
+      return std::aligned_alloc(alignment, (nbytes + alignment - 1) / alignment * alignment);
+    };
+    config.hook.free = [](void *data, uint64_t, void *) { std::free(data); };
+    config.hook.shared = [](int64_t, void *user) { ++*static_cast<int64_t *>(user); };
+    config.hook.user = &told;
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+    const int64_t shape = 100'000;
+    int64_t id = 0;
+    ASSERT_TRUE(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &shape, 1, &id).ok());
+    ASSERT_TRUE(optimizer->seal_queue()->run(optimizer->seal()).ok());
+    for (const int32_t category : {ZERO_MEMORY_PARAM, ZERO_MEMORY_GRAD, ZERO_MEMORY_STATE, ZERO_MEMORY_TOTAL}) {
+      MemoryUse use{};
+      ASSERT_TRUE(optimizer->memory(category, &use).ok());
+      EXPECT_GT(use.formula_nbytes, 0) << category;
+      EXPECT_EQ(use.now_nbytes, use.formula_nbytes + use.constant_nbytes) << category;
+    }
+    EXPECT_EQ(told, 0);
+    EXPECT_NE(optimizer->describe().find("which keeps parameters, gradients and states"), std::string::npos) << optimizer->describe();
+  });
+}
+
+/// What create says of one more key.
+template <class Set>
+Status created_with(const std::shared_ptr<Group> &group, Set &&set) {
+  Config config = make_config(model_of(1), in_stage(1));
+  set(config);
+  std::shared_ptr<Optimizer> optimizer;
+  return Optimizer::create(group, config, &optimizer);
+}
+
+TEST_F(OnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto expect_refused = [&](const Status &status, const char *text) {
+      EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
+      EXPECT_NE(std::strstr(status.text(), text), nullptr) << status.text();
+    };
+    const auto with = [&](int32_t key, int64_t value) {
+      return created_with(group, [=](Config &config) { EXPECT_TRUE(config.set_i64(key, value).ok()); });
+    };
+    expect_refused(with(ZERO_KEY_ONE_COPY, 1), "ZERO_KEY_ONE_COPY works on memory of the host only");
+    expect_refused(with(ZERO_KEY_VERIFY_EVERY, 1), "ZERO_KEY_VERIFY_EVERY works");
+    expect_refused(with(ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3), "ZERO_KEY_PARAM_DTYPE works");
+    for (const char *algorithm : {"lamb", "muon"}) {
+      const auto set = [=](Config &config) { EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, algorithm).ok()); };
+      expect_refused(created_with(group, set), "has no kernel for devices");
+    }
+    const Status nowhere = with(ZERO_KEY_DEVICE, -1);
+    EXPECT_EQ(nowhere.code(), ZERO_E_INVALID_ARGUMENT) << nowhere.text();
+    const auto optimizer = make_optimizer(group, model_of(1), in_stage(1));
+    begin_training(*optimizer, model_of(1), in_stage(1));
+    zero_verify_result result{};
+    expect_refused(run_task(*optimizer, optimizer->verify(&result)), "zero_optimizer_verify looks at memory of the host only");
+  });
+}
+
+TEST_F(OnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(1), in_stage(1)), &optimizer).ok());
+    Config config;
+    int64_t set = 0;
+    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "muon").ok());
+    EXPECT_EQ(optimizer->add_set(config, &set).code(), ZERO_E_UNSUPPORTED);
+    config = {};
+    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "lion").ok());
+    EXPECT_TRUE(optimizer->add_set(config, &set).ok());
+  });
+}
+
+TEST_F(OnDevice, TiersThatDifferAreAMismatch) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    manner.kept_there = group->rank() == 0;
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(2), manner), &optimizer).ok());
+    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "kept on"), nullptr) << status.text();
+  });
+}
+
+TEST_F(OnDevice, RanksOfSeveralHostsAreAnErrorOfSeal) {
+  run_hosts(4, 2, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(4), in_stage(1)), &optimizer).ok());
+    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "memory of devices needs a group made by zero_group_create_local"), nullptr) << status.text();
+  });
+}
+
+}  // namespace
+}  // namespace zero::test
