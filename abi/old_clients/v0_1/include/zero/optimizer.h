@@ -309,8 +309,7 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
 /*
  * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
  * reduction starts. Ranges of one tensor may come one by one, each element once per step.
- *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, which are copied and free on return
- *                  (where all lies on a device: free for what `stream` is given next)
+ *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
  * Errors also: ZERO_E_STATE when an element was ready before, or grad is NULL and nothing was acquired; ZERO_E_POOL_LIMIT; a failed
  * reduction's error. Since ZERO_0.1.
