@@ -93,6 +93,12 @@ void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, 
   note(table_.add_squares(device_.index(), values, number(dtype), count, told()->squares, device_.stream()), "adding squares");
 }
 
+bool DeviceKernels::find(const void *memory, bool *out_on_device) const {
+  const Status found = device_.find_any(memory, out_on_device);
+  note(found);
+  return found.ok();
+}
+
 void DeviceKernels::move(void *out, const void *from, int64_t nbytes) const { note(device_.copy(out, from, nbytes)); }
 
 bool DeviceKernels::passed() const {
@@ -114,7 +120,9 @@ void DeviceKernels::sum(const Reduction &reduction) const {
   std::byte *room = sources_.data();
   for (int64_t i = 0; i < reduction.source_count; ++i) {
     const void *source = reduction.sources[i];
-    if (!on_device(source)) {
+    bool there = false;
+    if (!find(source, &there)) return;
+    if (!there) {
       move(room, source, nbytes);
       source = room;
       room += Arena::view_nbytes(nbytes);
@@ -229,15 +237,20 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
   }
 }
 
+/// Where CUDA cannot tell whose memory it is nothing is done, and settle() says why.
 bool DeviceReducer::reduce(const Reduction &reduction) const {
-  if (!kernels_.on_device(reduction.out)) return host_.reduce(reduction);
+  bool there = false;
+  if (!kernels_.find(reduction.out, &there)) return true;
+  if (!there) return host_.reduce(reduction);
   kernels_.sum(reduction);
   return true;
 }
 
 void DeviceReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
-  if (nbytes == 0) return;
-  if (kernels_.on_device(out) || kernels_.on_device(values)) {
+  bool to_device = false;
+  bool from_device = false;
+  if (nbytes == 0 || !kernels_.find(out, &to_device) || !kernels_.find(values, &from_device)) return;
+  if (to_device || from_device) {
     kernels_.move(out, values, nbytes);
   } else {
     host_.copy(out, values, nbytes, total_nbytes);

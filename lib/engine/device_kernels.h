@@ -44,7 +44,8 @@ class DeviceKernels final : public Kernels {
   void sum(const Reduction &reduction) const;
   /// Between devices and the host, any way.
   void move(void *out, const void *from, int64_t nbytes) const;
-  bool on_device(const void *memory) const { return device_.on_device(memory); }
+  /// False when CUDA cannot tell; status() then says why.
+  bool find(const void *memory, bool *out_on_device) const;
   /// Waits for everything.
   Status settle() const;
 

@@ -98,7 +98,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
   const CutWhole whole{&cuts, own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
   ZERO_CO_TRY(read_range(*gather_group_, whole, {offset, offset + count}, data));
-  co_return gather_group_->reducer()->settle();
+  co_return Status();
 }
 
 Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
@@ -121,7 +121,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
   note_write(id, slot);
-  co_return gather_group_->reducer()->settle();
+  co_return Status();
 }
 
 /// A range in entries of a slot.

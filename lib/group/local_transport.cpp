@@ -216,7 +216,7 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   return {};
 }
 
-/// An error of what still reads arrivals is met again by the next round.
+/// An error of what still reads arrivals is met again when the collective ends.
 void LocalTransport::consume() {
   if (copier_ != nullptr) (void)copier_->settle();
   const uint64_t index = rounds_ - 1;
@@ -232,6 +232,7 @@ void LocalTransport::consume() {
 
 Status LocalTransport::poll_quiet(bool *out_quiet) {
   *out_quiet = false;
+  if (copier_ != nullptr) ZERO_TRY(copier_->settle());
   const Status before = health();
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= offered_in_place_) continue;

@@ -139,9 +139,11 @@ Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const {
   return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
 }
 
-bool Device::on_device(const void *memory) const {
+Status Device::find_any(const void *memory, bool *out_on_device) const {
   int64_t device = -1;
-  return cuda_.memory_device(memory, &device) == 0 && device >= 0;
+  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  *out_on_device = device >= 0;
+  return {};
 }
 
 Status Device::reach(int64_t peer) const {

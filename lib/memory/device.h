@@ -64,7 +64,7 @@ class Device {
   /// Zeroed. Lives until the last holder lets go of it, also beyond this object. Errors: ZERO_E_OUT_OF_MEMORY.
   Status alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const;
   /// Whether an address is memory of any device.
-  bool on_device(const void *memory) const;
+  Status find_any(const void *memory, bool *out_on_device) const;
   /// Memory of `peer` may be used in this object's work from now on. ZERO_E_DEVICE where the devices do not reach each other.
   Status reach(int64_t peer) const;
   /// @}

@@ -135,17 +135,17 @@ void expect_errors(int64_t ranks, int64_t stage, int64_t stride) {
     EXPECT_EQ(emulated_objects(), before) << "call " << failures;
     ASSERT_LT(failures, 100'000);
   }
-  EXPECT_GT(failures, 50 * stride);
+  EXPECT_GT(failures, 100);
 }
 
 TEST(FailingDevices, AreErrorsOfEveryCall) {
   emulated_late(0);
-  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, full_tests() ? 1 : 3);
+  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, 1);
 }
 
 TEST(FailingDevices, ReachEveryRank) {
   emulated_late(0);
-  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(2, stage, full_tests() ? 1 : 11);
+  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(2, stage, full_tests() ? 1 : 3);
 }
 
 }  // namespace

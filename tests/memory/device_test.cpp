@@ -235,8 +235,11 @@ TEST(Device, MemoryComesZeroedAndOutlivesWhatMadeIt) {
     ASSERT_TRUE(device->allocate().ok());
     std::vector<std::byte> got(1000, std::byte{1});
     ASSERT_TRUE(device->alloc(1000, &memory).ok());
-    EXPECT_TRUE(device->on_device(memory->data() + 999));
-    EXPECT_FALSE(device->on_device(&before));
+    bool there = false;
+    ASSERT_TRUE(device->find_any(memory->data() + 999, &there).ok());
+    EXPECT_TRUE(there);
+    ASSERT_TRUE(device->find_any(&before, &there).ok());
+    EXPECT_FALSE(there);
     ASSERT_TRUE(device->copy(got.data(), memory->data(), 1000).ok());
     ASSERT_TRUE(device->wait().ok());
     EXPECT_EQ(got, std::vector<std::byte>(1000));

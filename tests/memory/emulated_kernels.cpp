@@ -31,7 +31,7 @@ template <class T>
 std::vector<T> array_of(const T *address, int64_t count) {
   const auto nbytes = count * static_cast<int64_t>(sizeof(T));
   const T *first = count == 0 ? nullptr : static_cast<const T *>(bytes_of_device(address, nbytes));
-  return {first, first + count};
+  return std::vector<T>(first, first + count);
 }
 
 /// `offset` elements behind the address, where the piece begins in the memory of other ranks.
