@@ -57,13 +57,14 @@ run_checks() {
   local tests=$build/tests sanitizer
   configure "$1"
   cmake --build "$build" --parallel --target zero_cuda device_test device_optimizer_test device_failures_test cuda_optimizer_test \
-    device_benchmark >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
+    cuda_kernels_test device_benchmark >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
   export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
   export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
   "$tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
   grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
   describe_machine
   echo
+  check cuda_kernels_test "$tests/kernels/cuda_kernels_test"
   check cuda_optimizer_test "$tests/engine/cuda_optimizer_test"
   check device_test "$tests/memory/device_test"
   check device_optimizer_test "$tests/engine/device_optimizer_test"
@@ -71,6 +72,8 @@ run_checks() {
   if sanitizer=$(command -v compute-sanitizer); then
     check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
       --gtest_filter='OnDevice.TensorsOfManyPartsArrive:OnDevice.StagingIsCountedAndDescribed'
+    check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
+    check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
   else
     printf '%-36s %s\n' memcheck 'left out: compute-sanitizer is not installed'
   fi
