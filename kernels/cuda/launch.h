@@ -14,11 +14,14 @@
 #define ZERO_DEVICE __device__ inline
 /// Loops whose index chooses registers.
 #define ZERO_UNROLLED _Pragma("unroll")
+/// Loops that would take too many registers otherwise.
+#define ZERO_ROLLED _Pragma("unroll 1")
 #else
 #include <atomic>
 #include <cstring>
 #define ZERO_DEVICE inline
 #define ZERO_UNROLLED
+#define ZERO_ROLLED
 #endif
 
 namespace zero::kernels::cuda {
@@ -29,7 +32,6 @@ inline constexpr int kThreads = 256;
 /// Which thread it is.
 struct Place {
   int64_t block;
-  int64_t blocks;
   int thread;
 };
 
@@ -57,7 +59,7 @@ template <class Kernel>
 __global__ void __launch_bounds__(kThreads, 4) run_block(const __grid_constant__ Kernel kernel) {
   __shared__ typename Kernel::Shared shared;
   typename Kernel::Registers registers;
-  run_phases<Kernel, 0>(kernel, {blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)}, registers, shared);
+  run_phases<Kernel, 0>(kernel, {blockIdx.x, static_cast<int>(threadIdx.x)}, registers, shared);
 }
 
 /// Leaves the calling thread's device and, when nothing fails, its last error as they are.
@@ -102,10 +104,9 @@ __device__ inline void raise_to(uint32_t &largest, uint32_t value) {
 #else
 
 template <class Kernel, int phase>
-void run_phases(const Kernel &kernel, int64_t block, int64_t blocks, typename Kernel::Registers *registers,
-                typename Kernel::Shared &shared) {
-  for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({block, blocks, thread}, registers[thread], shared);
-  if constexpr (phase + 1 < Kernel::kPhases) run_phases<Kernel, phase + 1>(kernel, block, blocks, registers, shared);
+void run_phases(const Kernel &kernel, int64_t block, typename Kernel::Registers *registers, typename Kernel::Shared &shared) {
+  for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({block, thread}, registers[thread], shared);
+  if constexpr (phase + 1 < Kernel::kPhases) run_phases<Kernel, phase + 1>(kernel, block, registers, shared);
 }
 
 template <class Kernel>
@@ -114,7 +115,7 @@ int32_t launch(int64_t, void *, int64_t blocks, const Kernel &kernel) {
     typename Kernel::Shared shared;
     typename Kernel::Registers registers[kThreads];
     std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
-    run_phases<Kernel, 0>(kernel, block, blocks, registers, shared);
+    run_phases<Kernel, 0>(kernel, block, registers, shared);
   }
   return 0;
 }

@@ -58,7 +58,7 @@ ZERO_DEVICE Quad<float> subtree(const Sources &sources, int64_t first) {
 
 /// A sum that grows to the left.
 struct Suffix {
-  Quad<float> sum;
+  Quad<float> sum = {};
   bool has_any = false;
 
   ZERO_DEVICE void prepend(const Quad<float> &part) {
@@ -73,6 +73,7 @@ ZERO_DEVICE Quad<float> tree_of(const Sources &sources, int64_t n) {
   constexpr int kDigits = 4;  // subtrees of 4, 8, 16 and 32
   Quad<float> digit[kDigits];
   const int64_t fours = n / 4;
+  ZERO_ROLLED
   for (int64_t i = 0; i < fours; ++i) {
     Quad<float> sum = subtree<Element, kWhole, 4>(sources, 4 * i);
     bool carries = true;

@@ -112,11 +112,10 @@ struct Updating {
     for (const void *data : {piece.param.data, piece.grad.data}) {
       plain = plain && (is_wide ? has_whole_quads<float>(data) : has_whole_quads<uint16_t>(data));
     }
-    const bool has_states = Algorithm::uses_states(constants_of(work));
     ZERO_UNROLLED
     for (int s = 0; s < kStates; ++s) {
       const Elements &state = piece.state[s];
-      plain = plain && is_f32(state) && has_whole_quads<float>(state.data) && (state.data != nullptr || !has_states);
+      plain = plain && is_f32(state) && has_whole_quads<float>(state.data);
     }
     return plain;
   }

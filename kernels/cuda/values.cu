@@ -6,10 +6,7 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// More blocks than a device holds at once; each goes on in steps of all.
-constexpr int64_t kMostBlocks = 2048;
-
-/// Calls operation(index, count) for all quads of the range.
+/// Calls operation(index, count) for all quads of the range, one per thread.
 template <class Operation>
 struct OverQuads : ThreadsAlone {
   Operation operation;
@@ -17,17 +14,15 @@ struct OverQuads : ThreadsAlone {
 
   template <int>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
-    for (int64_t at = (place.block * kThreads + place.thread) * kQuad; at < count; at += place.blocks * kThreads * kQuad) {
-      operation(at, count - at < kQuad ? static_cast<int>(count - at) : kQuad);
-    }
+    const int64_t index = (place.block * kThreads + place.thread) * kQuad;
+    if (index < count) operation(index, count - index < kQuad ? static_cast<int>(count - index) : kQuad);
   }
 };
 
 template <class Operation>
 int32_t over_quads(int64_t device, void *stream, int64_t count, const Operation &operation) {
   constexpr int64_t kPerBlock = kThreads * kQuad;
-  const int64_t blocks = (count + kPerBlock - 1) / kPerBlock;
-  return launch(device, stream, blocks < kMostBlocks ? blocks : kMostBlocks, OverQuads<Operation>{{}, operation, count});
+  return launch(device, stream, (count + kPerBlock - 1) / kPerBlock, OverQuads<Operation>{{}, operation, count});
 }
 
 /// Raises the flag when one of the first `count` elements is beyond the limit.

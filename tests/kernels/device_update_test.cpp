@@ -14,8 +14,8 @@
 namespace zero::kernels {
 namespace {
 
+using test::DeviceMemory;
 using test::Random;
-using test::Slab;
 
 const Table &plain() { return *supported().front(); }
 
@@ -30,10 +30,10 @@ struct Slot {
   Elements on_host() { return is_kept() ? Elements{bytes.data(), dtype, scales.empty() ? nullptr : scales.data()} : Elements{}; }
 
   /// `shift` elements behind a multiple of 256 bytes.
-  cuda::Elements on_device(Slab &slab, int64_t shift) {
+  cuda::Elements on_device(DeviceMemory &memory, int64_t shift) {
     if (!is_kept()) return {};
-    void *data = slab.place(bytes, shift * dtype_nbytes(dtype));
-    return {data, scales.empty() ? nullptr : slab.place(scales), static_cast<int64_t>(dtype)};
+    void *data = memory.place(bytes, shift * dtype_nbytes(dtype));
+    return {data, scales.empty() ? nullptr : memory.place(scales), static_cast<int64_t>(dtype)};
   }
 
   friend bool operator==(const Slot &a, const Slot &b) {
@@ -182,25 +182,25 @@ struct Call {
   std::vector<std::vector<cuda::Elements>> replicas;
 };
 
-void add_piece(Slab &slab, Slots &slots, Call &call) {
+void add_piece(DeviceMemory &memory, Slots &slots, Call &call) {
   std::vector<const void *> sources;
-  for (Slot &source : slots.sources) sources.push_back(source.on_device(slab, slots.shift).data);
+  for (Slot &source : slots.sources) sources.push_back(source.on_device(memory, slots.shift).data);
   std::vector<cuda::Elements> replicas;
-  for (Slot &replica : slots.replicas) replicas.push_back(replica.on_device(slab, slots.shift));
+  for (Slot &replica : slots.replicas) replicas.push_back(replica.on_device(memory, slots.shift));
   call.sources.push_back(std::move(sources));
   call.replicas.push_back(std::move(replicas));
   cuda::Piece piece;
-  piece.param = slots.param.on_device(slab, slots.shift);
-  piece.master = slots.master.on_device(slab, slots.shift);
-  piece.grad = slots.grad.on_device(slab, slots.shift);
-  for (int i = 0; i < 2; ++i) piece.state[i] = slots.state[i].on_device(slab, slots.shift);
-  piece.average = slots.average.on_device(slab, slots.shift);
+  piece.param = slots.param.on_device(memory, slots.shift);
+  piece.master = slots.master.on_device(memory, slots.shift);
+  piece.grad = slots.grad.on_device(memory, slots.shift);
+  for (int i = 0; i < 2; ++i) piece.state[i] = slots.state[i].on_device(memory, slots.shift);
+  piece.average = slots.average.on_device(memory, slots.shift);
   piece.count = slots.count;
   piece.first = slots.first;
-  piece.sources = slab.place(call.sources.back());
+  piece.sources = memory.place(call.sources.back());
   piece.source_count = std::ssize(slots.sources);
   piece.divisor = slots.divisor;
-  piece.replicas = slab.place(call.replicas.back());
+  piece.replicas = memory.place(call.replicas.back());
   piece.replica_count = std::ssize(slots.replicas);
   piece.peers_offset = slots.peers_offset;
   piece.scalars = slots.scalars;
@@ -209,14 +209,14 @@ void add_piece(Slab &slab, Slots &slots, Call &call) {
   for (int64_t begin = 0; begin <= slots.count; begin += cuda::kChunk) call.chunks.push_back({begin, index});  // one without elements, too
 }
 
-void update_on_device(const cuda::Table &kernels, Slab &slab, Random &random, const char *name, std::vector<Slots> &all,
+void update_on_device(const cuda::Table &kernels, DeviceMemory &memory, Random &random, const char *name, std::vector<Slots> &all,
                       const std::vector<UpdateScalars> &scalars) {
   const int32_t algorithm = kernels.algorithm(name);
   ASSERT_GE(algorithm, 0) << name;
   Call call;
   call.sources.reserve(all.size());
   call.replicas.reserve(all.size());
-  for (Slots &slots : all) add_piece(slab, slots, call);
+  for (Slots &slots : all) add_piece(memory, slots, call);
   for (const UpdateScalars &given : scalars) {
     cuda::Scalars made = {};
     kernels.constants(algorithm, &given.hyper, &made.constants);
@@ -229,10 +229,10 @@ void update_on_device(const cuda::Table &kernels, Slab &slab, Random &random, co
     call.scalars.push_back(made);
   }
   for (size_t i = call.chunks.size(); i > 1; --i) std::swap(call.chunks[i - 1], call.chunks[static_cast<size_t>(random.below(i))]);
-  const cuda::Update update = {slab.place(call.pieces), slab.place(call.chunks), std::ssize(call.chunks), slab.place(call.scalars)};
-  slab.upload();
-  ASSERT_EQ(kernels.update(0, algorithm, &update, slab.stream()), 0);
-  slab.download();
+  const cuda::Update update = {memory.place(call.pieces), memory.place(call.chunks), std::ssize(call.chunks), memory.place(call.scalars)};
+  memory.upload();
+  ASSERT_EQ(kernels.update(0, algorithm, &update, memory.stream()), 0);
+  memory.download();
 }
 
 using DeviceUpdate = test::DeviceKernels;
@@ -240,7 +240,7 @@ using DeviceUpdate = test::DeviceKernels;
 TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   constexpr const char *kNames[] = {"sgd", "adam", "adamw", "adagrad", "lion"};
   Random random(70);
-  Slab slab(64 << 20);
+  DeviceMemory memory;
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(60000); ++i) {
     const char *name = kNames[i % std::ssize(kNames)];
@@ -253,7 +253,7 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
     }
     std::vector<Slots> expected = actual;
     for (Slots &slots : expected) update_on_host(*find_algorithm(name), slots, scalars[static_cast<size_t>(slots.scalars)]);
-    update_on_device(*kernels_, slab, random, name, actual, scalars);
+    update_on_device(*kernels_, memory, random, name, actual, scalars);
     for (size_t p = 0; p < actual.size(); ++p) {
       ASSERT_EQ(actual[p], expected[p]) << name << " " << actual[p].text() << " case " << i;
       ++updates;

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 namespace zero::kernels::test {
@@ -18,29 +17,24 @@ namespace zero::kernels::test {
 /// nullptr: the module could not be loaded.
 const cuda::Table *tested_kernels();
 
-/// Memory of the device that is given out piece by piece and taken back as a whole, and the bytes of the host that it stands for.
-class Slab {
+/// Bytes of the host and what stands for them on the device. Each has an allocation of its own, whose bounds sanitizers watch.
+class DeviceMemory {
  public:
-  explicit Slab(int64_t nbytes) : nbytes_(nbytes), data_(static_cast<std::byte *>(caller_alloc(0, nbytes))) {
-    stream_ = caller_stream_create(0);
-  }
-  Slab(const Slab &) = delete;
-  ~Slab() {
-    caller_wait(stream_);
+  DeviceMemory() : stream_(caller_stream_create(0)) {}
+  DeviceMemory(const DeviceMemory &) = delete;
+  ~DeviceMemory() {
+    free_all();
     caller_stream_destroy(stream_);
-    caller_free(data_);
   }
 
   void *stream() const { return stream_; }
 
   /// A place on the device for bytes of the host, which must stay where they are; `offset` bytes behind a multiple of 256.
   void *place(void *host, int64_t nbytes, int64_t offset = 0) {
-    if (nbytes == 0) return data_;
-    std::byte *at = data_ + used_ + offset;
-    used_ += (offset + nbytes + 255) / 256 * 256;
-    if (used_ > nbytes_) std::abort();
-    copies_.push_back({host, at, nbytes});
-    return at;
+    if (nbytes == 0) return nullptr;
+    auto *base = static_cast<std::byte *>(caller_alloc(0, offset + nbytes));
+    copies_.push_back({host, base, offset, nbytes});
+    return base + offset;
   }
   template <class Element>
   Element *place(std::vector<Element> &host, int64_t offset = 0) {
@@ -48,26 +42,29 @@ class Slab {
   }
 
   void upload() {
-    for (const Copy &copy : copies_) caller_copy(stream_, copy.device, copy.host, copy.nbytes, 0);
+    for (const Copy &copy : copies_) caller_copy(stream_, copy.base + copy.offset, copy.host, copy.nbytes, 0);
   }
-  /// All to the host, and the places back.
+  /// All to the host; what was placed is gone.
   void download() {
-    for (const Copy &copy : copies_) caller_copy(stream_, copy.host, copy.device, copy.nbytes, 0);
-    caller_wait(stream_);
-    copies_.clear();
-    used_ = 0;
+    for (const Copy &copy : copies_) caller_copy(stream_, copy.host, copy.base + copy.offset, copy.nbytes, 0);
+    free_all();
   }
 
  private:
   struct Copy {
     void *host;
-    void *device;
+    std::byte *base;
+    int64_t offset;
     int64_t nbytes;
   };
-  int64_t nbytes_;
-  std::byte *data_;
-  void *stream_ = nullptr;
-  int64_t used_ = 0;
+
+  void free_all() {
+    caller_wait(stream_);
+    for (const Copy &copy : copies_) caller_free(copy.base);
+    copies_.clear();
+  }
+
+  void *stream_;
   std::vector<Copy> copies_;
 };
 
