@@ -79,6 +79,12 @@ run_checks() {
   echo
   "$build/tests/benchmarks/device_step_benchmark"
   echo
+  if python3 -c 'import torch' 2>/dev/null; then
+    python3 tests/benchmarks/device_peers.py --library "$build/lib/libzero.so" --module "$ZERO_CUDA_MODULE"
+  else
+    echo 'device_peers.py: left out: PyTorch is not installed'
+  fi
+  echo
   "$build/tests/benchmarks/device_benchmark"
 }
 
