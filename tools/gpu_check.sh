@@ -69,7 +69,7 @@ run_checks() {
   for test in "${tests_there[@]}"; do check "${test##*/}" "$tests/$test"; done
   if sanitizer=$(command -v compute-sanitizer); then
     check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
-      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:OnDevice.AStepIsOrderedByItsStream:OnDevice.ViewsAreForKernelsOfTheCaller'
+      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller'
     export ZERO_TEST_FEW=1
     check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
     check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"

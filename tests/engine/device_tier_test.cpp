@@ -20,7 +20,7 @@ constexpr int64_t kModels = 24;
 
 const DeviceMemory kDevice(0);
 
-class OnDevice : public testing::Test {
+class KeptOnDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
@@ -64,7 +64,7 @@ void expect_same(const Outcome &expected, Outcome outcome, const Model &model, c
   EXPECT_EQ(different, 0) << "rank " << rank << "\n" << model.text() << "\n" << manner.text();
 }
 
-TEST_F(OnDevice, TrainingsHaveTheBitsOfTheHost) {
+TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
   const int64_t models = full_tests() ? 200 : kModels;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 80'001;
@@ -82,7 +82,7 @@ TEST_F(OnDevice, TrainingsHaveTheBitsOfTheHost) {
   }
 }
 
-TEST_F(OnDevice, TensorsOfManyPartsComeFromTheHost) {
+TEST_F(KeptOnDevice, TensorsOfManyPartsComeFromTheHost) {
   Model model;
   model.ranks = 1;
   model.counts = {(5 << 20) / 4 + 3, 9};
@@ -95,7 +95,7 @@ TEST_F(OnDevice, TensorsOfManyPartsComeFromTheHost) {
   });
 }
 
-TEST_F(OnDevice, InitialisersHaveTheBitsOfTheHost) {
+TEST_F(KeptOnDevice, InitialisersHaveTheBitsOfTheHost) {
   Model model = model_of(2);
   model.recipe.dtype = DType::bf16;
   run_world(2, [&](const std::shared_ptr<Group> &group) {
@@ -111,7 +111,7 @@ TEST_F(OnDevice, InitialisersHaveTheBitsOfTheHost) {
   });
 }
 
-TEST_F(OnDevice, ReplicasThatDifferAreFound) {
+TEST_F(KeptOnDevice, ReplicasThatDifferAreFound) {
   const Model model = model_of(2);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, in_stage(1));
@@ -128,7 +128,7 @@ TEST_F(OnDevice, ReplicasThatDifferAreFound) {
 }
 
 /// In stage 3 the next tensor may take the buffer of one that a stream still reads.
-TEST_F(OnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
+TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
   Model model = model_of(2);
   model.counts = {50'000, 50'000};
   run_world(2, [&](const std::shared_ptr<Group> &group) {
@@ -153,7 +153,7 @@ TEST_F(OnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
 }
 
 /// A step changes parameters after what its stream was given, and what the stream is given next sees the change.
-TEST_F(OnDevice, AStepIsOrderedByItsStream) {
+TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
   Model model = model_of(1);
   run_world(1, [&](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(1);
@@ -177,7 +177,7 @@ TEST_F(OnDevice, AStepIsOrderedByItsStream) {
   });
 }
 
-TEST_F(OnDevice, ViewsAreForKernelsOfTheCaller) {
+TEST_F(KeptOnDevice, ViewsAreForKernelsOfTheCaller) {
   Model model = model_of(2);
   model.algorithm = "custom";
   run_world(2, [&](const std::shared_ptr<Group> &group) {
@@ -203,7 +203,7 @@ TEST_F(OnDevice, ViewsAreForKernelsOfTheCaller) {
   });
 }
 
-TEST_F(OnDevice, MemoryIsCountedAndTheHookIsNotTold) {
+TEST_F(KeptOnDevice, MemoryIsCountedAndTheHookIsNotTold) {
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     Config config = make_config(model_of(2), in_stage(2));
     int64_t told = 0;
@@ -240,7 +240,7 @@ Status created_with(const std::shared_ptr<Group> &group, Set &&set) {
   return Optimizer::create(group, config, &optimizer);
 }
 
-TEST_F(OnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
+TEST_F(KeptOnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto expect_refused = [&](const Status &status, const char *text) {
       EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
@@ -265,7 +265,7 @@ TEST_F(OnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
   });
 }
 
-TEST_F(OnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
+TEST_F(KeptOnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     std::shared_ptr<Optimizer> optimizer;
     ASSERT_TRUE(Optimizer::create(group, make_config(model_of(1), in_stage(1)), &optimizer).ok());
@@ -279,7 +279,7 @@ TEST_F(OnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
   });
 }
 
-TEST_F(OnDevice, TiersThatDifferAreAMismatch) {
+TEST_F(KeptOnDevice, TiersThatDifferAreAMismatch) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(1);
     manner.kept_there = group->rank() == 0;
@@ -291,7 +291,7 @@ TEST_F(OnDevice, TiersThatDifferAreAMismatch) {
   });
 }
 
-TEST_F(OnDevice, RanksOfSeveralHostsAreAnErrorOfSeal) {
+TEST_F(KeptOnDevice, RanksOfSeveralHostsAreAnErrorOfSeal) {
   run_hosts(4, 2, [](const std::shared_ptr<Group> &group) {
     std::shared_ptr<Optimizer> optimizer;
     ASSERT_TRUE(Optimizer::create(group, make_config(model_of(4), in_stage(1)), &optimizer).ok());
