@@ -24,8 +24,9 @@ zero_config *device_config(int64_t device) {
 
 /// A world of one whose only tensor begins with zeros, and memory and a stream of device 0.
 struct DeviceWorld {
-  explicit DeviceWorld(int64_t tier = ZERO_TIER_HOST) {
+  explicit DeviceWorld(int64_t tier = ZERO_TIER_HOST, int64_t nonfinite = ZERO_NONFINITE_SKIP) {
     zero_config *config = device_config(0);
+    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_NONFINITE, nonfinite));
     ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_TIER, tier));
     ZERO_EXPECT_OK(zero_optimizer_create(group, config, &optimizer));
     zero_config_release(config);
@@ -140,6 +141,20 @@ TEST(DeviceCalls, OnTheDeviceAddressesAreForWorkAfterWhatTheLibraryDoes) {
   caller_wait(other);
   EXPECT_EQ(got, std::vector<float>(kCount, -0.5F));
   caller_stream_destroy(other);
+  emulated_late(0);
+}
+
+/// Without a look at gradients the host may be a step ahead.
+TEST(DeviceCalls, OnTheDeviceStepsUnderWayKeepTheirRate) {
+  emulated_late(5 * kLateUs);
+  const DeviceWorld world(ZERO_TIER_DEVICE, ZERO_NONFINITE_PROPAGATE);
+  for (const double rate : {0.5, 0.25, 0.125}) {
+    ZERO_ASSERT_OK(zero_optimizer_set_f64(world.optimizer, 0, ZERO_KEY_LR, rate));
+    ZERO_ASSERT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, kOnes.data(), 0, kCount, world.stream));
+    ZERO_ASSERT_OK(zero_optimizer_step(world.optimizer, world.stream, nullptr));
+  }
+  EXPECT_EQ(world.seen_late(world.param(), [] {}), std::vector<float>(kCount, -0.875F));
+  ZERO_EXPECT_OK(zero_optimizer_param_release(world.optimizer, world.id));
   emulated_late(0);
 }
 

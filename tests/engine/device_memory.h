@@ -62,7 +62,9 @@ class DeviceMemory final : public RemoteMemory {
   }
   std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *, void *)> &fill) const override {
     std::vector<std::byte> got(static_cast<size_t>(nbytes));
+    const std::vector<std::byte> garbage(got.size(), std::byte{0x7f});
     const Lent lent(device_, nbytes);
+    caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
     fill(lent.data, lent.stream);
     caller_copy(lent.stream, got.data(), lent.data, nbytes, 0);
     caller_wait(lent.stream);

@@ -135,19 +135,18 @@ TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
     Manner manner = in_stage(3);
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);
-    const Lent lent(0, 4);
-    std::vector<float> first(50'000);
-    std::vector<float> second(50'000);
-    for (const auto &[id, values] : {std::pair{int64_t{0}, &first}, std::pair{int64_t{1}, &second}}) {
+    const Lent lent[] = {Lent(0, 4), Lent(0, 4)};
+    std::vector<float> values[] = {std::vector<float>(50'000), std::vector<float>(50'000)};
+    for (int64_t id = 0; id < 2; ++id) {
+      void *stream = lent[id].stream;
       void *data = nullptr;
-      expect_ok(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data, lent.stream)), "param_acquire");
-      caller_copy(lent.stream, values->data(), data, 200'000, 20 * kLateUs);
+      expect_ok(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data, stream)), "param_acquire");
+      caller_copy(stream, values[id].data(), data, 200'000, 20 * kLateUs);
       expect_ok(optimizer->param_release(id), "param_release");
     }
-    caller_wait(lent.stream);
-    for (const int64_t k : {0, 777, 49'999}) {
-      EXPECT_EQ(first[static_cast<size_t>(k)], first_value_at(model, 0, k));
-      EXPECT_EQ(second[static_cast<size_t>(k)], first_value_at(model, 1, k));
+    for (int64_t id = 0; id < 2; ++id) {
+      caller_wait(lent[id].stream);
+      for (const int64_t k : {0, 777, 49'999}) EXPECT_EQ(values[id][static_cast<size_t>(k)], first_value_at(model, id, k));
     }
   });
 }
@@ -166,7 +165,7 @@ TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
     void *data = nullptr;
     expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, lent.stream)), "param_acquire");
     caller_copy(lent.stream, lent.data, grad.data(), 12'000, 0);
-    expect_ok(optimizer->grad_ready(0, lent.data, 0, 3000, nullptr), "grad_ready");
+    expect_ok(optimizer->grad_ready(0, lent.data, 0, 3000, lent.stream), "grad_ready");
     caller_copy(lent.stream, before.data(), data, 12'000, 20 * kLateUs);
     expect_ok(run_task(*optimizer, optimizer->step(nullptr, lent.stream)), "step");
     caller_copy(lent.stream, after.data(), data, 12'000, 0);
@@ -174,6 +173,60 @@ TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
     EXPECT_EQ(before[5], first_value_at(model, 0, 5));
     EXPECT_NE(after[5], before[5]);
     expect_ok(optimizer->param_release(0), "param_release");
+  });
+}
+
+TEST_F(KeptOnDevice, SetsMayHaveAlgorithmsOfTheirOwn) {
+  static constexpr std::array kAlgorithms = {"lion", "sgd", "lion"};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<std::vector<std::byte>> slots;
+    Model model = model_of(2);
+    model.counts.assign(kAlgorithms.size() + 1, 700);
+    for (const bool kept : {false, true}) {
+      Manner manner = in_stage(2);
+      manner.kept_there = kept;
+      std::shared_ptr<Optimizer> optimizer;
+      ASSERT_TRUE(Optimizer::create(group, make_config(model, manner), &optimizer).ok());
+      for (int64_t id = 0; id < model.tensors(); ++id) {
+        Config set;
+        Config param;
+        int64_t number = 0;
+        if (id > 0) expect_ok(set.set_str(ZERO_KEY_ALGORITHM, kAlgorithms[static_cast<size_t>(id - 1)]), "set_str");
+        if (id > 0) expect_ok(optimizer->add_set(set, &number), "add_set");
+        expect_ok(param.set_i64(ZERO_KEY_SET, number), "set_i64");
+        expect_ok(optimizer->add_param(&param, ("p" + std::to_string(id)).c_str(), ZERO_DTYPE_F32, &model.counts[0], 1, &number), "add");
+      }
+      expect_ok(optimizer->seal_queue()->run(optimizer->seal()), "seal");
+      begin_training(*optimizer, model, manner);
+      for (int64_t step = 0; step < 2; ++step) (void)train_step(*optimizer, model, manner, step);
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
+  });
+}
+
+/// Contributions whose sum might overflow are summed before they are updated from; this one does not, and nothing is skipped.
+TEST_F(KeptOnDevice, LargeContributionsAreNoOverflow) {
+  const Model model = model_of(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<float> large(3000, group->rank() == 0 ? 3e38F : -2.9e38F);
+    std::vector<std::vector<std::byte>> slots;
+    for (const bool kept : {false, true}) {
+      Manner manner = in_stage(1);
+      manner.kept_there = kept;
+      manner.norm = false;
+      const auto optimizer = make_optimizer(group, model, manner);
+      for (int64_t id = 0; id < model.tensors(); ++id) expect_ok(optimizer->init_param(id, ZERO_INITIALISER_NORMAL, 0, 1, 3), "init_param");
+      expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+      EXPECT_NE(optimizer->describe().find("one pass over all ranks' memory"), std::string::npos) << optimizer->describe();
+      expect_ok(optimizer->grad_ready(0, large.data(), 0, 3000), "grad_ready");
+      zero_step_result result{};
+      result.struct_size = sizeof result;
+      expect_ok(run_task(*optimizer, optimizer->step(&result)), "step");
+      EXPECT_EQ(result.skipped, 0);
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
   });
 }
 

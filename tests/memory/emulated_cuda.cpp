@@ -78,29 +78,42 @@ void *bytes_at(const void *address, int64_t nbytes) {
   return bytes != nullptr ? bytes : const_cast<void *>(address);
 }
 
-struct Event {
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t recorded = 0;
-  uint64_t ended = 0;
+/// What a stream was given when an event was recorded.
+class Record {
+ public:
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
+  }
 
-  uint64_t record() {
-    const std::lock_guard lock(mutex);
-    return ++recorded;
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+};
+
+/// As in CUDA, who waits for an event waits for its newest record at that time, which may outlive the event.
+class Event {
+ public:
+  std::shared_ptr<Record> record() {
+    const std::lock_guard lock(mutex_);
+    newest_ = std::make_shared<Record>();
+    return newest_;
   }
-  void end(uint64_t number) {
-    const std::lock_guard lock(mutex);
-    ended = std::max(ended, number);
-    changed.notify_all();
+  /// nullptr: never recorded.
+  std::shared_ptr<Record> newest() {
+    const std::lock_guard lock(mutex_);
+    return newest_;
   }
-  uint64_t newest() {
-    const std::lock_guard lock(mutex);
-    return recorded;
-  }
-  void wait(uint64_t number) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return ended >= number; });
-  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Record> newest_;
 };
 
 /// Work in order, on a thread of its own, always a little late.
@@ -130,10 +143,9 @@ class Stream {
     changed_.notify_one();
   }
   void wait() {
-    Event event;
-    const uint64_t number = event.record();
-    give([&event, number] { event.end(number); });
-    event.wait(number);
+    Record record;
+    give([&record] { record.end(); });
+    record.wait();
   }
 
  private:
@@ -291,38 +303,34 @@ int32_t copy(void *out, const void *from, int64_t nbytes, void *stream) {
 
 int32_t event_create(int64_t, void **out) {
   if (fails()) return kFailed;
-  *out = new std::shared_ptr<Event>(std::make_shared<Event>());
+  *out = new Event;
   ++objects;
   return 0;
 }
 
-/// As in CUDA, work that waits for an event may outlive it.
-std::shared_ptr<Event> event_at(void *event) { return *static_cast<std::shared_ptr<Event> *>(event); }
-
 int32_t event_destroy(void *event) {
-  delete static_cast<std::shared_ptr<Event> *>(event);
+  delete static_cast<Event *>(event);
   --objects;
   return fails() ? kFailed : 0;
 }
 
 int32_t event_record(int64_t device, void *event, void *stream) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  stream_of(device, stream).give([at, number = at->record()] { at->end(number); });
+  stream_of(device, stream).give([record = static_cast<Event *>(event)->record()] { record->end(); });
   return 0;
 }
 
 int32_t event_wait(void *event) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  at->wait(at->newest());
+  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr) record->wait();
   return 0;
 }
 
 int32_t stream_follow(int64_t device, void *stream, void *event) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  stream_of(device, stream).give([at, number = at->newest()] { at->wait(number); });
+  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr) stream_of(device, stream).give([record] { record->wait(); });
   return 0;
 }
 
