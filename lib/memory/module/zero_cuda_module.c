@@ -128,8 +128,15 @@ static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
 
 static int32_t module_device_free(void *data) { return settle(cudaFree(data)); }
 
+/* Unlike copies, this wants the stream's device to be the current one. */
 static int32_t module_clear(void *data, int64_t nbytes, void *stream) {
-  return settle(cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream));
+  int64_t device = -1;
+  int before = -1;
+  const int32_t found = module_stream_device(stream, &device);
+  if (found != 0) return found;
+  cudaError_t error = enter(device, &before);
+  if (error == cudaSuccess) error = cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream);
+  return leave(error, device, before);
 }
 
 static int32_t module_reach(int64_t device, int64_t peer) {
