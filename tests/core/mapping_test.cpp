@@ -99,7 +99,9 @@ TEST(Mapping, AdoptedMemoryIsFoundByItsIdAndGivenBackOnce) {
   std::byte memory[64];
   int64_t released = 0;
   std::shared_ptr<Mapping> first;
-  ASSERT_TRUE(Mapping::adopt(memory, 64, [&] { ++released; }, &first).ok());
+  ASSERT_TRUE(Mapping::adopt(
+                  memory, 64, [&] { ++released; }, &first)
+                  .ok());
   EXPECT_EQ(first->data(), memory);
   EXPECT_EQ(first->nbytes(), 64);
   EXPECT_EQ(first->fd(), -1);

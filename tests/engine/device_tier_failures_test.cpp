@@ -82,6 +82,9 @@ TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
     const Status status = optimizer->seal_queue()->run(optimizer->seal());
     EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY) << status.text();
     EXPECT_NE(std::strstr(status.text(), "device 0 has no 12001280 bytes"), nullptr) << status.text();
+    MemoryUse use{};
+    EXPECT_TRUE(optimizer->memory(ZERO_MEMORY_TOTAL, &use).ok());
+    EXPECT_EQ(use.now_nbytes, 0);
     // The same optimizer can be sealed once there is room.
     expect_ok(group->queue()->run(barrier(*group)), "barrier");
     emulated_largest(-1);
