@@ -26,8 +26,8 @@ if(ZERO_COVERAGE)
 endif()
 
 # The roots that a layer may include from: a folder of links to just the folders it may see, so that a forbidden include does not compile.
-#   zero_layer_includes(<target> <folders...>)
-function(zero_layer_includes target)
+#   zero_layer_roots(<target> <folders...>)
+function(zero_layer_roots target)
   set(roots ${PROJECT_BINARY_DIR}/layers/${target})
   file(MAKE_DIRECTORY ${roots})
   foreach(folder ${ARGN})
@@ -35,6 +35,12 @@ function(zero_layer_includes target)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${roots}/${leaf} SYMBOLIC)
   endforeach()
   target_include_directories(${target} PRIVATE ${roots} ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+# The same, and the options of all targets.
+#   zero_layer_includes(<target> <folders...>)
+function(zero_layer_includes target)
+  zero_layer_roots(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE zero_options)
 endfunction()
 

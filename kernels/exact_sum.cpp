@@ -1,22 +1,21 @@
 /// @file Kulisch's long accumulator ("An axiomatic approach to rounded computations", 1971) in 32-bit digits with deferred carries.
 #include "kernels/exact_sum.h"
 
+#include "kernels/reference/exact_sum-inl.h"
+
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace zero::kernels {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 constexpr int kDigitBits = 32;
 constexpr int64_t kDigitMask = (int64_t{1} << kDigitBits) - 1;
 /// The weight of bit 0 of limb 0 is 2^kLowestExponent, that of the smallest subnormal.
 constexpr int kLowestExponent = -1074;
 constexpr int kMantissaBits = 52;
-constexpr int kExponentMask = 0x7ff;
-constexpr uint64_t kFractionMask = (uint64_t{1} << kMantissaBits) - 1;
 /// Each term adds less than 2^32 to a limb, so two sums with this many terms can be added without passing 2^63.
 constexpr int64_t kMaxPending = int64_t{1} << 29;
 
@@ -44,20 +43,11 @@ bool any_below(const std::array<int64_t, ExactSum::kLimbs> &limbs, int position)
 }  // namespace
 
 void ExactSum::add(double value) {
-  const auto bits = std::bit_cast<uint64_t>(value);
-  const auto exponent = static_cast<int>((bits >> kMantissaBits) & kExponentMask);
-  uint64_t mantissa = bits & kFractionMask;
-  if (exponent == kExponentMask) {
-    ++(mantissa != 0 ? nan_count_ : infinity_count_);
-    return;
-  }
-  if (exponent != 0) mantissa |= uint64_t{1} << kMantissaBits;
-  const int position = exponent == 0 ? 0 : exponent - 1;
-  const auto limb = static_cast<size_t>(position / kDigitBits);
-  const auto shifted = static_cast<Wide>(mantissa) << (position % kDigitBits);
-  limbs_[limb] += static_cast<int64_t>(shifted) & kDigitMask;
-  limbs_[limb + 1] += static_cast<int64_t>(shifted >> kDigitBits) & kDigitMask;
-  limbs_[limb + 2] += static_cast<int64_t>(shifted >> (2 * kDigitBits));
+  const reference::Digits digits = reference::digits_of(value);
+  if (digits.is_nan) ++nan_count_;
+  if (digits.is_infinite) ++infinity_count_;
+  if (digits.is_nan || digits.is_infinite) return;
+  for (size_t i = 0; i < std::size(digits.digit); ++i) limbs_[static_cast<size_t>(digits.limb) + i] += digits.digit[i];
   if (++pending_ >= kMaxPending) propagate();
 }
 

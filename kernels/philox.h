@@ -9,9 +9,6 @@
 extern "C" {
 #endif
 
-/* out = Philox4x32-10(counter, key). */
-void zero_philox4x32(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
-
 /* out = Philox4x64-10(counter, key). */
 void zero_philox4x64(uint64_t out[4], const uint64_t counter[4], const uint64_t key[2]);
 

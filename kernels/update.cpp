@@ -20,7 +20,29 @@ bool is_plain(const Piece &piece, const UpdateScalars &scalars) {
 
 float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
 
+Elements slice(const Elements &elements, int64_t begin) {
+  if (elements.data == nullptr) return elements;
+  float *scales = elements.scales == nullptr ? nullptr : elements.scales + begin / kLine;
+  return {static_cast<std::byte *>(elements.data) + begin * dtype_nbytes(elements.dtype), elements.dtype, scales};
+}
+
 }  // namespace
+
+Piece slice(const Piece &piece, int64_t begin, int64_t count) {
+  Piece part;
+  part.param = slice(piece.param, begin);
+  part.master = slice(piece.master, begin);
+  part.grad = slice(piece.grad, begin);
+  for (int state = 0; state < kMaxStates; ++state) part.state[state] = slice(piece.state[state], begin);
+  part.average = slice(piece.average, begin);
+  part.sources = piece.sources;
+  part.divisor = piece.divisor;
+  part.replicas = piece.replicas;
+  part.peers_offset = piece.peers_offset + begin;
+  part.count = count;
+  part.first = piece.first + static_cast<uint64_t>(begin);
+  return part;
+}
 
 void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   Block block(table, piece, scalars);

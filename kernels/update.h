@@ -51,6 +51,9 @@ struct Piece {
   uint64_t first = 0;
 };
 
+/// `count` elements from `begin` on, which is on a line of the piece.
+Piece slice(const Piece &piece, int64_t begin, int64_t count);
+
 /// What one update is told beside its slots.
 struct UpdateScalars {
   HyperParameters hyper;

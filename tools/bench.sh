@@ -23,7 +23,7 @@ done
 build() {
   local launcher=()
   zero_install_packages build mpi benchmarks bindings speed
-  if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_{C,CXX,CUDA}_COMPILER_LAUNCHER=ccache); fi
   cmake -S . -B build/bench -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_TESTS=OFF -DZERO_EXAMPLES=OFF -DZERO_BENCHMARKS=ON \
     "${launcher[@]}" >/dev/null
   cmake --build build/bench

@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 
 packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian)
 build=build/gpu
+tests_there=(kernels/device_kernels_test kernels/cuda_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
+  engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test)
 failed=0
 scratch=
 
@@ -54,25 +56,33 @@ describe_machine() {
 }
 
 run_checks() {
-  local tests=$build/tests sanitizer
+  local tests=$build/tests sanitizer test
   configure "$1"
-  cmake --build "$build" --parallel --target zero_cuda device_test device_optimizer_test device_failures_test cuda_optimizer_test \
-    device_benchmark >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
+  cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" device_benchmark device_step_benchmark \
+    >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
   export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
   export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
   "$tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
   grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
   describe_machine
   echo
-  check cuda_optimizer_test "$tests/engine/cuda_optimizer_test"
-  check device_test "$tests/memory/device_test"
-  check device_optimizer_test "$tests/engine/device_optimizer_test"
-  check device_failures_test "$tests/engine/device_failures_test"
+  for test in "${tests_there[@]}"; do check "${test##*/}" "$tests/$test"; done
   if sanitizer=$(command -v compute-sanitizer); then
     check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
-      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:OnDevice.StagingIsCountedAndDescribed'
+      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller'
+    export ZERO_TEST_FEW=1
+    check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
+    check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
   else
-    printf '%-36s %s\n' memcheck 'left out: compute-sanitizer is not installed'
+    printf '%-36s %s\n' 'memcheck, racecheck' 'left out: compute-sanitizer is not installed'
+  fi
+  echo
+  "$build/tests/benchmarks/device_step_benchmark"
+  echo
+  if python3 -c 'import torch' 2>/dev/null; then
+    python3 tests/benchmarks/device_peers.py --library "$build/lib/libzero.so" --module "$ZERO_CUDA_MODULE"
+  else
+    echo 'device_peers.py: left out: PyTorch is not installed'
   fi
   echo
   "$build/tests/benchmarks/device_benchmark"

@@ -24,7 +24,7 @@ build() {
     command -v "$command" >/dev/null || fail "$command is not installed"
   done
   local launcher=()
-  if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_{C,CXX,CUDA}_COMPILER_LAUNCHER=ccache); fi
   cmake --preset release -DZERO_TESTS=OFF -DZERO_EXAMPLES=ON "${launcher[@]}" >"$scratch/configure" 2>&1 ||
     { cat "$scratch/configure" >&2; fail "the build could not be configured"; }
   # Where zlib is missing there is no such target; the message below says so.

@@ -47,7 +47,7 @@ build() {
   local preset=$1 target=$2 reason launcher=()
   shift 2
   title "$preset: build"
-  if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_{C,CXX,CUDA}_COMPILER_LAUNCHER=ccache); fi
   if ! cmake --preset "$preset" -DZERO_TESTS=ON -DZERO_EXAMPLES=ON "${launcher[@]}" "$@" >"$logs/$preset-configure" 2>&1; then
     tail -n 30 "$logs/$preset-configure"
     failure "$preset: configuration"

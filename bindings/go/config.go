@@ -1,6 +1,7 @@
 package zero
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -71,8 +72,11 @@ func NewConfig(settings ...Setting) (*Config, error) {
 	return c, nil
 }
 
-// SetI64 sets a key of type i64.
+// SetI64 sets a key of type i64. KeyTier can only be TierHost: anything else is ErrUnsupported.
 func (c *Config) SetI64(key Key, value int64) error {
+	if err := checkTier(key, value); err != nil {
+		return err
+	}
 	err := c.set(key, func(raw czero.Config) *czero.Failure { return czero.Zero_config_set_i64(raw, int32(key), value) })
 	if err == nil {
 		c.note(key, value)
@@ -144,6 +148,17 @@ func (c *Config) snapshot() (czero.Config, error) {
 		return 0, wrap(failure)
 	}
 	return raw, nil
+}
+
+// checkTier refuses tiers whose addresses would become slices of memory that this program cannot read. A value that never gets into a config
+// cannot get into an optimizer either; libzero would not tell what a config holds.
+func checkTier(key Key, value int64) error {
+	if key != KeyTier || Tier(value) == TierHost {
+		return nil
+	}
+	return &Error{Code: ErrUnsupported, Text: fmt.Sprintf(
+		"ZERO_KEY_TIER is %d, but memory of a device cannot be given out as a slice: leave it ZERO_TIER_HOST (%d), or call libzero from C",
+		value, TierHost)}
 }
 
 func (c *Config) note(key Key, value int64) {

@@ -55,6 +55,7 @@ const (
 	KeyOneCopy             = Key(czero.ZERO_KEY_ONE_COPY)              // i64
 	KeyDevice              = Key(czero.ZERO_KEY_DEVICE)                // i64, for memory of devices, which C calls take
 	KeyCUDAModule          = Key(czero.ZERO_KEY_CUDA_MODULE)           // str
+	KeyTier                = Key(czero.ZERO_KEY_TIER)                  // i64, a Tier; only TierHost, because slices are the host's
 )
 
 // Keys of parameters.
@@ -158,3 +159,15 @@ const (
 
 // String returns its name, for example "skip".
 func (n Nonfinite) String() string { return nameOf("ZERO_NONFINITE_", int64(n)) }
+
+// Tier is the value of KeyTier.
+type Tier int64
+
+// Where parameters, gradients and states lie.
+const (
+	TierHost   = Tier(czero.ZERO_TIER_HOST)   // in the host's memory
+	TierDevice = Tier(czero.ZERO_TIER_DEVICE) // in a CUDA device's, which C calls hand out; a Config refuses it
+)
+
+// String returns its name, for example "host".
+func (t Tier) String() string { return nameOf("ZERO_TIER_", int64(t)) }

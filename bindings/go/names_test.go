@@ -39,7 +39,7 @@ func TestNamesAreThoseOfTheHeaders(t *testing.T) {
 		"root": SourceRoot, "normal": InitialiserNormal, "average": SyncAverage, "replicas": FindingReplicas, "last": MicroStepLast,
 		"total": MemoryTotal, "all_to_all": OperationAllToAll, "mpi": FeatureMPI, "nearest": RoundingNearest,
 		"untouched": UnfilledUntouched, "remainder": MasterRemainder, "weights": DivisorWeights, "propagate": NonfinitePropagate,
-		"i64": KeyTypeI64, "f64": KeyTypeF64, "str": KeyTypeStr, "unknown": KeyType(9),
+		"device": TierDevice, "i64": KeyTypeI64, "f64": KeyTypeF64, "str": KeyTypeStr, "unknown": KeyType(9),
 	} {
 		if got := value.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

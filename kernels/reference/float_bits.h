@@ -1,6 +1,8 @@
 /// @file Bits of the float formats in plain integer code: the one NaN that results carry, and conversions rounded to nearest even.
 #pragma once
 
+#include "kernels/reference/element.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -10,18 +12,18 @@ namespace zero::kernels::reference {
 inline constexpr uint32_t kCanonicalNan32 = 0x7fc00000;
 inline constexpr uint64_t kCanonicalNan64 = 0x7ff8000000000000;
 
-inline float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(kCanonicalNan32) : value; }
-inline double canonical(double value) { return std::isnan(value) ? std::bit_cast<double>(kCanonicalNan64) : value; }
+ZERO_ELEMENT float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(kCanonicalNan32) : value; }
+ZERO_ELEMENT double canonical(double value) { return std::isnan(value) ? std::bit_cast<double>(kCanonicalNan64) : value; }
 
-inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+ZERO_ELEMENT float from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 /// `value` may be NaN only in its canonical form, which keeps its upper half.
-inline uint16_t to_bf16(float value) {
+ZERO_ELEMENT uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-inline float from_f16(uint16_t bits) {
+ZERO_ELEMENT float from_f16(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
   const uint32_t exponent = (bits >> 10) & 0x1f;
   const uint32_t fraction = bits & 0x3ff;
@@ -32,7 +34,7 @@ inline float from_f16(uint16_t bits) {
 }
 
 /// `value` may be NaN only in its canonical form.
-inline uint16_t to_f16(float value) {
+ZERO_ELEMENT uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -48,12 +50,12 @@ inline uint16_t to_f16(float value) {
 }
 
 /// Cut after `random` has been added to what will be cut.
-inline uint16_t to_bf16_stochastic(float value, uint32_t random) {
+ZERO_ELEMENT uint16_t to_bf16_stochastic(float value, uint32_t random) {
   if (!std::isfinite(value)) return to_bf16(value);
   return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (random >> 16)) >> 16);
 }
 
-inline uint16_t to_f16_stochastic(float value, uint32_t random) {
+ZERO_ELEMENT uint16_t to_f16_stochastic(float value, uint32_t random) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;

@@ -123,7 +123,7 @@ int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void 
     ZERO_TRY(object.check_stream(stream));
     ZERO_TRY(api::check_pointer(out_data, "out_data"));
     ZERO_TRY(api::check_pointer(out_accumulate, "out_accumulate"));
-    return object.grad_acquire(id, out_data, out_accumulate);
+    return object.grad_acquire(id, out_data, out_accumulate, stream);
   });
 }
 

@@ -40,13 +40,13 @@ Status describe_param_acquire(Work &work, zero_optimizer *handle, int64_t id, vo
   return {};
 }
 
-using StepTask = Task (Optimizer::*)(zero_step_result *out);
+using StepTask = Task (Optimizer::*)(zero_step_result *out, void *stream);
 
 /// The engine fills a result of this library's size; the caller's may be older and shorter.
-Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out) {
+Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out, void *stream) {
   zero_step_result result = {};
   result.struct_size = sizeof result;
-  ZERO_CO_TRY((optimizer.*step)(&result));
+  ZERO_CO_TRY((optimizer.*step)(&result, stream));
   if (out != nullptr) write_struct(result, out);
   co_return Status();
 }
@@ -55,16 +55,24 @@ Status describe_step(Work &work, zero_optimizer *handle, StepTask step, void *st
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
-  work.task.emplace(run_step(*optimizer, step, out));
+  work.task.emplace(run_step(*optimizer, step, out, stream));
   return {};
 }
 
-using PartTask = Task (Optimizer::*)();
+using PartTask = Task (Optimizer::*)(void *stream);
 
 Status describe_part(Work &work, zero_optimizer *handle, PartTask part, void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  work.task.emplace((optimizer.get()->*part)());
+  work.task.emplace((optimizer.get()->*part)(stream));
+  return {};
+}
+
+/// Module buffers lie on the host, whatever the stream has to do.
+Status describe_sync(Work &work, zero_optimizer *handle, void *stream) {
+  std::shared_ptr<Optimizer> optimizer;
+  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
+  work.task.emplace(optimizer->sync_module_buffers());
   return {};
 }
 
@@ -96,7 +104,7 @@ Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slo
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
-  work.task.emplace(optimizer->read(id, slot, offset, data, count));
+  work.task.emplace(optimizer->read(id, slot, offset, data, count, stream));
   return {};
 }
 
@@ -105,7 +113,7 @@ Status describe_write(Work &work, zero_optimizer *handle, int64_t id, int32_t sl
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
-  work.task.emplace(optimizer->write(id, slot, offset, data, count));
+  work.task.emplace(optimizer->write(id, slot, offset, data, count, stream));
   return {};
 }
 
@@ -201,11 +209,11 @@ int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_
 }
 
 int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream) {
-  return api::run_work([&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::sync_module_buffers, stream); });
+  return api::run_work([&](Work &work) { return api::describe_sync(work, optimizer, stream); });
 }
 
 int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::sync_module_buffers, stream); });
+  return api::begin_work(out, [&](Work &work) { return api::describe_sync(work, optimizer, stream); });
 }
 
 int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result) {

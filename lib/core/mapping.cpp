@@ -88,6 +88,20 @@ Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out
   return enter(random_u64(), -1, data, nbytes, out);
 }
 
+Status Mapping::adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out) {
+  const std::lock_guard lock(table().mutex);
+  auto *made = new (std::nothrow) Mapping(random_u64(), -1, data, nbytes);
+  if (made == nullptr) {
+    release();
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the record of a shared mapping");
+  }
+  made->release_ = std::move(release);
+  std::shared_ptr<Mapping> mapping(made);
+  table().mappings[mapping->id()] = mapping;
+  *out = std::move(mapping);
+  return {};
+}
+
 Status Mapping::attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
   const std::lock_guard lock(table().mutex);
   const auto found = table().mappings.find(id);
@@ -106,6 +120,10 @@ Mapping::~Mapping() {
     const std::lock_guard lock(table().mutex);
     const auto found = table().mappings.find(id_);
     if (found != table().mappings.end() && found->second.expired()) table().mappings.erase(found);
+  }
+  if (release_ != nullptr) {
+    release_();
+    return;
   }
   ::munmap(data_, static_cast<size_t>(nbytes_));
   if (fd_ >= 0) ::close(fd_);

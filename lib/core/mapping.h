@@ -4,7 +4,9 @@
 
 #include "core/status.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace zero {
@@ -21,6 +23,9 @@ class Mapping {
 
   /// Zeroed memory for the threads of this process alone, who attach it by its id; in huge pages where the system has them. fd() is -1.
   static Status create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  /// Memory of another kind, which the threads of this process reach at `data`. `release` gives it back, also when this fails.
+  static Status adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out);
 
   /// The mapping with this id: the one this process has already (then fd is closed), otherwise fd mapped; takes fd in any case.
   static Status attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
@@ -39,6 +44,7 @@ class Mapping {
   int fd_;
   std::byte *data_;
   int64_t nbytes_;
+  std::function<void()> release_;  ///< empty: pages of the system
 };
 
 /// 64 random bits from the operating system.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/status.h"
 
 #include <cstdint>
 
@@ -26,14 +27,17 @@ struct Reduction {
   int64_t total_nbytes = 0;
 };
 
-/// Computes reductions. Callable from several threads at once.
+/// Computes reductions. Callable from several threads at once. Where memory is a device's, work may go on when a function has returned;
+/// later work on the same memory comes after it.
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  /// True when every output is finite (always true for integers).
+  /// True when every output is finite (always true for integers), or when that is told later to whoever made the reducer.
   virtual bool reduce(const Reduction &reduction) const = 0;
   /// Copies a part of a whole of `total_nbytes`; a whole that caches would not hold until it is read may go past them.
   virtual void copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const = 0;
+  /// Waits until other ranks may read what was written, and write what was read.
+  virtual Status settle() const { return {}; }
 };
 
 }  // namespace zero

@@ -32,7 +32,7 @@ Status Optimizer::open_codes() {
 void Optimizer::encode_param(int64_t id, Range range, const void *values, DType dtype) {
   if (range.empty()) return;
   const Codes codes = codes_at(id, range.begin);
-  kernels_.encode(codes.data, codes.scales, place_of(slots_.param(), id).dtype, values, dtype, range.count());
+  host_kernels_.encode(codes.data, codes.scales, place_of(slots_.param(), id).dtype, values, dtype, range.count());
 }
 
 /// Where an algorithm of the caller's own has updated the masters.
@@ -57,7 +57,7 @@ Task Optimizer::decode_param(int64_t id, std::byte *whole) {
   } else {
     codes = codes_at(id, 0);
   }
-  kernels_.decode(whole, params_[id].dtype, codes.data, codes.scales, dtype, count);
+  host_kernels_.decode(whole, params_[id].dtype, codes.data, codes.scales, dtype, count);
   co_return Status();
 }
 

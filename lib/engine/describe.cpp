@@ -106,8 +106,11 @@ std::string Optimizer::describe() const {
            static_cast<long long>(settings_.stage), static_cast<long long>(group_->rank()), static_cast<long long>(group_->size()),
            group_->transport().name());
   add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or cores / local ranks)", kernels::active().target,
-           static_cast<long long>(kernels_.threads()));
-  if (device_ != nullptr) {
+           static_cast<long long>(host_kernels_.threads()));
+  if (settings_.on_device) {
+    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them",
+             static_cast<long long>(device_->index()), device_->name().c_str());
+  } else if (device_ != nullptr) {
     add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory",
              static_cast<long long>(device_->index()), device_->name().c_str(), static_cast<long long>(Device::staging_nbytes()));
   }

@@ -1,9 +1,10 @@
 /// @file begin: parameters take over first values from replicas, from rank 0 or from shards.
 #include "engine/optimizer.h"
 
+#include "engine/host_copy.h"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -50,7 +51,7 @@ Task Optimizer::begin_body(int32_t source) {
       ZERO_CO_TRY(gather_params(Gathered::all));
       break;
   }
-  for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
+  for (int64_t id = 0; id < params_.size(); ++id) ZERO_CO_RETURN_IF_ERROR(follow_param(id));
   // Nobody edits the one copy again before all have taken it over.
   if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
   for (Arena &copy : first_copies_) copy.release();
@@ -92,7 +93,7 @@ void Optimizer::keep_copy(int64_t id) {
   const DType dtype = params_[id].dtype;
   const std::byte *values = copy.data() + range.begin * dtype_nbytes(dtype);
   if (!coded(id)) {
-    std::memcpy(own_cut(slots_.param(), id), values, static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
+    kernels_.copy(own_cut(slots_.param(), id), values, dtype, range.count());
     return;
   }
   const Slot *master = nullptr;
@@ -101,11 +102,19 @@ void Optimizer::keep_copy(int64_t id) {
     kernels_.convert(slot_at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
 
-uint64_t Optimizer::param_hash(int64_t id) const {
+Status Optimizer::param_hash(int64_t id, uint64_t *out) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
-  if (nbytes == 0 || params_[id].tied() || (one_copy() && !buffers_param(id))) return 0;
-  const std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
-  return data != nullptr ? XXH3_64bits(data, static_cast<size_t>(nbytes)) : hash_of_zeros(nbytes);
+  *out = 0;
+  if (nbytes == 0 || params_[id].tied() || (one_copy() && !buffers_param(id))) return {};
+  std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
+  if (data == nullptr) {
+    *out = hash_of_zeros(nbytes);
+    return {};
+  }
+  HostCopy values;
+  ZERO_TRY(values.open(memory_source(), data, nbytes));
+  *out = XXH3_64bits(values.data(), static_cast<size_t>(nbytes));
+  return {};
 }
 
 Task Optimizer::check_replicas() {
@@ -113,7 +122,7 @@ Task Optimizer::check_replicas() {
   const int64_t ranks = group_->size();
   std::vector<uint64_t> hashes(static_cast<size_t>(count * ranks));
   uint64_t *mine = hashes.data() + group_->rank() * count;
-  for (int64_t id = 0; id < count; ++id) mine[id] = param_hash(id);
+  for (int64_t id = 0; id < count; ++id) ZERO_CO_RETURN_IF_ERROR(param_hash(id, &mine[id]));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * count, (rank + 1) * count});
   ZERO_CO_TRY(all_gather(*gather_group_, mine, hashes.data(), cuts, DType::i64));
@@ -193,32 +202,45 @@ void Optimizer::follow_master(int64_t id) {
                    range.count());
 }
 
+Status Optimizer::follow_param(int64_t id) {
+  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+  return range.empty() ? Status() : follow_values(id, range);
+}
+
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
 /// to its parameter. Averages begin with the master, or the parameter where there is none.
-void Optimizer::follow_param(int64_t id) {
-  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+Status Optimizer::follow_values(int64_t id, Range range) {
   const Slot *master = nullptr;
   const Slot *average = nullptr;
-  if (range.empty()) return;
   const DType dtype = params_[id].dtype;
-  const std::byte *param = slot_at(slots_.param(), id, range.begin);
-  float *masters = nullptr;
-  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok() && place_of(*master, id).dtype == DType::f32) {
-    masters = reinterpret_cast<float *>(slot_at(*master, id, range.begin));
-  }
-  if (masters != nullptr && coded(id)) {
-    const Codes codes = codes_at(id, range.begin);
-    kernels_.follow_codes(masters, codes.data, codes.scales, place_of(slots_.param(), id).dtype, range.count());
-  } else if (masters != nullptr) {
-    kernels_.follow(masters, param, dtype, range.count());
-  }
+  const int64_t f32_nbytes = range.count() * dtype_nbytes(DType::f32);
+  const bool has_master = find_slot(ZERO_SLOT_MASTER, id, &master).ok() && place_of(*master, id).dtype == DType::f32;
   const bool first = !begun_ && !average_written_[static_cast<size_t>(id)];
-  if (!first || !find_slot(ZERO_SLOT_AVERAGE, id, &average).ok()) return;
-  if (masters != nullptr) {
-    kernels_.copy(slot_at(*average, id, range.begin), masters, DType::f32, range.count());
-  } else {
-    kernels_.convert(slot_at(*average, id, range.begin), DType::f32, param, dtype, range.count());
+  const bool begins_average = first && find_slot(ZERO_SLOT_AVERAGE, id, &average).ok();
+  HostCopy param;
+  HostCopy masters;
+  if (has_master || begins_average) {
+    const int64_t param_nbytes = coded(id) ? range.count() : range.count() * dtype_nbytes(dtype);
+    ZERO_TRY(param.open(memory_source(), slot_at(slots_.param(), id, range.begin), param_nbytes));
   }
+  if (has_master) ZERO_TRY(masters.open(memory_source(), slot_at(*master, id, range.begin), f32_nbytes));
+  auto *values = reinterpret_cast<float *>(masters.data());
+  if (has_master && coded(id)) {
+    const Codes codes = codes_at(id, range.begin);
+    host_kernels_.follow_codes(values, codes.data, codes.scales, place_of(slots_.param(), id).dtype, range.count());
+  } else if (has_master) {
+    host_kernels_.follow(values, param.data(), dtype, range.count());
+    ZERO_TRY(masters.write_back());
+  }
+  if (!begins_average) return {};
+  HostCopy averages;
+  ZERO_TRY(averages.open(memory_source(), slot_at(*average, id, range.begin), f32_nbytes));
+  if (has_master) {
+    host_kernels_.copy(averages.data(), values, DType::f32, range.count());
+  } else {
+    host_kernels_.convert(averages.data(), DType::f32, param.data(), dtype, range.count());
+  }
+  return averages.write_back();
 }
 
 }  // namespace zero

@@ -2,7 +2,6 @@
 /// order.
 #include "engine/gradients.h"
 
-#include <cstring>
 #include <new>
 
 namespace zero {
@@ -17,7 +16,7 @@ constexpr int64_t kPatienceMs = 1000;
 void Gradients::clear_gaps(const Bucket &bucket, int64_t index) {
   const int64_t element = dtype_nbytes(bucket.dtype);
   for (const Range &gap : plan_.bucket(index).gaps) {
-    std::memset(bucket.data + gap.begin * element, 0, static_cast<size_t>(gap.count() * element));
+    kernels_.clear(bucket.data + gap.begin * element, gap.count() * element);
   }
 }
 
@@ -95,9 +94,8 @@ void Gradients::clear_unwritten(int64_t id) {
   const bool apart = lands(bucket);
   const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
   std::byte *memory = apart ? bucket.local : bucket.data;
-  holder(id).written.for_each_missing(params_[id].count, [&](Range range) {
-    std::memset(within(memory, id, range.begin, dtype), 0, static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
-  });
+  holder(id).written.for_each_missing(
+      params_[id].count, [&](Range range) { kernels_.clear(within(memory, id, range.begin, dtype), range.count() * dtype_nbytes(dtype)); });
 }
 
 /// All of a bucket was given in this micro-step: what landed becomes the contribution, or the buffer it landed in is free again.

@@ -36,6 +36,7 @@ void Gradients::close() {
   if (group_ != nullptr && pool_.mapping() != nullptr) group_->transport().unshare(*pool_.mapping());
   pool_.release();
   local_.release();
+  brought_.release();
 }
 
 std::byte *Gradients::within(std::byte *bucket, int64_t id, int64_t offset, DType dtype) const {
@@ -105,7 +106,8 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   started_ = true;
   given_ = true;
   if (device != nullptr) {
-    ZERO_TRY(fetch(id, grad, range, *device, stream));
+    ZERO_TRY(source_.device == nullptr ? fetch(id, grad, range, *device, stream)
+                                       : bring(id, static_cast<const std::byte *>(grad), range, *device, stream));
   } else {
     take_in(id, grad != nullptr ? static_cast<const std::byte *>(grad) : within(bucket.data, id, offset, bucket.dtype), range);
   }
@@ -140,6 +142,21 @@ Status Gradients::fetch(int64_t id, const void *grad, Range range, Device &devic
   return device.fetch(grad, range.count() * element, stream, std::cref(use));
 }
 
+/// Part by part, through the one that stays on the device from the first of them on.
+Status Gradients::bring(int64_t id, const std::byte *grad, Range range, Device &device, void *stream) {
+  constexpr int64_t kPartNbytes = 2 << 20;
+  const int64_t element = dtype_nbytes(home(id).dtype);
+  if (brought_.data() == nullptr) ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_STAGING, kPartNbytes, &brought_));
+  for (int64_t begin = range.begin; begin < range.end; begin += kPartNbytes / element) {
+    const Range part{begin, std::min(range.end, begin + kPartNbytes / element)};
+    const std::byte *from = grad + (begin - range.begin) * element;
+    const auto fill = [&](std::byte *to, int64_t at, int64_t nbytes) { std::memcpy(to, from + at, static_cast<size_t>(nbytes)); };
+    ZERO_TRY(device.store(brought_.data(), part.count() * element, stream, std::cref(fill)));
+    take_in(id, brought_.data(), part);
+  }
+  return {};
+}
+
 /// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.
 void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
   Bucket &bucket = home(id);
@@ -161,7 +178,7 @@ void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
 /// A rank without weight has nothing to contribute; its values are not read.
 void Gradients::take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
   if (weight_ == 0) {
-    std::memset(to, 0, static_cast<size_t>(count * dtype_nbytes(to_dtype)));
+    kernels_.clear(to, count * dtype_nbytes(to_dtype));
     return;
   }
   if (to_dtype != dtype) {
@@ -193,14 +210,14 @@ float Gradients::scan_limit(DType dtype) const {
   return (dtype == DType::f16 ? kLargestHalf : kLargestFinite) / (2 * static_cast<float>(group_->size()));
 }
 
-kernels::ExactSum Gradients::squares() const {
-  if (!alone_) return reductions_.squares();
-  kernels::ExactSum sum;
+kernels::ExactSum Gradients::squares() {
+  kernels::ExactSum sum = reductions_.squares();
   for (const int64_t index : plan_.order()) {
-    if (!reductions_.counts(index)) continue;
+    if (!alone_ || !reductions_.counts(index)) continue;
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     kernels_.add_squares(place.at(0), place.dtype, plan_.bucket(index).flat.count(), sum);
   }
+  kernels_.finish_squares(sum);
   return sum;
 }
 

@@ -25,8 +25,7 @@ enum class MicroStep : int32_t {
 
 class Gradients {
  public:
-  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, const Params &params,
-            Trace &trace)
+  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params, Trace &trace)
       : plan_(plan),
         settings_(settings),
         slots_(slots),
@@ -44,7 +43,8 @@ class Gradients {
   void close();
 
   Status acquire(int64_t id, void **out_data, int64_t *out_accumulate);
-  /// `grad` lies on `device`, or on the host where that is nullptr; `stream` is the device's.
+  /// Where arenas lie on the host and `grad` on a device, or the reverse, it passes through `device`, whose stream `stream` is; otherwise
+  /// `device` is nullptr.
   Status ready(int64_t id, const void *grad, int64_t offset, int64_t count, Device *device = nullptr, void *stream = nullptr);
   Status set_weight(double weight);
 
@@ -65,15 +65,15 @@ class Gradients {
   /// True when the contributions of this step wait to be summed.
   bool late() const { return late_ && kind_ != MicroStep::reduce && !summing_; }
   /// What waits is so small that no sum of all ranks' contributions can overflow.
-  bool bounded() const { return finite_; }
+  bool bounded() const { return finite_ && kernels_.passed(); }
 
   /// @name What finish() or reduce_late() found out
   /// @{
   int64_t unfilled_count() const { return unfilled_count_; }
   bool filled(int64_t id) const { return tensors_[static_cast<size_t>(params_.holder(id))].filled.count() > 0; }
-  bool finite() const { return alone_ ? finite_ : reductions_.finite(); }
+  bool finite() const { return (alone_ ? finite_ : reductions_.finite()) && kernels_.passed(); }
   double weight_sum() const { return alone_ ? weight_sum_ : reductions_.weight_sum(); }
-  kernels::ExactSum squares() const;
+  kernels::ExactSum squares();
   /// @}
 
   const BucketPool &pool() const { return pool_; }
@@ -119,6 +119,7 @@ class Gradients {
   void offer_sum(int64_t id);
   void take_in(int64_t id, const std::byte *values, Range range);
   Status fetch(int64_t id, const void *grad, Range range, Device &device, void *stream);
+  Status bring(int64_t id, const std::byte *grad, Range range, Device &device, void *stream);
   void take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
   void add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
   /// @}
@@ -147,11 +148,12 @@ class Gradients {
   const Plan &plan_;
   const Settings &settings_;
   const SlotMemory &slots_;
-  const HostKernels &kernels_;
+  const Kernels &kernels_;
   const Params &params_;
   Reductions reductions_;
   BucketPool pool_;
   Arena local_;
+  Arena brought_;  ///< on a device: a part of a gradient that came from the host
   std::atomic<int64_t> local_nbytes_{0};
   MemorySource source_{};
   std::shared_ptr<Group> group_;

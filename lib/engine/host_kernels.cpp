@@ -162,6 +162,10 @@ void HostKernels::copy(void *out, const void *values, DType dtype, int64_t count
   });
 }
 
+void HostKernels::clear(void *out, int64_t nbytes) const {
+  if (nbytes > 0) std::memset(out, 0, static_cast<size_t>(nbytes));
+}
+
 bool HostKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const {
   constexpr int64_t kCopied = 16 * 1024;  // what was copied is still in the second-level cache when it is looked at
   std::atomic<bool> finite{true};
@@ -291,6 +295,21 @@ void HostKernels::add_squares(const void *values, DType dtype, int64_t count, ke
     });
   });
   for (int64_t index = 0; index < pieces; ++index) sum.merge(sums[static_cast<size_t>(index)]);
+}
+
+void HostKernels::update(std::span<const UpdateJob> jobs) {
+  int64_t total = 0;
+  for (const UpdateJob &job : jobs) total += round_up(job.piece.count, kLine);
+  over_lines(total, [&](Range mine) {
+    int64_t begin = 0;
+    for (const UpdateJob &job : jobs) {
+      const Range part = intersect(mine, {begin, begin + job.piece.count});
+      if (!part.empty() && !job.skips) {
+        kernels::update(kernels::active(), *job.algorithm, kernels::slice(job.piece, part.begin - begin, part.count()), job.scalars);
+      }
+      begin += round_up(job.piece.count, kLine);
+    }
+  });
 }
 
 }  // namespace zero

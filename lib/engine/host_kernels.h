@@ -6,12 +6,11 @@
 #include "core/partition.h"
 #include "core/reduction.h"
 #include "core/thread_pool.h"
+#include "engine/kernels.h"
 #include "group/transport.h"
-#include "kernels/kernels.h"
 
 #include <cfenv>
 #include <cstdint>
-#include <limits>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -55,25 +54,26 @@ class HostReducer final : public Reducer {
   int64_t threads_;
 };
 
-/// Of every dtype that has elements in fp32, infinity is above it.
-inline constexpr float kLargestFinite = std::numeric_limits<float>::max();
-
-/// What an optimizer computes. Results do not depend on the number of threads.
-class HostKernels {
+/// On the host. Results do not depend on the number of threads.
+class HostKernels final : public Kernels {
  public:
   explicit HostKernels(int64_t threads) : threads_(threads) {}
 
   int64_t threads() const { return threads_; }
 
-  /// @name Elements of f32, f16 or bf16. Arithmetic is in fp32; results are rounded to nearest even.
+  bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const override;
+  void copy(void *out, const void *values, DType dtype, int64_t count) const override;
+  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const override;
+  void clear(void *out, int64_t nbytes) const override;
+  void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const override;
+  void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;
+  void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const override;
+  void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;
+  /// All jobs count as one piece of work for the threads.
+  void update(std::span<const UpdateJob> jobs) override;
+
+  /// @name Masters and 8-bit parameters, which only the host computes. Values are f32, f16 or bf16.
   /// @{
-  /// No element is NaN or has a magnitude above the limit; by default: all are finite.
-  bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const;
-  void copy(void *out, const void *values, DType dtype, int64_t count) const;
-  /// copy and all_within in one pass over memory.
-  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const;
-  /// out = values in another dtype.
-  void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const;
   /// Each master that does not round to its value takes that value.
   void follow(float *masters, const void *values, DType dtype, int64_t count) const;
   /// out = values as codes with a scale per line; `values` begins on a line.
@@ -82,12 +82,6 @@ class HostKernels {
   void decode(void *out, DType dtype, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
   /// The lines of masters that are not encoded as these codes take their values.
   void follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
-  /// out = values * factor; out may equal values.
-  void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const;
-  /// sum += values * factor, the product rounded to the sum's dtype, so that two sums do not depend on which came first.
-  void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const;
-  /// `values` begins on a line of the flat space.
-  void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const;
   /// @}
 
   /// Runs function(range) over pieces of [0, count), cut on lines, on the threads.

@@ -2,6 +2,7 @@
 /// are made.
 #include "engine/optimizer.h"
 
+#include "engine/host_copy.h"
 #include "kernels/convert.h"
 #include "kernels/initialise.h"
 
@@ -81,13 +82,18 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
   if (range.empty()) return {};
   const Slot *master = nullptr;
-  Target target{slot_at(slots_.param(), id, range.begin), place_of(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
+  Target target{nullptr, place_of(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
+  HostCopy params;
+  HostCopy masters;
+  ZERO_TRY(params.open(memory_source(), slot_at(slots_.param(), id, range.begin), range.count() * dtype_nbytes(target.param_dtype)));
+  target.param = params.data();
   if (coded(id)) target.scales = codes_at(id, range.begin).scales;
   if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) {
-    target.master = slot_at(*master, id, range.begin);
     target.master_dtype = place_of(*master, id).dtype;
+    ZERO_TRY(masters.open(memory_source(), slot_at(*master, id, range.begin), range.count() * dtype_nbytes(target.master_dtype)));
+    target.master = masters.data();
   }
-  kernels_.over_lines(range.count(), [&](Range part) {
+  host_kernels_.over_lines(range.count(), [&](Range part) {
     float values[4 * kLine];
     for (int64_t at = part.begin; at < part.end; at += std::ssize(values)) {
       const int64_t count = std::min<int64_t>(std::ssize(values), part.end - at);
@@ -96,6 +102,8 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
       store(target, at, values, count);
     }
   });
+  ZERO_TRY(params.write_back());
+  if (target.master != nullptr) ZERO_TRY(masters.write_back());
   note_write(id, ZERO_SLOT_PARAM);
   note_write(id, ZERO_SLOT_PARAM_SCALE);
   note_write(id, ZERO_SLOT_MASTER);

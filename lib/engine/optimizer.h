@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/task.h"
 #include "engine/checksums.h"
+#include "engine/device_kernels.h"
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
@@ -111,8 +112,8 @@ class Optimizer {
   Status param_release(int64_t id);
   Status slot_count(int64_t id, int64_t *out) const;
   Status slot(int64_t id, int64_t index, SlotInfo *out) const;
-  Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
-  Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream = nullptr);
+  Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream = nullptr);
   /// `out` must not be nullptr; its struct_size is set here.
   Task verify(zero_verify_result *out);
   /// @}
@@ -125,14 +126,14 @@ class Optimizer {
 
   /// @name Steps. `out` may be nullptr; its struct_size is the caller's.
   /// @{
-  Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate);
+  Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream = nullptr);
   Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream = nullptr);
   Status set_weight(double weight);
   Task micro_step(int32_t kind);
-  Task step(zero_step_result *out);
-  Task reduce(zero_step_result *out);
-  Task apply();
-  Task gather();
+  Task step(zero_step_result *out, void *stream = nullptr);
+  Task reduce(zero_step_result *out, void *stream = nullptr);
+  Task apply(void *stream = nullptr);
+  Task gather(void *stream = nullptr);
   Status view_count(int64_t *out) const;
   Status view(int64_t index, int32_t slot, View *out);
   /// @}
@@ -168,9 +169,10 @@ class Optimizer {
 
   /// How a parameter is held by the caller.
   struct Access {
-    int64_t count = 0;          ///< acquires without release
-    std::byte *data = nullptr;  ///< what was handed out; in stage 3 valid while count > 0
-    bool pooled = false;        ///< data belongs to the pool
+    int64_t count = 0;                 ///< acquires without release
+    std::byte *data = nullptr;         ///< what was handed out; in stage 3 valid while count > 0
+    bool pooled = false;               ///< data belongs to the pool
+    std::vector<void *> streams = {};  ///< of a device, on which it is used
   };
 
   /// What verify found first; the fields are those of zero_verify_result.
@@ -193,7 +195,7 @@ class Optimizer {
   };
 
   Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads,
-            std::unique_ptr<Device> device);
+            std::unique_ptr<Device> device, std::unique_ptr<DeviceKernels> device_kernels);
 
   bool alone() const { return group_->size() == 1; }
   /// True when parameters are kept as shards, small ones perhaps excepted.
@@ -207,7 +209,13 @@ class Optimizer {
   bool one_copy() const { return settings_.one_copy && !alone(); }
   /// A gradient slot on this rank is only its cut, and so are states.
   bool updates_all() const { return alone() || settings_.stage == 0; }
-  MemorySource memory_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
+  MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
+  /// Of parameters, gradients and states.
+  MemorySource memory_source() {
+    MemorySource source = host_source();
+    if (settings_.on_device) source.device = device_.get();
+    return source;
+  }
 
   /// @name Registration and scalars (optimizer.cpp)
   /// @{
@@ -226,6 +234,8 @@ class Optimizer {
   enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
   Task run(Task body, Uses uses = Uses::parameters);
   void lose(const Status &cause);
+  /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
+  Task in_order(Task body, void *stream);
   /// @}
 
   /// @name Seal (seal.cpp)
@@ -239,7 +249,9 @@ class Optimizer {
   double cost_of(int64_t id) const;
   Status check_matrices() const;
   Status allocate();
+  Status allocate_on_device();
   Task share_memory();
+  Task reach_devices(bool *out);
   void make_views();
   std::vector<bool> counted_buckets() const;
   void open_gathers();
@@ -256,9 +268,10 @@ class Optimizer {
   Task begin_root_copies();
   Range updated_range(int64_t id) const;
   void follow_master(int64_t id);
-  void follow_param(int64_t id);
+  Status follow_param(int64_t id);
+  Status follow_values(int64_t id, Range range);
   Task check_replicas();
-  uint64_t param_hash(int64_t id) const;
+  Status param_hash(int64_t id, uint64_t *out);
   Status whole_copy(int64_t id, std::byte **out);
   Task take_copy_of_root(int64_t id);
   void keep_copy(int64_t id);
@@ -286,7 +299,7 @@ class Optimizer {
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
   Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_host_memory(const void *memory, const char *argument) const;
-  Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool on_device, void *stream);
+  Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream);
   Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
   Task gather_param(int64_t id, std::byte *whole);
   Task gather_ahead(int64_t id, std::byte *whole);
@@ -358,8 +371,10 @@ class Optimizer {
 
   const std::shared_ptr<Group> group_;
   const Settings settings_;
-  const HostKernels kernels_;
-  const std::unique_ptr<Device> device_;  ///< where the caller's gradients and parameters may lie; nullptr: on the host only
+  HostKernels host_kernels_;
+  const std::unique_ptr<Device> device_;                 ///< where the caller's gradients and parameters may lie; nullptr: on the host only
+  const std::unique_ptr<DeviceKernels> device_kernels_;  ///< nullptr: parameters, gradients and states are kept on the host
+  Kernels &kernels_;                                     ///< of what is kept
   std::vector<HyperSet> sets_;
   LossScale loss_scale_;
   Params params_;

@@ -24,8 +24,9 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
                 static_cast<long long>(dst_count), static_cast<long long>(dst == nullptr ? 0 : count),
                 dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
-  bool on_device = false;
-  ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &on_device));
+  bool dst_on_device = false;
+  ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &dst_on_device));
+  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
   if (count > 0) ZERO_CO_TRY(trailing_.wait(plan_.param(params_.holder(id)).bucket));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
@@ -35,19 +36,23 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
     } else if (phase_ == Phase::sealed) {
       ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
     } else {
-      data = on_device ? nullptr : static_cast<std::byte *>(dst);
+      data = dst_on_device != settings_.on_device ? nullptr : static_cast<std::byte *>(dst);
       ZERO_CO_TRY(gather_whole(params_.holder(id), &data, &access.pooled));
     }
     access.data = data;
   }
   if (dst != nullptr && dst != data && count > 0) {
-    ZERO_CO_RETURN_IF_ERROR(copy_param(dst, data, count * dtype_nbytes(params_[id].dtype), on_device, stream));
+    ZERO_CO_RETURN_IF_ERROR(copy_param(dst, data, count * dtype_nbytes(params_[id].dtype), dst_on_device, stream));
     data = static_cast<std::byte *>(dst);
+  }
+  if (settings_.on_device) {
+    ZERO_CO_RETURN_IF_ERROR(device_->lead(stream));
+    access.streams.push_back(stream);
   }
   ++access.count;
   ++acquired_count_;
   *out_data = data;
-  co_return Status();
+  co_return kernels_.status();
 }
 
 Status Optimizer::find_memory(const void *memory, const char *argument, bool *out_on_device) const {
@@ -63,10 +68,16 @@ Status Optimizer::check_host_memory(const void *memory, const char *argument) co
   return {};
 }
 
-Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, bool on_device, void *stream) {
-  if (!on_device) {
-    std::memcpy(dst, data, static_cast<size_t>(nbytes));
+Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream) {
+  if (dst_on_device == settings_.on_device) {
+    kernels_.copy(dst, data, DType::u8, nbytes);
     return {};
+  }
+  if (settings_.on_device) {
+    const auto use = [dst](const std::byte *part, int64_t begin, int64_t part_nbytes) {
+      std::memcpy(static_cast<std::byte *>(dst) + begin, part, static_cast<size_t>(part_nbytes));
+    };
+    return device_->fetch(data, nbytes, stream, std::cref(use));
   }
   const auto fill = [&](std::byte *part, int64_t begin, int64_t part_nbytes) { kernels_.copy(part, data + begin, DType::u8, part_nbytes); };
   return device_->store(dst, nbytes, stream, std::cref(fill));
@@ -84,7 +95,7 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   } else if (*out_pooled) {
     *data = ahead;
   } else {
-    std::memcpy(*data, ahead, static_cast<size_t>(nbytes));
+    kernels_.copy(*data, ahead, DType::u8, nbytes);
     param_pool_.give_back(ahead);
   }
   co_return shards_param(id) ? prefetch_.run_ahead(*data) : Status();
@@ -109,6 +120,9 @@ Status Optimizer::param_release(int64_t id) {
   --access.count;
   --acquired_count_;
   if (access.count == 0) {
+    // What streams were given before may still use the memory.
+    for (void *stream : access.streams) ZERO_TRY(device_->follow(stream));
+    access.streams.clear();
     if (access.pooled) param_pool_.give_back(access.data);
     access.pooled = false;
     access.data = nullptr;

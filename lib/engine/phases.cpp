@@ -54,6 +54,12 @@ void Optimizer::lose(const Status &cause) {
   if (model_group_ != nullptr) model_group_->fail(cause);
 }
 
+Task Optimizer::in_order(Task body, void *stream) {
+  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
+  ZERO_CO_TRY(body);
+  co_return settings_.on_device ? device_->lead(stream) : Status();
+}
+
 Task Optimizer::run(Task body, Uses uses) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/host_kernels.h"
+#include "engine/kernels.h"
 #include "engine/plan.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
@@ -29,7 +29,7 @@ class Reductions {
     finish,    ///< nothing is reduced any more: the sums are divided into the slot
   };
 
-  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const HostKernels &kernels, Trace &trace)
+  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, Trace &trace)
       : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace) {}
 
   /// `counted`, by bucket: its squares count towards the norm.
@@ -90,7 +90,7 @@ class Reductions {
   const Plan &plan_;
   const Settings &settings_;
   const SlotMemory &slots_;
-  const HostKernels &kernels_;
+  const Kernels &kernels_;
   Trace &trace_;
   std::shared_ptr<Group> group_;
   MemorySource source_{};

@@ -20,8 +20,10 @@ Task Optimizer::seal_body() {
     unseal();
     co_return agreed;
   }
-  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_));
-  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_));
+  std::shared_ptr<const Reducer> reducer;
+  if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
+  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
+  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_, reducer));
   if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
@@ -40,7 +42,9 @@ Task Optimizer::agree_on_plan() {
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = plan_all();
-  MemoryNeed need = planned.ok() ? memory_need(plan_, formats_, alone(), one_copy() && group_->rank() > 0) : MemoryNeed{};
+  // What lies on a device is for its allocations to find out.
+  const bool counts = planned.ok() && !settings_.on_device;
+  MemoryNeed need = counts ? memory_need(plan_, formats_, alone(), one_copy() && group_->rank() > 0) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
 }
@@ -114,17 +118,14 @@ Status Optimizer::plan_all() {
 Status Optimizer::allocate() {
   try {
     trace_.open(settings_.trace_events);
+    accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
+    if (device_ != nullptr) ZERO_TRY(allocate_on_device());
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
     ZERO_TRY(open_codes());
-    ZERO_TRY(module_buffers_.allocate(memory_source()));
+    ZERO_TRY(module_buffers_.allocate(host_source()));
     open_gathers();
-    accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
-    if (device_ != nullptr) {
-      ZERO_TRY(device_->allocate());
-      accounting_.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
-    }
     access_.resize(plan_.params().size());
     first_copies_.resize(plan_.params().size());
     master_written_.resize(plan_.params().size());
@@ -137,6 +138,15 @@ Status Optimizer::allocate() {
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", static_cast<long long>(params_.size()));
   }
+}
+
+/// Sources of a reduction that come through the host fill a round at most, each on lines of its own.
+Status Optimizer::allocate_on_device() {
+  ZERO_TRY(device_->allocate());
+  accounting_.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
+  if (!settings_.on_device) return {};
+  const int64_t round_nbytes = alone() ? 0 : reduce_group_->transport().round_nbytes();
+  return device_kernels_->allocate(memory_source(), Arena::view_nbytes(round_nbytes) + group_->size() * kViewAlignment);
 }
 
 /// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time.
@@ -164,9 +174,31 @@ std::vector<bool> Optimizer::counted_buckets() const {
 /// What other ranks read lies in one mapping per group: contributions in the group of reductions, parameters in that of gathers.
 Task Optimizer::share_memory() {
   if (alone()) co_return Status();
-  const std::shared_ptr<Mapping> &contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
+  bool reaches = true;
+  if (settings_.on_device) ZERO_CO_TRY(reach_devices(&reaches));
+  std::shared_ptr<Mapping> contributions;
+  std::shared_ptr<Mapping> params;
+  if (reaches) contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
+  if (reaches) params = slots_.param_mapping();
   ZERO_CO_TRY(grad_views_.open(*reduce_group_, contributions));
-  ZERO_CO_TRY(param_views_.open(*gather_group_, slots_.param_mapping()));
+  ZERO_CO_TRY(param_views_.open(*gather_group_, params));
+  co_return Status();
+}
+
+/// Whether all ranks are threads of this process whose devices reach each other's memory; the same on all of them.
+Task Optimizer::reach_devices(bool *out) {
+  std::vector<int64_t> devices(static_cast<size_t>(group_->size()));
+  std::vector<int64_t> reached(devices.size());
+  const int64_t mine = device_->index();
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  fingerprint.detail = 3;
+  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&mine, 1}, devices));
+  const bool here = group_->transport().within_process() &&
+                    std::all_of(devices.begin(), devices.end(), [this](int64_t device) { return device_->reach(device).ok(); });
+  const int64_t word = here ? 1 : 0;
+  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&word, 1}, reached));
+  *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();
 }
 
@@ -180,10 +212,10 @@ Status Optimizer::prepare() {
       if (group_->rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
     }
     ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
-    updates_.begin_states();
+    ZERO_TRY(updates_.begin_states(memory_source()));
     if (settings_.verify_every > 0) list_shards(shard_sums_);
     plan_ways();
-    return {};
+    return updates_.prepare();
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of %lld parameters", static_cast<long long>(params_.size()));
   }
@@ -221,6 +253,7 @@ void Optimizer::unseal() {
   grad_views_.close();
   param_views_.close();
   gradients_.close();
+  if (device_kernels_ != nullptr) device_kernels_->release();
   if (gather_group_ != nullptr) {
     accounting_.add(ZERO_MEMORY_STAGING, -accounting_.now(ZERO_MEMORY_STAGING));
     if (slots_.param_mapping() != nullptr) gather_group_->transport().unshare(*slots_.param_mapping());

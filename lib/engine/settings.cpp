@@ -38,6 +38,21 @@ Status read_one_copy(const Config &config, Settings *out) {
   return {};
 }
 
+/// What kernels of devices do not compute, or only the host can look at, is an error.
+Status read_tier(const Config &config, Settings *out) {
+  out->device = config.i64(ZERO_KEY_DEVICE);
+  out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
+  if (!out->on_device) return {};
+  ZERO_CHECK(out->device >= 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but ZERO_KEY_DEVICE names no device");
+  const char *left_out = out->one_copy               ? "ZERO_KEY_ONE_COPY"
+                         : out->verify_every > 0     ? "ZERO_KEY_VERIFY_EVERY"
+                         : out->precision.param != 0 ? "ZERO_KEY_PARAM_DTYPE"
+                                                     : nullptr;
+  ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE",
+             left_out);
+  return {};
+}
+
 }  // namespace
 
 Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
@@ -72,11 +87,11 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   ZERO_TRY(read_one_copy(config, &settings));
   settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
-  settings.device = config.i64(ZERO_KEY_DEVICE);
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
   settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
+  ZERO_TRY(read_tier(config, &settings));
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;
   *out = std::move(settings);
@@ -95,6 +110,7 @@ std::string Settings::text() const {
   text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
   text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
   text += std::string("copies of parameters on a host: ") + (one_copy ? "one" : "one per rank") + "\n";
+  text += std::string("kept on ") + (on_device ? "devices" : "the host") + "\n";
   text += "gathered ahead " + std::to_string(overlap ? prefetch_nbytes : 0) + " bytes\n";
   text += "verify every " + std::to_string(verify_every) + " steps\n";
   text += "shard weights";

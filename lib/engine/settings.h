@@ -45,6 +45,7 @@ struct Settings {
   int64_t verify_every;  ///< steps; 0 = never
   int64_t trace_events;  ///< kept; 0 = no trace
   int64_t device;        ///< where gradients and parameters of the caller may lie; -1 = on the host only
+  bool on_device;        ///< what is kept lies there too
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
   std::vector<int64_t> shard_weights;
   AllocatorHook hook;

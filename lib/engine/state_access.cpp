@@ -78,12 +78,12 @@ std::vector<SlotFormat> Optimizer::slots_of(int64_t id) const {
   return slots;
 }
 
-Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
-  return run(read_body(id, slot, offset, data, count));
+Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
+  return run(in_order(read_body(id, slot, offset, data, count), stream));
 }
 
-Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
-  return run(write_body(id, slot, offset, data, count));
+Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
+  return run(in_order(write_body(id, slot, offset, data, count), stream));
 }
 
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {

@@ -35,11 +35,12 @@ Status Optimizer::check_trains(int64_t id) const {
   return {};
 }
 
-Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate) {
+Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream) {
   ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
   Status status = gradients_.acquire(id, out_data, out_accumulate);
+  if (status.ok() && settings_.on_device) status = device_->lead(stream);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
 }
@@ -49,17 +50,21 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
   const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
-  bool on_device = false;
-  Status status = find_memory(grad, "grad", &on_device);
-  if (status.ok()) status = gradients_.ready(id, grad, offset, count, on_device ? device_.get() : nullptr, stream);
+  bool grad_on_device = settings_.on_device;
+  Status status = grad != nullptr ? find_memory(grad, "grad", &grad_on_device) : Status();
+  if (status.ok() && settings_.on_device) status = device_->follow(stream);
+  Device *passes = grad_on_device != settings_.on_device ? device_.get() : nullptr;
+  if (status.ok()) status = gradients_.ready(id, grad, offset, count, passes, stream);
+  if (status.ok() && settings_.on_device) status = device_->lead(stream);
+  if (status.ok()) status = kernels_.status();
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
 }
 
-Task Optimizer::step(zero_step_result *out) { return run(step_body(out)); }
-Task Optimizer::reduce(zero_step_result *out) { return run(reduce_body(out, false)); }
-Task Optimizer::apply() { return run(apply_body()); }
-Task Optimizer::gather() { return run(gather_body()); }
+Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream)); }
+Task Optimizer::reduce(zero_step_result *out, void *stream) { return run(in_order(reduce_body(out, false), stream)); }
+Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream)); }
+Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream)); }
 
 Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Uses::gradients); }
 
@@ -142,6 +147,7 @@ uint64_t Optimizer::hyper_hash() const {
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
+  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
   votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;

@@ -1,6 +1,8 @@
 /// @file Cutting a rank's part into pieces, and updating them.
 #include "engine/updates.h"
 
+#include "engine/host_copy.h"
+
 #include <algorithm>
 
 namespace zero {
@@ -8,29 +10,7 @@ namespace {
 
 kernels::Elements elements_at(const SlotPlace &place, int64_t index) { return {place.at(index), place.dtype, nullptr}; }
 
-kernels::Elements slice(const kernels::Elements &elements, int64_t begin) {
-  if (elements.data == nullptr) return elements;
-  float *scales = elements.scales == nullptr ? nullptr : elements.scales + begin / kLine;
-  return {static_cast<std::byte *>(elements.data) + begin * dtype_nbytes(elements.dtype), elements.dtype, scales};
-}
-
 }  // namespace
-
-kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count) {
-  kernels::Piece part;
-  part.param = slice(piece.param, begin);
-  part.master = slice(piece.master, begin);
-  part.grad = slice(piece.grad, begin);
-  for (int state = 0; state < kernels::kMaxStates; ++state) part.state[state] = slice(piece.state[state], begin);
-  part.average = slice(piece.average, begin);
-  part.sources = piece.sources;
-  part.divisor = piece.divisor;
-  part.replicas = piece.replicas;
-  part.peers_offset = piece.peers_offset + begin;
-  part.count = count;
-  part.first = piece.first + static_cast<uint64_t>(begin);
-  return part;
-}
 
 Status Updates::build(std::span<const Format> formats, bool all, const MemorySource &source) {
   all_ = all;
@@ -70,6 +50,7 @@ kernels::Piece Updates::at_work(const Piece &piece, const StepScalars &step) con
 
 void Updates::clear() {
   pieces_.clear();
+  jobs_.clear();
   norm_index_.clear();
   matrices_.clear();
   workspaces_.release();
@@ -136,38 +117,51 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   return scalars;
 }
 
-void Updates::begin_states() const {
+/// Memory comes zeroed, and zeros are stored as zeros in every format.
+Status Updates::begin_states(const MemorySource &source) const {
   for (const Piece &piece : pieces_) {
-    kernels::begin_states(kernels::active(), algorithm_of(piece), piece.slots, scalars_of(piece, {}));
+    const kernels::UpdateScalars scalars = scalars_of(piece, {});
+    const kernels::Algorithm &algorithm = algorithm_of(piece);
+    const kernels::Elements &state = piece.slots.state[0];
+    if (algorithm.initial_state == nullptr || scalars.hyper.*algorithm.initial_state == 0 || state.data == nullptr) continue;
+    HostCopy values;
+    HostCopy scales;
+    kernels::Piece slots = piece.slots;
+    const int64_t lines = state.scales == nullptr ? 0 : round_up(slots.count, kLine) / kLine;
+    ZERO_TRY(values.open(source, state.data, slots.count * dtype_nbytes(state.dtype)));
+    ZERO_TRY(scales.open(source, state.scales, lines * dtype_nbytes(DType::f32)));
+    slots.state[0] = {values.data(), state.dtype, reinterpret_cast<float *>(scales.data())};
+    kernels::begin_states(kernels::active(), algorithm, slots, scalars);
+    ZERO_TRY(values.write_back());
+    ZERO_TRY(scales.write_back());
   }
+  return {};
 }
 
 bool Updates::skips(const Piece &piece, const StepScalars &step) const {
   return !step.touched.empty() && step.touched[static_cast<size_t>(piece.param)] == 0;
 }
 
-/// All pieces count as one piece of work for the threads.
-void Updates::update_elementwise(const StepScalars &step) {
-  int64_t total = 0;
-  for (const Piece &piece : pieces_) total += round_up(piece.slots.count, kLine);
-  kernels_.over_lines(total, [&](Range mine) {
-    int64_t begin = 0;
-    for (const Piece &piece : pieces_) {
-      const Range part = intersect(mine, {begin, begin + piece.slots.count});
-      if (!part.empty() && !algorithm_of(piece).matrix && !skips(piece, step)) {
-        const kernels::Piece slots = slice(at_work(piece, step), part.begin - begin, part.count());
-        kernels::update(kernels::active(), algorithm_of(piece), slots, scalars_of(piece, step));
-      }
-      begin += round_up(piece.slots.count, kLine);
-    }
-  });
+void Updates::list_jobs(const StepScalars &step) {
+  jobs_.clear();
+  for (const Piece &piece : pieces_) {
+    if (!algorithm_of(piece).matrix)
+      jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), skips(piece, step)});
+  }
+}
+
+/// With all places that any step may use.
+Status Updates::prepare() {
+  list_jobs({.step = 1, .grad_factor = 1, .touched = {}, .sums = true, .replicates = true});
+  return kernels_.prepare(jobs_);
 }
 
 Task Updates::run(Group &group, StepScalars step) {
   if (!norms_.empty()) ZERO_CO_TRY(find_trust_ratios(group, step));
-  update_elementwise(step);
+  list_jobs(step);
+  kernels_.update(jobs_);
   update_matrices(step);
-  co_return Status();
+  co_return kernels_.status();
 }
 
 }  // namespace zero

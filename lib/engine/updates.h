@@ -28,22 +28,22 @@ struct StepScalars {
   bool replicates = false;           ///< new parameters go to all ranks
 };
 
-/// `count` elements from `begin` on, which is on a line of the piece.
-kernels::Piece slice(const kernels::Piece &piece, int64_t begin, int64_t count);
-
 class Updates {
  public:
-  Updates(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, const HostKernels &kernels,
-          const std::vector<HyperSet> &sets)
-      : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
+  /// `host` computes updates of whole tensors, which lie on the host then.
+  Updates(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, Kernels &kernels,
+          const HostKernels &host, const std::vector<HyperSet> &sets)
+      : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), host_(host), sets_(sets) {}
 
-  /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces.
+  /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces; `source` that of slots.
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
   void clear();
   /// Finds the places of pieces in the memory of other ranks: of parameters, and of contributions to gradients (nullptr: not).
   void reach(const PeerViews *params, const PeerViews *grads, int64_t ranks, int64_t self);
   /// Gives states the values they have before the first step.
-  void begin_states() const;
+  Status begin_states(const MemorySource &source) const;
+  /// Once all places are known.
+  Status prepare();
 
   /// Updates all pieces. A collective over `group` where an algorithm needs norms of whole tensors.
   Task run(Group &group, StepScalars step);
@@ -64,7 +64,7 @@ class Updates {
   kernels::UpdateScalars scalars_of(const Piece &piece, const StepScalars &step) const;
   bool skips(const Piece &piece, const StepScalars &step) const;
   const kernels::Algorithm &algorithm_of(const Piece &piece) const { return *sets_[static_cast<size_t>(piece.set)].algorithm(); }
-  void update_elementwise(const StepScalars &step);
+  void list_jobs(const StepScalars &step);
 
   /// @name Updates that need whole tensors (updates_whole.cpp)
   /// @{
@@ -79,9 +79,11 @@ class Updates {
   const Settings &settings_;
   const SlotMemory &slots_;
   const Params &params_;
-  const HostKernels &kernels_;
+  Kernels &kernels_;
+  const HostKernels &host_;
   const std::vector<HyperSet> &sets_;
   std::vector<Piece> pieces_;
+  std::vector<UpdateJob> jobs_;  ///< of one step: pieces but for matrices
   bool all_ = false;
   bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1

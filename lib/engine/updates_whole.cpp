@@ -33,7 +33,7 @@ Status Updates::prepare_whole(std::span<const Format> formats, const MemorySourc
     workspace_elements_ = std::max(workspace_elements_, round_up(kernels::muon_workspace(shape[0], shape[1]), kTensorStart));
     matrices_.push_back(&piece);
   }
-  const auto threads = std::min(kernels_.threads(), static_cast<int64_t>(matrices_.size()));
+  const auto threads = std::min(host_.threads(), static_cast<int64_t>(matrices_.size()));
   return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, threads * workspace_elements_ * static_cast<int64_t>(sizeof(float)),
                                &workspaces_);
 }
@@ -66,8 +66,8 @@ void Updates::add_norms(const Piece &piece, const StepScalars &step, int64_t *li
   kernels::ExactSum param;
   kernels::ExactSum direction;
   std::mutex mutex;
-  kernels_.over_lines(piece.slots.count, [&](Range range) {
-    const kernels::Piece part = slice(at_work(piece, step), range.begin, range.count());
+  host_.over_lines(piece.slots.count, [&](Range range) {
+    const kernels::Piece part = kernels::slice(at_work(piece, step), range.begin, range.count());
     kernels::ExactSum part_param;
     kernels::ExactSum part_direction;
     kernels::lamb_moments(kernels::active(), part, scalars);
@@ -84,7 +84,7 @@ void Updates::add_norms(const Piece &piece, const StepScalars &step, int64_t *li
 void Updates::update_matrices(const StepScalars &step) {
   if (matrices_.empty()) return;
   const auto count = static_cast<int64_t>(matrices_.size());
-  const int64_t threads = std::min(kernels_.threads(), count);
+  const int64_t threads = std::min(host_.threads(), count);
   const DefaultFloats floats;
   parallel_pieces(threads, [&](int64_t thread) {
     float *workspace = reinterpret_cast<float *>(workspaces_.data()) + thread * workspace_elements_;

@@ -85,7 +85,7 @@ void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &
 void Optimizer::move_window() {
   if (settings_.verify_every == 0) return;
   window_open_ = (applied_count_ + 1) % settings_.verify_every == 0;
-  if (window_open_) shard_sums_.take(kernels_);
+  if (window_open_) shard_sums_.take(host_kernels_);
 }
 
 /// The caller wrote this rank's part of a slot.
@@ -97,7 +97,7 @@ void Optimizer::note_write(int64_t id, int32_t slot) {
 Optimizer::Finding Optimizer::find_change() const {
   Finding finding;
   if (!window_open_) return finding;
-  const Checksums::Changes changes = shard_sums_.changes(kernels_);
+  const Checksums::Changes changes = shard_sums_.changes(host_kernels_);
   if (changes.count == 0) return finding;
   const SlotPart chunk = shard_sums_.chunk(changes.first);
   return {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
@@ -141,13 +141,15 @@ Task Optimizer::verify(zero_verify_result *out) { return run(verify_body(out)); 
 
 Task Optimizer::verify_body(zero_verify_result *out) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
+  ZERO_CO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED,
+                "zero_optimizer_verify looks at memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
   bool edited = false;
   ZERO_CO_TRY(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
                 "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
   Checksums replicas;
   if (!alone()) list_replicas(replicas);
-  replicas.take(kernels_);
+  replicas.take(host_kernels_);
   Finding finding = find_change();
   ZERO_CO_TRY(share_finding(finding));
   if (finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0) ZERO_CO_TRY(compare_replicas(replicas, finding));

@@ -13,9 +13,6 @@ namespace {
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
-/// A rest must lie behind its piece.
-bool travels_in_message(const Offer &offer) { return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0; }
-
 }  // namespace
 
 LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
@@ -50,6 +47,7 @@ Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Off
   const uint64_t index = rounds_;
   ZERO_TRY(check_taken(index));
   ZERO_TRY(place_pieces(offers, index % 2));
+  if (copier_ != nullptr) ZERO_TRY(copier_->settle());
   const uint64_t withdrawn = take_withdrawn();
   ++rounds_;
   compares_ = fingerprint != nullptr;
@@ -88,12 +86,17 @@ Status LocalTransport::check_taken(uint64_t index) {
   return {};
 }
 
+/// A rest must lie behind its piece.
+bool LocalTransport::travels_in_message(const Offer &offer) const {
+  return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0 && copier_ == nullptr;
+}
+
 Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half) {
   pieces_.clear();
   rest_is_there_ = true;
   for (int64_t peer = 0; peer < size_; ++peer) {
     const Offer &offer = offers[static_cast<size_t>(peer)];
-    if (peer == rank_ || travels_in_message(offer)) continue;
+    if (peer == rank_ || offer.nbytes + offer.rest_nbytes == 0 || travels_in_message(offer)) continue;
     const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
     const auto known = std::find_if(pieces_.rbegin(), pieces_.rend(), same);
     if (known != pieces_.rend()) {
@@ -116,7 +119,11 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
       return fail(
           Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_), number(round_nbytes_)));
     }
-    std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
+    if (copier_ != nullptr) {
+      copier_->copy(own().at(piece.offset), piece.data, piece.nbytes, piece.nbytes);
+    } else {
+      std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
+    }
   }
   return {};
 }
@@ -209,7 +216,9 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   return {};
 }
 
+/// An error of what still reads arrivals is met again when the collective ends.
 void LocalTransport::consume() {
+  if (copier_ != nullptr) (void)copier_->settle();
   const uint64_t index = rounds_ - 1;
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
@@ -223,6 +232,7 @@ void LocalTransport::consume() {
 
 Status LocalTransport::poll_quiet(bool *out_quiet) {
   *out_quiet = false;
+  if (copier_ != nullptr) ZERO_TRY(copier_->settle());
   const Status before = health();
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= offered_in_place_) continue;

@@ -36,6 +36,10 @@ class LocalTransport final : public Transport {
   Place place() const override { return {rank_, size_, 1}; }
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
+  bool copy_through(std::shared_ptr<const Reducer> copier) override {
+    copier_ = std::move(copier);
+    return true;
+  }
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
   bool within_process() const override { return processes_.all_here(); }
   int64_t round_nbytes() const override { return round_nbytes_; }
@@ -106,6 +110,7 @@ class LocalTransport final : public Transport {
   Status check_taken(uint64_t index);
   uint64_t take_withdrawn();
   Status place_pieces(std::span<const Offer> offers, uint64_t half);
+  bool travels_in_message(const Offer &offer) const;
   const Piece &piece_of(const Offer &offer) const;
   void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
   Status accept(int64_t peer, const Message &message, Arrival *out);
@@ -138,8 +143,9 @@ class LocalTransport final : public Transport {
   const int64_t rank_;
   const int64_t size_;
   const int64_t round_nbytes_;
-  std::vector<int64_t> names_;  ///< by rank; empty: ranks as they are
-  uint64_t identity_ = 0;       ///< the same on all ranks, different for every group
+  std::vector<int64_t> names_;             ///< by rank; empty: ranks as they are
+  std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
+  uint64_t identity_ = 0;                  ///< the same on all ranks, different for every group
   SegmentTable segments_;
   std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root
   std::vector<int64_t> root_ranks_;                    ///< ranks there, by rank

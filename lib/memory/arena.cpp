@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -62,9 +63,31 @@ int64_t Arena::private_nbytes(int64_t nbytes) {
   return (nbytes + page - 1) / page * page;
 }
 
+void Arena::hold(const MemorySource &source, int32_t category, std::shared_ptr<Mapping> mapping) {
+  source_ = source;
+  category_ = category;
+  mapping_ = std::move(mapping);
+  data_ = mapping_->data();
+  nbytes_ = mapping_->nbytes();
+  source.accounting->add(category, nbytes_);
+}
+
+/// Threads of this process reach the memory of all their devices by its address.
+Status Arena::create_on_device(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
+  Arena arena;
+  std::shared_ptr<Mapping> mapping;
+  if (nbytes > 0) {
+    ZERO_TRY(source.device->alloc(nbytes, &mapping));
+    arena.hold(source, category, std::move(mapping));
+  }
+  *out = std::move(arena);
+  return {};
+}
+
 Status Arena::create_private(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
   Arena arena;
   nbytes = private_nbytes(nbytes);
+  if (source.device != nullptr) return create_on_device(source, category, nbytes, out);
   arena.source_ = source;
   arena.category_ = category;
   if (nbytes > 0) {
@@ -82,16 +105,12 @@ Status Arena::create_private(const MemorySource &source, int32_t category, int64
 }
 
 Status Arena::create_shared(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
+  if (source.device != nullptr) return create_on_device(source, category, std::max(private_nbytes(nbytes), private_nbytes(1)), out);
   Arena arena;
   std::shared_ptr<Mapping> mapping;
   ZERO_TRY(source.for_threads ? Mapping::create_for_threads(nbytes, &mapping) : Mapping::create_shared(nbytes, &mapping));
   ZERO_TRY(touch(mapping->data(), mapping->nbytes()));
-  arena.source_ = source;
-  arena.category_ = category;
-  arena.mapping_ = std::move(mapping);
-  arena.data_ = arena.mapping_->data();
-  arena.nbytes_ = arena.mapping_->nbytes();
-  source.accounting->add(category, arena.nbytes_);
+  arena.hold(source, category, std::move(mapping));
   if (source.hook->shared != nullptr) source.hook->shared(arena.nbytes_, source.hook->user);
   *out = std::move(arena);
   return {};
@@ -101,7 +120,7 @@ void Arena::release() {
   if (data_ == nullptr) return;
   source_.accounting->add(category_, -nbytes_);
   if (mapping_ != nullptr) {
-    if (source_.hook->shared != nullptr) source_.hook->shared(-nbytes_, source_.hook->user);
+    if (source_.hook->shared != nullptr && source_.device == nullptr) source_.hook->shared(-nbytes_, source_.hook->user);
     mapping_.reset();
   } else if (from_hook_) {
     source_.hook->free(data_, static_cast<uint64_t>(nbytes_), source_.hook->user);

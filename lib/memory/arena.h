@@ -1,11 +1,12 @@
-/// @file Arena: one zeroed allocation from which views are handed out. Knows where memory comes from (hook, pages, shared mappings) and who
-/// counts it; never what is kept in it.
+/// @file Arena: one zeroed allocation from which views are handed out. Knows where memory comes from (hook, pages, shared mappings, a
+/// device) and who counts it; never what is kept in it.
 #pragma once
 
 #include "core/config.h"
 #include "core/mapping.h"
 #include "core/status.h"
 #include "memory/accounting.h"
+#include "memory/device.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +17,12 @@ namespace zero {
 /// Views begin on multiples of this many bytes.
 inline constexpr int64_t kViewAlignment = 64;
 
-/// Who provides memory and who is told of it. Both outlive every arena made with them.
+/// Who provides memory and who is told of it. All outlive every arena made with them.
 struct MemorySource {
   const AllocatorHook *hook;
   Accounting *accounting;
-  bool for_threads = false;  ///< shared arenas are for threads of this process alone
+  bool for_threads = false;        ///< shared arenas are for threads of this process alone
+  const Device *device = nullptr;  ///< arenas lie there, and the hook is not told of them
 };
 
 class Arena {
@@ -44,7 +46,7 @@ class Arena {
 
   std::byte *data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
-  /// nullptr for private memory.
+  /// nullptr for private memory of the host.
   const std::shared_ptr<Mapping> &mapping() const { return mapping_; }
 
   /// The next `nbytes` bytes, aligned to kViewAlignment. The arena must have been made large enough.
@@ -54,6 +56,8 @@ class Arena {
   static constexpr int64_t view_nbytes(int64_t nbytes) { return (nbytes + kViewAlignment - 1) / kViewAlignment * kViewAlignment; }
 
  private:
+  static Status create_on_device(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out);
+  void hold(const MemorySource &source, int32_t category, std::shared_ptr<Mapping> mapping);
   void swap(Arena &other) noexcept;
 
   MemorySource source_{};

@@ -104,6 +104,55 @@ Status Device::begin_after(void *stream) {
   return check(cuda_.stream_follow(index_, stream_, turn_), "waiting for an event");
 }
 
+Status Device::end_before(void *stream) {
+  ZERO_TRY(check(cuda_.event_record(index_, turn_, stream_), "recording an event"));
+  return check(cuda_.stream_follow(index_, stream, turn_), "waiting for an event");
+}
+
+Status Device::follow(void *stream) {
+  const std::lock_guard lock(mutex_);
+  return begin_after(stream);
+}
+
+Status Device::lead(void *stream) {
+  const std::lock_guard lock(mutex_);
+  return end_before(stream);
+}
+
+Status Device::copy(void *out, const void *from, int64_t nbytes) const {
+  return nbytes > 0 ? check(cuda_.copy(out, from, nbytes, stream_), "a copy") : Status();
+}
+
+Status Device::clear(void *data, int64_t nbytes) const {
+  return nbytes > 0 ? check(cuda_.clear(data, nbytes, stream_), "clearing memory") : Status();
+}
+
+Status Device::wait() const { return check(cuda_.stream_wait(stream_), "work"); }
+
+Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const {
+  void *data = nullptr;
+  const int32_t error = cuda_.device_alloc(index_, nbytes, &data);
+  ZERO_CHECK(error == 0, ZERO_E_OUT_OF_MEMORY, "device %lld has no %lld bytes: %s", static_cast<long long>(index_),
+             static_cast<long long>(nbytes), text_of(cuda_, error).c_str());
+  // The module stays loaded, so its table outlives the memory.
+  const auto release = [cuda = &cuda_, data] { (void)cuda->device_free(data); };
+  return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
+}
+
+Status Device::find_any(const void *memory, bool *out_on_device) const {
+  int64_t device = -1;
+  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  *out_on_device = device >= 0;
+  return {};
+}
+
+Status Device::reach(int64_t peer) const {
+  const int32_t error = cuda_.reach(index_, peer);
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld does not reach the memory of device %lld: %s", static_cast<long long>(index_),
+             static_cast<long long>(peer), text_of(cuda_, error).c_str());
+  return {};
+}
+
 Status Device::move(const Buffer &buffer, void *out, const void *from, int64_t nbytes) {
   ZERO_TRY(check(cuda_.copy(out, from, nbytes, stream_), "a copy"));
   return check(cuda_.event_record(index_, buffer.moved, stream_), "recording an event");
@@ -143,8 +192,7 @@ Status Device::store(void *to, int64_t nbytes, void *stream, const Fill &fill) {
   const std::lock_guard lock(mutex_);
   ZERO_TRY(begin_after(stream));
   Status status = store_parts(static_cast<std::byte *>(to), nbytes, fill);
-  if (status.ok()) status = check(cuda_.event_record(index_, turn_, stream_), "recording an event");
-  if (status.ok()) status = check(cuda_.stream_follow(index_, stream, turn_), "waiting for an event");
+  if (status.ok()) status = end_before(stream);
   if (!status.ok()) (void)cuda_.stream_wait(stream_);
   return status;
 }

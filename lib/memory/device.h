@@ -1,7 +1,9 @@
-/// @file Device: one CUDA device as a rank reaches it from the host: its memory is read and written through two pinned buffers, so that one
-/// part travels while the host works on another. Knows bytes and streams; never tensors.
+/// @file Device: one CUDA device as a rank reaches it from the host: memory that stays there, a stream for work on it, and memory that is
+/// read and written through two pinned buffers, so that one part travels while the host works on another. Knows bytes and streams; never
+/// tensors.
 #pragma once
 
+#include "core/mapping.h"
 #include "core/status.h"
 #include "memory/cuda_module.h"
 
@@ -41,6 +43,32 @@ class Device {
   /// ZERO_E_INVALID_ARGUMENT when the stream is of another device. NULL is the default stream.
   Status check_stream(void *stream) const;
 
+  /// @name Work in the stream of this object, in the order in which it is given
+  /// @{
+  void *stream() const { return stream_; }
+  /// zero::kernels::cuda::Table.
+  const void *kernels() const { return cuda_.kernels; }
+  /// `nbytes` bytes between devices and the host, any way. Memory of the host stays borrowed until wait().
+  Status copy(void *out, const void *from, int64_t nbytes) const;
+  Status clear(void *data, int64_t nbytes) const;
+  Status wait() const;
+  /// What this object does from now on comes after what `stream` was given, and the reverse.
+  Status follow(void *stream);
+  Status lead(void *stream);
+  /// ZERO_OK, or ZERO_E_DEVICE_FAILED with CUDA's reason.
+  Status check(int32_t error, const char *what) const;
+  /// @}
+
+  /// @name Memory that stays on the device
+  /// @{
+  /// Zeroed. Lives until the last holder lets go of it, also beyond this object. Errors: ZERO_E_OUT_OF_MEMORY.
+  Status alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const;
+  /// Whether an address is memory of any device.
+  Status find_any(const void *memory, bool *out_on_device) const;
+  /// Memory of `peer` may be used in this object's work from now on. ZERO_E_DEVICE where the devices do not reach each other.
+  Status reach(int64_t peer) const;
+  /// @}
+
   // Steps allocate nothing: what is called is passed by std::cref.
 
   /// Called with host memory that holds the next `nbytes` bytes, from byte `begin` on.
@@ -64,8 +92,8 @@ class Device {
 
   Device(const zero_cuda_table &cuda, int64_t index, std::string name) : cuda_(cuda), index_(index), name_(std::move(name)) {}
 
-  Status check(int32_t error, const char *what) const;
   Status begin_after(void *stream);
+  Status end_before(void *stream);
   Status move(const Buffer &buffer, void *out, const void *from, int64_t nbytes);
   Status fetch_parts(const std::byte *from, int64_t nbytes, const Use &use);
   Status store_parts(std::byte *to, int64_t nbytes, const Fill &fill);

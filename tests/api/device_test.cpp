@@ -1,6 +1,7 @@
 /// @file zero/optimizer.h with ZERO_KEY_DEVICE: every function that takes a stream hands it on, and bad devices are errors of one call.
 #include "api_world.h"
 #include "tests/memory/caller_device.h"
+#include "tests/memory/emulated_cuda.h"
 
 #include <vector>
 
@@ -23,8 +24,10 @@ zero_config *device_config(int64_t device) {
 
 /// A world of one whose only tensor begins with zeros, and memory and a stream of device 0.
 struct DeviceWorld {
-  DeviceWorld() {
+  explicit DeviceWorld(int64_t tier = ZERO_TIER_HOST, int64_t nonfinite = ZERO_NONFINITE_SKIP) {
     zero_config *config = device_config(0);
+    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_NONFINITE, nonfinite));
+    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_TIER, tier));
     ZERO_EXPECT_OK(zero_optimizer_create(group, config, &optimizer));
     zero_config_release(config);
     const int64_t shape = kCount;
@@ -47,6 +50,23 @@ struct DeviceWorld {
     caller_copy(stream, got.data(), memory, kNbytes, 0);
     caller_wait(stream);
     return got == std::vector<float>(kCount, value);
+  }
+
+  /// Where the parameter lies, for the stream.
+  void *param() const {
+    void *data = nullptr;
+    ZERO_EXPECT_OK(zero_optimizer_param_acquire(optimizer, id, nullptr, 0, stream, &data));
+    return data;
+  }
+
+  /// What the stream sees late at an address when `call` was made at once.
+  template <class Call>
+  std::vector<float> seen_late(const void *address, Call &&call) const {
+    std::vector<float> got(kCount);
+    caller_copy(stream, got.data(), address, kNbytes, 5 * kLateUs);
+    call();
+    caller_wait(stream);
+    return got;
   }
 
   zero_group *group = solo_group();
@@ -78,6 +98,64 @@ TEST(DeviceCalls, GradientsAndParametersFollowTheStream) {
     EXPECT_TRUE(world.holds(is_async ? -1.0F : -0.5F));
     ZERO_EXPECT_OK(zero_optimizer_param_release(world.optimizer, world.id));
   }
+}
+
+const std::vector<float> kZeros(kCount, 0.0F);
+const std::vector<float> kOnes(kCount, 1.0F);
+
+TEST(DeviceCalls, OnTheDeviceWhatChangesParametersComesAfterItsStream) {
+  const DeviceWorld world(ZERO_TIER_DEVICE);
+  const void *param = world.param();
+  const auto give = [&] { ZERO_EXPECT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, kOnes.data(), 0, kCount, nullptr)); };
+  give();
+  EXPECT_EQ(world.seen_late(param, [&] { ZERO_EXPECT_OK(zero_optimizer_step(world.optimizer, world.stream, nullptr)); }), kZeros);
+  give();
+  ZERO_ASSERT_OK(zero_optimizer_reduce(world.optimizer, nullptr, nullptr));
+  const std::vector<float> after_one(kCount, -0.5F);
+  EXPECT_EQ(world.seen_late(param, [&] { ZERO_EXPECT_OK(zero_optimizer_apply(world.optimizer, world.stream)); }), after_one);
+  ZERO_ASSERT_OK(zero_optimizer_gather(world.optimizer, world.stream));
+  const auto write = [&] {
+    ZERO_EXPECT_OK(zero_optimizer_write(world.optimizer, world.id, ZERO_SLOT_PARAM, 0, kOnes.data(), kCount, world.stream));
+  };
+  EXPECT_EQ(world.seen_late(param, write), std::vector<float>(kCount, -1.0F));
+  EXPECT_EQ(world.seen_late(param, [] {}), kOnes);
+}
+
+TEST(DeviceCalls, OnTheDeviceAddressesAreForWorkAfterWhatTheLibraryDoes) {
+  emulated_late(5 * kLateUs);
+  const DeviceWorld world(ZERO_TIER_DEVICE);
+  void *other = caller_stream_create(0);
+  const std::vector<float> sevens(kCount, 7.0F);
+  std::vector<float> got(kCount);
+  void *grad = nullptr;
+  void *param = nullptr;
+  int64_t accumulate = 0;
+  ZERO_ASSERT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, kOnes.data(), 0, kCount, world.stream));
+  ZERO_ASSERT_OK(zero_optimizer_step(world.optimizer, world.stream, nullptr));
+  // The update may still read the gradient and write the parameter.
+  ZERO_ASSERT_OK(zero_optimizer_grad_acquire(world.optimizer, world.id, other, &grad, &accumulate));
+  caller_copy(other, grad, sevens.data(), kNbytes, 0);
+  ZERO_ASSERT_OK(zero_optimizer_param_acquire(world.optimizer, world.id, nullptr, 0, other, &param));
+  caller_copy(other, got.data(), param, kNbytes, 0);
+  ZERO_ASSERT_OK(zero_optimizer_param_release(world.optimizer, world.id));
+  caller_wait(other);
+  EXPECT_EQ(got, std::vector<float>(kCount, -0.5F));
+  caller_stream_destroy(other);
+  emulated_late(0);
+}
+
+/// Without a look at gradients the host may be a step ahead.
+TEST(DeviceCalls, OnTheDeviceStepsUnderWayKeepTheirRate) {
+  emulated_late(5 * kLateUs);
+  const DeviceWorld world(ZERO_TIER_DEVICE, ZERO_NONFINITE_PROPAGATE);
+  for (const double rate : {0.5, 0.25, 0.125}) {
+    ZERO_ASSERT_OK(zero_optimizer_set_f64(world.optimizer, 0, ZERO_KEY_LR, rate));
+    ZERO_ASSERT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, kOnes.data(), 0, kCount, world.stream));
+    ZERO_ASSERT_OK(zero_optimizer_step(world.optimizer, world.stream, nullptr));
+  }
+  EXPECT_EQ(world.seen_late(world.param(), [] {}), std::vector<float>(kCount, -0.875F));
+  ZERO_EXPECT_OK(zero_optimizer_param_release(world.optimizer, world.id));
+  emulated_late(0);
 }
 
 TEST(DeviceCalls, MemoryAndStreamsOfAnotherDeviceLeaveTheOptimizerAsItWas) {

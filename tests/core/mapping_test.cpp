@@ -95,6 +95,25 @@ TEST(Mapping, ProcessesSeeEachOthersWrites) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(mapping->data()[i], static_cast<std::byte>(i + 1));
 }
 
+TEST(Mapping, AdoptedMemoryIsFoundByItsIdAndGivenBackOnce) {
+  std::byte memory[64];
+  int64_t released = 0;
+  std::shared_ptr<Mapping> first;
+  ASSERT_TRUE(Mapping::adopt(
+                  memory, 64, [&] { ++released; }, &first)
+                  .ok());
+  EXPECT_EQ(first->data(), memory);
+  EXPECT_EQ(first->nbytes(), 64);
+  EXPECT_EQ(first->fd(), -1);
+  std::shared_ptr<Mapping> second;
+  ASSERT_TRUE(Mapping::attach(first->id(), -1, 64, &second).ok());
+  EXPECT_EQ(second, first);
+  first.reset();
+  EXPECT_EQ(released, 0);
+  second.reset();
+  EXPECT_EQ(released, 1);
+}
+
 TEST(Mapping, SaysHowMuchMemoryCouldNotBeMapped) {
   std::shared_ptr<Mapping> mapping;
   const int64_t nbytes = int64_t{1} << 60;

@@ -1,8 +1,8 @@
 /// @file Optimizers whose caller keeps gradients and parameters on a device: the bits of host memory whatever the stage and recipe, and
 /// what becomes of memory, streams and failures.
+#include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
-#include "tests/memory/caller_device.h"
 
 #include <gtest/gtest.h>
 
@@ -19,47 +19,7 @@ constexpr int64_t kModels = 4;
 constexpr int64_t kModels = 16;
 #endif
 
-constexpr int64_t kLateUs = 200;
-
-/// A stream and memory of device 0.
-struct Lent {
-  explicit Lent(int64_t nbytes) : data(caller_alloc(0, std::max<int64_t>(nbytes, 1))), stream(caller_stream_create(0)) {}
-  Lent(const Lent &) = delete;
-  ~Lent() {
-    caller_wait(stream);
-    caller_stream_destroy(stream);
-    caller_free(data);
-  }
-  void *data;
-  void *stream;
-};
-
-class DeviceMemory final : public RemoteMemory {
- public:
-  void set(Config &config) const override {
-    EXPECT_TRUE(config.set_i64(ZERO_KEY_DEVICE, 0).ok());
-    EXPECT_TRUE(config.set_str(ZERO_KEY_CUDA_MODULE, caller_module()).ok());
-  }
-  void lend(const std::vector<std::byte> &bytes, const std::function<void(const void *, void *)> &give) const override {
-    const auto nbytes = std::ssize(bytes);
-    const std::vector<std::byte> garbage(bytes.size(), std::byte{0x7f});
-    const Lent lent(nbytes);
-    caller_copy(lent.stream, lent.data, bytes.data(), nbytes, kLateUs);
-    give(lent.data, lent.stream);
-    caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
-    caller_wait(lent.stream);
-  }
-  std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *, void *)> &fill) const override {
-    std::vector<std::byte> got(static_cast<size_t>(nbytes));
-    const Lent lent(nbytes);
-    fill(lent.data, lent.stream);
-    caller_copy(lent.stream, got.data(), lent.data, nbytes, 0);
-    caller_wait(lent.stream);
-    return got;
-  }
-};
-
-const DeviceMemory kDevice;
+const DeviceMemory kDevice(0);
 
 class OnDevice : public testing::Test {
  protected:
@@ -162,7 +122,7 @@ TEST_F(OnDevice, StagingIsCountedAndDescribed) {
 TEST_F(OnDevice, SlotsAreReadThroughTheHost) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model_of(1), on_device(1));
-    const Lent lent(3000 * 4);
+    const Lent lent(0, 3000 * 4);
     for (const bool writes : {false, true}) {
       const Status status = run_task(*optimizer, writes ? optimizer->write(0, ZERO_SLOT_PARAM, 0, lent.data, 3000)
                                                         : optimizer->read(0, ZERO_SLOT_PARAM, 0, lent.data, 3000));
@@ -177,7 +137,7 @@ TEST_F(OnDevice, WithoutADeviceStreamsAreErrors) {
     Manner plain = on_device(1);
     plain.remote = nullptr;
     const auto optimizer = make_optimizer(group, model_of(1), plain);
-    const Lent lent(4);
+    const Lent lent(0, 4);
     const Status status = optimizer->check_stream(lent.stream);
     EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
     EXPECT_NE(std::strstr(status.text(), "ZERO_KEY_DEVICE"), nullptr) << status.text();

@@ -66,7 +66,8 @@ std::string Manner::text() const {
          " caller memory " + std::to_string(caller_memory) + " ranges " + std::to_string(by_ranges) + " threads " +
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
-         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0);
+         std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
+         " kept there " + std::to_string(kept_there ? 1 : 0);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -160,6 +161,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_ONE_COPY, manner.keeps_one_copy() ? 1 : 0).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_SHARD_WEIGHTS, manner.shard_weights.c_str()).ok());
   if (manner.remote != nullptr) manner.remote->set(config);
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_TIER, manner.kept_there ? ZERO_TIER_DEVICE : ZERO_TIER_HOST).ok());
   set_recipe(config, model.recipe);
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
@@ -220,6 +222,19 @@ void write_coded(Optimizer &optimizer, const Model &model, int64_t id) {
 
 }  // namespace
 
+namespace {
+
+RemoteMemory::Acquire acquirer(Optimizer &optimizer, int64_t id) {
+  return [&optimizer, id](void *stream) -> const void * {
+    void *data = nullptr;
+    expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data, stream)), "param_acquire");
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0U);
+    return data;
+  };
+}
+
+}  // namespace
+
 void begin_training(Optimizer &optimizer, const Model &model, const Manner &manner) {
   const int64_t rank = optimizer.group()->rank();
   for (size_t i = 0; i < model.counts.size(); ++i) {
@@ -237,10 +252,13 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
     }
     const bool one_writes = manner.source == ZERO_SOURCE_ROOT || (manner.keeps_one_copy() && !model.coded(id));
     if (one_writes && rank != 0) continue;
-    void *data = nullptr;
-    expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0U);
     const std::vector<std::byte> values = encode(first_values(model, id, {0, model.counts[i]}), model.dtype(id));
+    const RemoteMemory::Acquire acquire = acquirer(optimizer, id);
+    if (manner.kept_there) {
+      manner.remote->write(acquire, values, [&](void * /*stream*/) { expect_ok(optimizer.param_release(id), "param_release"); });
+      continue;
+    }
+    void *data = const_cast<void *>(acquire(nullptr));
     if (!values.empty()) std::memcpy(data, values.data(), values.size());
     expect_ok(optimizer.param_release(id), "param_release");
   }
@@ -324,10 +342,16 @@ void expect_acquired(Optimizer &optimizer, const Model &model, const Manner &man
       });
       EXPECT_EQ(remote, values) << "tensor " << id;
     }
-    expect_ok(optimizer.queue()->run(optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
-    const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
-    EXPECT_TRUE(same) << "tensor " << id;
-    expect_ok(optimizer.param_release(id), "param_release");
+    const RemoteMemory::Acquire acquire = acquirer(optimizer, id);
+    if (manner.kept_there) {
+      const auto release = [&] { expect_ok(optimizer.param_release(id), "param_release"); };
+      EXPECT_EQ(manner.remote->read(acquire, std::ssize(values), release), values) << "tensor " << id;
+    } else {
+      data = const_cast<void *>(acquire(nullptr));
+      const bool same = count == 0 || std::memcmp(data, values.data(), values.size()) == 0;
+      EXPECT_TRUE(same) << "tensor " << id;
+      expect_ok(optimizer.param_release(id), "param_release");
+    }
   }
 }
 

@@ -84,6 +84,15 @@ class RemoteMemory {
   virtual void lend(const std::vector<std::byte> &bytes, const std::function<void(const void *data, void *stream)> &give) const = 0;
   /// Calls fill(data, stream) with `nbytes` bytes and returns what the stream then finds there.
   virtual std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *data, void *stream)> &fill) const = 0;
+
+  /// @name The optimizer's own memory there: acquire(stream) returns its address.
+  /// @{
+  using Acquire = std::function<const void *(void *stream)>;
+  /// Has the stream write these bytes there late, and calls done(stream) before that has happened.
+  virtual void write(const Acquire &, const std::vector<std::byte> &, const std::function<void(void *stream)> &) const {}
+  /// What the stream finds there; calls done() before it is looked at.
+  virtual std::vector<std::byte> read(const Acquire &, int64_t, const std::function<void()> &) const { return {}; }
+  /// @}
 };
 
 /// What must not decide them.
@@ -93,6 +102,8 @@ struct Manner {
   bool overlap = false;
   bool caller_memory = false;            ///< gradients come from the test's memory, otherwise acquired addresses are filled
   const RemoteMemory *remote = nullptr;  ///< where the test's memory lies, and parameters are acquired to; nullptr: on the host
+  bool kept_there = false;               ///< the optimizer's memory lies with remote too
+  bool lends_host = false;               ///< gradients come from the host nevertheless
   bool by_ranges = false;                ///< gradients become ready in pieces
   int64_t threads = 1;
   std::string shard_weights;

@@ -21,6 +21,39 @@ std::vector<float> gradients_of(const Model &model, int64_t micro, int64_t rank,
   return values;
 }
 
+/// The sum of both, rounded as the gradient's dtype.
+std::vector<std::byte> added(const std::vector<std::byte> &sums, const std::vector<std::byte> &addends, DType dtype) {
+  const auto count = std::ssize(sums) / dtype_nbytes(dtype);
+  std::vector<float> values = decode(sums.data(), dtype, count);
+  const std::vector<float> other = decode(addends.data(), dtype, count);
+  for (size_t i = 0; i < values.size(); ++i) values[i] += other[i];
+  return encode(values, dtype);
+}
+
+/// Into the optimizer's memory. `first`: what the first acquire of the micro-step told, -1 before.
+void give_acquired(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t id, Range range,
+                   const std::vector<float> &values, int64_t &first) {
+  const DType dtype = model.grad_dtype(id);
+  std::vector<std::byte> bytes = encode(values, dtype);
+  const auto acquire = [&](void *stream) -> const void * {
+    void *data = nullptr;
+    int64_t accumulate = -1;
+    expect_ok(optimizer.grad_acquire(id, &data, &accumulate, stream), "grad_acquire");
+    if (first < 0) first = accumulate;
+    return static_cast<std::byte *>(data) + range.begin * dtype_nbytes(dtype);
+  };
+  const auto ready = [&](void *stream) { expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count(), stream), "grad_ready"); };
+  if (manner.kept_there) {
+    const std::vector<std::byte> sums = manner.remote->read(acquire, std::ssize(bytes), [] {});
+    if (first == 1) bytes = added(sums, bytes, dtype);
+    return manner.remote->write(acquire, bytes, ready);
+  }
+  auto *to = static_cast<std::byte *>(const_cast<void *>(acquire(nullptr)));
+  if (first == 1) bytes = added({to, to + bytes.size()}, bytes, dtype);
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  ready(nullptr);
+}
+
 /// `adds`, by tensor: what the first acquire of the micro-step told, -1 before.
 void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t micro, int64_t id, Range range,
                 std::vector<int64_t> &adds) {
@@ -29,7 +62,7 @@ void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, 
   std::vector<std::byte> bytes = encode(values, dtype);
   // What is tied cannot be added to in place when it is weighted, or while its other name is acquired.
   const bool own_memory = manner.caller_memory || (model.shared(id) && (manner.by_ranges || model.divisor == ZERO_DIVISOR_WEIGHTS));
-  if (own_memory && manner.remote != nullptr) {
+  if (own_memory && manner.remote != nullptr && !manner.lends_host) {
     return manner.remote->lend(bytes, [&](const void *data, void *stream) {
       expect_ok(optimizer.grad_ready(id, data, range.begin, range.count(), stream), "grad_ready");
     });
@@ -38,20 +71,7 @@ void give_range(Optimizer &optimizer, const Model &model, const Manner &manner, 
     expect_ok(optimizer.grad_ready(id, bytes.data(), range.begin, range.count()), "grad_ready");
     return;
   }
-  void *data = nullptr;
-  int64_t accumulate = -1;
-  expect_ok(optimizer.grad_acquire(id, &data, &accumulate), "grad_acquire");
-  std::byte *to = static_cast<std::byte *>(data) + range.begin * dtype_nbytes(dtype);
-  int64_t &first = adds[static_cast<size_t>(id)];
-  if (first < 0) first = accumulate;
-  if (first == 1) {
-    const std::vector<float> sums = decode(to, dtype, range.count());
-    const std::vector<float> addends = decode(bytes.data(), dtype, range.count());
-    for (size_t i = 0; i < sums.size(); ++i) values[i] = sums[i] + addends[i];
-    bytes = encode(values, dtype);
-  }
-  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-  expect_ok(optimizer.grad_ready(id, nullptr, range.begin, range.count()), "grad_ready");
+  give_acquired(optimizer, model, manner, id, range, values, adds[static_cast<size_t>(id)]);
 }
 
 /// What one rank does with one tensor at a time: all of it, or three pieces in an order of their own.

@@ -197,7 +197,15 @@ Status use_device(const Remote &remote) {
   ZERO_TRY(device->find(remote.data, "grad", &on_device));
   ZERO_TRY(device->check_stream(remote.stream));
   ZERO_TRY(fetch_all(*device, remote, &got));
-  return store_all(*device, remote, got);
+  ZERO_TRY(store_all(*device, remote, got));
+  std::shared_ptr<Mapping> memory;
+  ZERO_TRY(device->reach(0));
+  ZERO_TRY(device->alloc(4096, &memory));
+  ZERO_TRY(device->follow(remote.stream));
+  ZERO_TRY(device->copy(memory->data(), remote.data, 4096));
+  ZERO_TRY(device->clear(memory->data(), 4096));
+  ZERO_TRY(device->lead(remote.stream));
+  return device->wait();
 }
 
 TEST(Device, EveryFailureIsAnErrorThatLeavesNothing) {
@@ -210,13 +218,75 @@ TEST(Device, EveryFailureIsAnErrorThatLeavesNothing) {
     emulated_fail_from(-1);
     EXPECT_EQ(emulated_objects(), before) << "call " << failures;
     if (status.ok()) break;
-    const bool expected =
-        status.code() == ZERO_E_DEVICE || status.code() == ZERO_E_DEVICE_FAILED || status.code() == ZERO_E_INVALID_ARGUMENT;
+    const bool expected = status.code() == ZERO_E_DEVICE || status.code() == ZERO_E_DEVICE_FAILED ||
+                          status.code() == ZERO_E_INVALID_ARGUMENT || status.code() == ZERO_E_OUT_OF_MEMORY;
     EXPECT_TRUE(expected) << status_name(status.code());
     EXPECT_NE(std::strstr(status.text(), "launch failure"), nullptr) << status.text();
     ASSERT_LT(failures, 1000);
   }
   EXPECT_GT(failures, 20);
+}
+
+TEST(Device, MemoryComesZeroedAndOutlivesWhatMadeIt) {
+  const int64_t before = emulated_objects();
+  std::shared_ptr<Mapping> memory;
+  {
+    const auto device = open_device();
+    ASSERT_TRUE(device->allocate().ok());
+    std::vector<std::byte> got(1000, std::byte{1});
+    ASSERT_TRUE(device->alloc(1000, &memory).ok());
+    bool there = false;
+    ASSERT_TRUE(device->find_any(memory->data() + 999, &there).ok());
+    EXPECT_TRUE(there);
+    ASSERT_TRUE(device->find_any(&before, &there).ok());
+    EXPECT_FALSE(there);
+    ASSERT_TRUE(device->copy(got.data(), memory->data(), 1000).ok());
+    ASSERT_TRUE(device->wait().ok());
+    EXPECT_EQ(got, std::vector<std::byte>(1000));
+  }
+  EXPECT_EQ(emulated_objects(), before + 1);
+  memory.reset();
+  EXPECT_EQ(emulated_objects(), before);
+}
+
+TEST(Device, AFullDeviceIsOutOfMemory) {
+  const auto device = open_device();
+  std::shared_ptr<Mapping> memory;
+  emulated_largest(999);
+  const Status status = device->alloc(1000, &memory);
+  emulated_largest(-1);
+  EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
+  EXPECT_NE(std::strstr(status.text(), "device 0 has no 1000 bytes: out of memory"), nullptr) << status.text();
+  EXPECT_EQ(memory, nullptr);
+}
+
+TEST(Device, WorkComesAfterTheStreamThatItFollowsAndBeforeTheOneThatItLeads) {
+  const auto device = open_device();
+  ASSERT_TRUE(device->allocate().ok());
+  const Remote before(1000);
+  const Remote after(1000);
+  const std::vector<std::byte> sent = pattern(1000, 5);
+  caller_copy(before.stream, before.data, sent.data(), 1000, 20 * kLateUs);
+  ASSERT_TRUE(device->follow(before.stream).ok());
+  ASSERT_TRUE(device->copy(after.data, before.data, 1000).ok());
+  ASSERT_TRUE(device->clear(before.data, 500).ok());
+  ASSERT_TRUE(device->lead(after.stream).ok());
+  EXPECT_EQ(after.read(), sent);
+  ASSERT_TRUE(device->wait().ok());
+  const std::vector<std::byte> cleared = before.read();
+  EXPECT_EQ(std::count(cleared.begin(), cleared.begin() + 500, std::byte{0}), 500);
+  EXPECT_TRUE(std::equal(cleared.begin() + 500, cleared.end(), sent.begin() + 500));
+}
+
+TEST(Device, DevicesThatAreApartAreAnError) {
+  const auto device = open_device();
+  EXPECT_TRUE(device->reach(1).ok());
+  emulated_apart(1);
+  const Status apart = device->reach(1);
+  EXPECT_TRUE(device->reach(0).ok());
+  emulated_apart(0);
+  EXPECT_EQ(apart.code(), ZERO_E_DEVICE);
+  EXPECT_NE(std::strstr(apart.text(), "device 0 does not reach the memory of device 1"), nullptr) << apart.text();
 }
 
 TEST(Device, AnExceptionEndsCopiesFirst) {

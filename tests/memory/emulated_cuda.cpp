@@ -3,6 +3,7 @@
 
 #include "memory/module/zero_cuda_module.h"
 #include "tests/memory/caller_device.h"
+#include "tests/memory/emulated_device.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -18,26 +19,26 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
 namespace {
 
+using emulated::fails;
+using emulated::kFailed;
+
 constexpr int32_t kNoDevice = 100;
 constexpr int32_t kInvalid = 1;
-constexpr int32_t kFailed = 719;
+constexpr int32_t kFull = 2;
 
 std::atomic<int64_t> devices{2};
 std::atomic<int64_t> objects{0};
 std::atomic<int64_t> fail_from{-1};
 std::atomic<int64_t> calls{0};
 std::atomic<int64_t> late_us{50};
-
-/// Counts a call, and tells whether it fails.
-bool fails() {
-  const int64_t from = fail_from.load();
-  return calls.fetch_add(1) >= from && from >= 0;
-}
+std::atomic<int64_t> apart{0};
+std::atomic<int64_t> largest{-1};
 
 /// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
 struct Piece {
@@ -62,47 +63,78 @@ const Piece *find(const void *address, int64_t *out_offset) {
   return *out_offset < next->second.nbytes ? &next->second : nullptr;
 }
 
-void *bytes_at(const void *address, int64_t nbytes) {
+/// nullptr for memory of the host.
+void *find_bytes(const void *address, int64_t nbytes) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
   const Piece *piece = find(address, &offset);
-  if (piece == nullptr) return const_cast<void *>(address);
+  if (piece == nullptr) return nullptr;
   if (offset + nbytes > piece->nbytes) std::abort();
   return piece->bytes + offset;
 }
 
-struct Event {
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t recorded = 0;
-  uint64_t ended = 0;
+void *bytes_at(const void *address, int64_t nbytes) {
+  void *bytes = find_bytes(address, nbytes);
+  return bytes != nullptr ? bytes : const_cast<void *>(address);
+}
 
-  uint64_t record() {
-    const std::lock_guard lock(mutex);
-    return ++recorded;
+/// What a stream was given when an event was recorded.
+class Record {
+ public:
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
   }
-  void end(uint64_t number) {
-    const std::lock_guard lock(mutex);
-    ended = std::max(ended, number);
-    changed.notify_all();
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
   }
-  uint64_t newest() {
-    const std::lock_guard lock(mutex);
-    return recorded;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+};
+
+/// As in CUDA, who waits for an event waits for its newest record at that time, which may outlive the event.
+class Event {
+ public:
+  std::shared_ptr<Record> record() {
+    const std::lock_guard lock(mutex_);
+    newest_ = std::make_shared<Record>();
+    return newest_;
   }
-  void wait(uint64_t number) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return ended >= number; });
+  /// nullptr: never recorded.
+  std::shared_ptr<Record> newest() {
+    const std::lock_guard lock(mutex_);
+    return newest_;
   }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Record> newest_;
 };
 
 /// Work in order, on a thread of its own, always a little late.
 class Stream {
  public:
-  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {}
+  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {
+    const std::lock_guard lock(streams_mutex());
+    streams().insert(this);
+  }
   ~Stream() {
+    {
+      const std::lock_guard lock(streams_mutex());
+      streams().erase(this);
+    }
     give(nullptr);
     worker_.join();
+  }
+  /// As freeing memory does.
+  static void wait_for_all() {
+    const std::lock_guard lock(streams_mutex());
+    for (Stream *stream : streams()) stream->wait();
   }
   int64_t device() const { return device_; }
   void give(std::function<void()> work) {
@@ -111,13 +143,21 @@ class Stream {
     changed_.notify_one();
   }
   void wait() {
-    Event event;
-    const uint64_t number = event.record();
-    give([&event, number] { event.end(number); });
-    event.wait(number);
+    Record record;
+    give([&record] { record.end(); });
+    record.wait();
   }
 
  private:
+  static std::mutex &streams_mutex() {
+    static auto *mutex = new std::mutex;
+    return *mutex;
+  }
+  static std::set<Stream *> &streams() {
+    static auto *all = new std::set<Stream *>;
+    return *all;
+  }
+
   void run() {
     for (;;) {
       std::function<void()> work;
@@ -162,8 +202,38 @@ void give_copy(Stream &stream, void *out, const void *from, int64_t nbytes, int6
   });
 }
 
+int32_t clear(void *data, int64_t nbytes, void *stream) {
+  if (fails()) return kFailed;
+  emulated::give(stream, [=] { std::memset(emulated::bytes_of_device(data, nbytes), 0, static_cast<size_t>(nbytes)); });
+  return 0;
+}
+
+int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
+  if (fails()) return kFailed;
+  if (largest >= 0 && nbytes > largest) return kFull;
+  *out = caller_alloc(device, nbytes);
+  std::memset(bytes_at(*out, nbytes), 0, static_cast<size_t>(nbytes));
+  ++objects;
+  return 0;
+}
+
+int32_t device_free(void *data) {
+  Stream::wait_for_all();
+  caller_free(data);
+  --objects;
+  return fails() ? kFailed : 0;
+}
+
+int32_t reach(int64_t device, int64_t peer) {
+  if (fails()) return kFailed;
+  return device == peer || apart == 0 ? 0 : kInvalid;
+}
+
 void error_text(int32_t error, char *out, int64_t out_nbytes) {
-  const char *text = error == kNoDevice ? "no CUDA-capable device is detected" : error == kInvalid ? "invalid argument" : "launch failure";
+  const char *text = error == kNoDevice  ? "no CUDA-capable device is detected"
+                     : error == kInvalid ? "invalid argument"
+                     : error == kFull    ? "out of memory"
+                                         : "launch failure";
   std::snprintf(out, static_cast<size_t>(out_nbytes), "%s (emulated %d)", text, error);
 }
 
@@ -233,44 +303,60 @@ int32_t copy(void *out, const void *from, int64_t nbytes, void *stream) {
 
 int32_t event_create(int64_t, void **out) {
   if (fails()) return kFailed;
-  *out = new std::shared_ptr<Event>(std::make_shared<Event>());
+  *out = new Event;
   ++objects;
   return 0;
 }
 
-/// As in CUDA, work that waits for an event may outlive it.
-std::shared_ptr<Event> event_at(void *event) { return *static_cast<std::shared_ptr<Event> *>(event); }
-
 int32_t event_destroy(void *event) {
-  delete static_cast<std::shared_ptr<Event> *>(event);
+  delete static_cast<Event *>(event);
   --objects;
   return fails() ? kFailed : 0;
 }
 
 int32_t event_record(int64_t device, void *event, void *stream) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  stream_of(device, stream).give([at, number = at->record()] { at->end(number); });
+  stream_of(device, stream).give([record = static_cast<Event *>(event)->record()] { record->end(); });
   return 0;
 }
 
 int32_t event_wait(void *event) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  at->wait(at->newest());
+  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr) record->wait();
   return 0;
 }
 
 int32_t stream_follow(int64_t device, void *stream, void *event) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Event> at = event_at(event);
-  stream_of(device, stream).give([at, number = at->newest()] { at->wait(number); });
+  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr) stream_of(device, stream).give([record] { record->wait(); });
   return 0;
 }
 
 }  // namespace
 
+bool emulated::fails() {
+  const int64_t from = fail_from.load();
+  return calls.fetch_add(1) >= from && from >= 0;
+}
+
+void emulated::give(void *stream, std::function<void()> work) {
+  static_cast<Stream *>(stream)->give([work = std::move(work), late = late_us.load()] {
+    be_late(late);
+    work();
+  });
+}
+
+void *emulated::bytes_of_device(const void *address, int64_t nbytes) {
+  void *bytes = find_bytes(address, nbytes);
+  if (bytes == nullptr) std::abort();
+  return bytes;
+}
+
 void emulated_devices(int64_t count) { devices = count; }
+void emulated_apart(int64_t on) { apart = on; }
+void emulated_largest(int64_t nbytes) { largest = nbytes; }
 void emulated_fail_from(int64_t number) {
   calls = 0;
   fail_from = number;
@@ -334,6 +420,11 @@ extern "C" const zero_cuda_table *zero_cuda_module() {
       .event_record = event_record,
       .event_wait = event_wait,
       .stream_follow = stream_follow,
+      .device_alloc = device_alloc,
+      .device_free = device_free,
+      .clear = clear,
+      .reach = reach,
+      .kernels = emulated::kernels(),
   };
   return &table;
 }

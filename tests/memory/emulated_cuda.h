@@ -10,7 +10,11 @@ extern "C" {
 void emulated_devices(int64_t count);
 /// The call number `number` of the module's functions from now on fails, and all after it; -1: none.
 void emulated_fail_from(int64_t number);
-/// Microseconds that the module's copies come late from now on.
+/// Bytes that each piece of a device's memory may have from now on; -1: any number.
+void emulated_largest(int64_t nbytes);
+/// 1: devices do not reach each other's memory from now on.
+void emulated_apart(int64_t on);
+/// Microseconds that the module's copies and kernels come late from now on.
 void emulated_late(int64_t microseconds);
 /// Streams, events and pieces of memory that were made and not given back.
 int64_t emulated_objects();

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numbers
+import operator
 
-from .generated import Key, KeyBounds
+from .error import Error
+from .generated import Key, KeyBounds, Status, Tier
 from .handle import Handle, Owner
 from .library import zero
 from .structure import prepared
@@ -37,6 +39,7 @@ class Config(Owner):
         if isinstance(value, str):
             zero.zero_config_set_str(self.native, key, value)
         elif isinstance(value, numbers.Integral) and bounds(key).type != _F64:
+            _check_tier(key, value)
             zero.zero_config_set_i64(self.native, key, value)
         elif isinstance(value, numbers.Real):
             zero.zero_config_set_f64(self.native, key, value)
@@ -47,6 +50,20 @@ class Config(Owner):
     def get(self, key: Key | int, default=None):
         """What was set, or `default`."""
         return self._values.get(key, default)
+
+
+def _check_tier(key: int, value: int) -> None:
+    """Refuses tiers whose addresses would become arrays of memory that Python cannot read.
+
+    A value that never gets into a config cannot get into an optimizer either; libzero would not tell what a config holds.
+    """
+    if operator.index(key) == Key.TIER and operator.index(value) != Tier.HOST:
+        raise Error(
+            Status.E_UNSUPPORTED,
+            "ZERO_E_UNSUPPORTED",
+            f"ZERO_KEY_TIER is {operator.index(value):d}, but memory of a device cannot be given out as an array: "
+            f"leave it ZERO_TIER_HOST ({Tier.HOST:d}), or call libzero from C",
+        )
 
 
 def _key_of(name: str) -> Key:

@@ -93,6 +93,7 @@ class Key(enum.IntEnum):
     ONE_COPY = 329
     DEVICE = 330
     CUDA_MODULE = 331
+    TIER = 332
     SET = 350
     FROZEN = 351
     GRAD_DTYPE = 352
@@ -155,6 +156,13 @@ class Nonfinite(enum.IntEnum):
 
     SKIP = 0
     PROPAGATE = 1
+
+
+class Tier(enum.IntEnum):
+    """zero_tier."""
+
+    HOST = 0
+    DEVICE = 1
 
 
 class Reduce(enum.IntEnum):
@@ -431,6 +439,7 @@ CONSTANTS = (
     ("ZERO_KEY_ONE_COPY", Key.ONE_COPY),
     ("ZERO_KEY_DEVICE", Key.DEVICE),
     ("ZERO_KEY_CUDA_MODULE", Key.CUDA_MODULE),
+    ("ZERO_KEY_TIER", Key.TIER),
     ("ZERO_KEY_SET", Key.SET),
     ("ZERO_KEY_FROZEN", Key.FROZEN),
     ("ZERO_KEY_GRAD_DTYPE", Key.GRAD_DTYPE),
@@ -468,6 +477,8 @@ CONSTANTS = (
     ("ZERO_DIVISOR_WEIGHTS", Divisor.WEIGHTS),
     ("ZERO_NONFINITE_SKIP", Nonfinite.SKIP),
     ("ZERO_NONFINITE_PROPAGATE", Nonfinite.PROPAGATE),
+    ("ZERO_TIER_HOST", Tier.HOST),
+    ("ZERO_TIER_DEVICE", Tier.DEVICE),
     ("ZERO_REDUCE_SUM", Reduce.SUM),
     ("ZERO_REDUCE_AVG", Reduce.AVG),
     ("ZERO_REDUCE_MIN", Reduce.MIN),

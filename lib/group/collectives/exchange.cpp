@@ -40,10 +40,10 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       const Range part = chunk_of(bytes_of(receives[peer].nbytes), begin, step);
       if (peer == own || part.empty()) continue;
-      std::memcpy(at(receives[peer].data, part.begin, 1), pieces.arrivals[peer].data, static_cast<size_t>(part.count()));
+      group.reducer()->copy(at(receives[peer].data, part.begin, 1), pieces.arrivals[peer].data, part.count(), receives[peer].nbytes);
     }
   }
-  if (receives[own].nbytes > 0) std::memcpy(receives[own].data, offers[own].data, static_cast<size_t>(receives[own].nbytes));
+  if (receives[own].nbytes > 0) group.reducer()->copy(receives[own].data, offers[own].data, receives[own].nbytes, receives[own].nbytes);
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
   co_return Status();
@@ -66,13 +66,14 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
     ZERO_CO_TRY(round);
     for (size_t peer = 0; peer < pieces.offers.size(); ++peer) {
       if (peer == own || part.empty()) continue;
-      std::memcpy(at(recv, static_cast<int64_t>(peer) * block + part.begin, element), pieces.arrivals[peer].data,
-                  static_cast<size_t>(part.count() * element));
+      group.reducer()->copy(at(recv, static_cast<int64_t>(peer) * block + part.begin, element), pieces.arrivals[peer].data,
+                            part.count() * element, count * element);
     }
     begin += step;
   } while (begin < block);
   if (block > 0) {
-    std::memcpy(at(recv, group.rank() * block, element), at(send, group.rank() * block, element), static_cast<size_t>(block * element));
+    group.reducer()->copy(at(recv, group.rank() * block, element), at(send, group.rank() * block, element), block * element,
+                          count * element);
   }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);

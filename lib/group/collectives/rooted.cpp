@@ -1,8 +1,6 @@
 /// @file Collectives with a root that move data without adding it: broadcast, gather, scatter; and barrier, which moves nothing.
 #include "group/collectives/pieces.h"
 
-#include <cstring>
-
 namespace zero {
 namespace {
 
@@ -28,8 +26,8 @@ Task broadcast_rounds(Group &group, void *data, int64_t count, int64_t element, 
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     if (!is_root && !part.empty()) {
-      std::memcpy(at(data, part.begin, element), pieces.arrivals[static_cast<size_t>(root)].data,
-                  static_cast<size_t>(part.count() * element));
+      group.reducer()->copy(at(data, part.begin, element), pieces.arrivals[static_cast<size_t>(root)].data, part.count() * element,
+                            count * element);
     }
     begin += step;
   } while (begin < count);
@@ -58,13 +56,13 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
     for (int64_t peer = 0; is_root && peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer == root || part.empty()) continue;
-      std::memcpy(at(recv, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data,
-                  static_cast<size_t>(part.count() * element));
+      group.reducer()->copy(at(recv, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element,
+                            total * element);
     }
     begin += step;
   } while (begin < longest(cuts));
   if (is_root && !own.empty() && at(recv, own.begin, element) != send) {
-    std::memcpy(at(recv, own.begin, element), send, static_cast<size_t>(own.count() * element));
+    group.reducer()->copy(at(recv, own.begin, element), send, own.count() * element, total * element);
   }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
@@ -88,13 +86,13 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     if (!is_root && !part.empty()) {
-      std::memcpy(at(recv, part.begin - own.begin, element), pieces.arrivals[static_cast<size_t>(root)].data,
-                  static_cast<size_t>(part.count() * element));
+      group.reducer()->copy(at(recv, part.begin - own.begin, element), pieces.arrivals[static_cast<size_t>(root)].data,
+                            part.count() * element, own.count() * element);
     }
     begin += step;
   } while (begin < longest(cuts));
   if (is_root && !own.empty() && at(send, own.begin, element) != recv) {
-    std::memcpy(recv, at(send, own.begin, element), static_cast<size_t>(own.count() * element));
+    group.reducer()->copy(recv, at(send, own.begin, element), own.count() * element, own.count() * element);
   }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);

@@ -23,7 +23,7 @@ std::vector<int64_t> members_of(const std::vector<Choice> &choices, int64_t colo
   return members;
 }
 
-Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out) {
+Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
   std::vector<Choice> choices(static_cast<size_t>(group.size()), mine);
   Pieces pieces(group.size());
   for (Offer &offer : pieces.offers) offer = {&mine, sizeof mine};
@@ -41,17 +41,20 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out) {
   ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.deadline_ms(), &transport));
   out->reset();
   if (transport == nullptr) co_return Status();
-  *out = std::make_shared<Group>(std::move(transport), group.reducer(), group.deadline_ms());
+  ZERO_CO_CHECK(reducer == nullptr || transport->copy_through(reducer), ZERO_E_UNSUPPORTED,
+                "transport %s sends memory of the host only; memory of devices needs a group made by zero_group_create_local",
+                transport->name());
+  *out = std::make_shared<Group>(std::move(transport), reducer != nullptr ? reducer : group.reducer(), group.deadline_ms());
   group.adopt(*out);
   co_return Status();
 }
 
 }  // namespace
 
-Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out) {
+Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
-  return group.collective(fingerprint, split_rounds(group, {color, key}, out));
+  return group.collective(fingerprint, split_rounds(group, {color, key}, out, std::move(reducer)));
 }
 
 }  // namespace zero

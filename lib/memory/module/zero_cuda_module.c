@@ -1,5 +1,5 @@
-/// @file libzero_cuda.so: CUDA's run time behind the table of zero_cuda_module.h. The only file that includes CUDA's headers; no policy, no
-/// state.
+/// @file libzero_cuda.so: CUDA's run time behind the table of zero_cuda_module.h. The only file beside kernels/cuda/launch.h that includes
+/// CUDA's headers; no policy, no state.
 #include "zero_cuda_module.h"
 
 #include <cuda_runtime_api.h>
@@ -111,6 +111,49 @@ static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
   return leave(error, device, before);
 }
 
+static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
+  int before = -1;
+  void *data = NULL;
+  cudaError_t error = enter(device, &before);
+  if (error == cudaSuccess) error = cudaMalloc(&data, (size_t)nbytes);
+  if (error == cudaSuccess) error = cudaMemset(data, 0, (size_t)nbytes);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(NULL); /* cudaMemset need not wait */
+  if (error == cudaSuccess) {
+    *out = data;
+  } else {
+    (void)cudaFree(data);
+  }
+  return leave(error, device, before);
+}
+
+static int32_t module_device_free(void *data) { return settle(cudaFree(data)); }
+
+/* Unlike copies, this wants the stream's device to be the current one. */
+static int32_t module_clear(void *data, int64_t nbytes, void *stream) {
+  int64_t device = -1;
+  int before = -1;
+  const int32_t found = module_stream_device(stream, &device);
+  if (found != 0) return found;
+  cudaError_t error = enter(device, &before);
+  if (error == cudaSuccess) error = cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream);
+  return leave(error, device, before);
+}
+
+static int32_t module_reach(int64_t device, int64_t peer) {
+  if (device == peer) return 0;
+  int before = -1;
+  cudaError_t error = enter(device, &before);
+  if (error == cudaSuccess) error = cudaDeviceEnablePeerAccess((int)peer, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+    error = cudaSuccess;
+  }
+  return leave(error, device, before);
+}
+
+/* kernels/cuda/table.cu */
+extern const struct zero_cuda_kernels zero_cuda_kernels;
+
 __attribute__((visibility("default"))) const zero_cuda_table *zero_cuda_module(void);
 const zero_cuda_table *zero_cuda_module(void) {
   static const zero_cuda_table table = {
@@ -132,6 +175,11 @@ const zero_cuda_table *zero_cuda_module(void) {
       .event_record = module_event_record,
       .event_wait = module_event_wait,
       .stream_follow = module_stream_follow,
+      .device_alloc = module_device_alloc,
+      .device_free = module_device_free,
+      .clear = module_clear,
+      .reach = module_reach,
+      .kernels = &zero_cuda_kernels,
   };
   return &table;
 }

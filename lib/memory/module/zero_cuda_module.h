@@ -1,5 +1,5 @@
-/// @file The table of C functions through which libzero reaches CUDA's run time. The module that fills it is the only file that knows
-/// CUDA's headers; it holds the run time and needs only the driver.
+/// @file The table of C functions through which libzero reaches CUDA's run time and its kernels for devices. The module that fills it holds
+/// the run time and needs only the driver.
 #ifndef ZERO_CUDA_MODULE_H
 #define ZERO_CUDA_MODULE_H
 
@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
-#define ZERO_CUDA_TABLE_VERSION 1
+#define ZERO_CUDA_TABLE_VERSION 2
 
 #define ZERO_CUDA_TEXT_(x) #x
 #define ZERO_CUDA_TEXT(x) ZERO_CUDA_TEXT_(x)
@@ -23,8 +23,8 @@ extern "C" {
 
 /*
  * Functions return 0 or a CUDA error code for error_text. Streams are those of CUDA; NULL is the default stream of the device. The calling
- * thread's current device and last error stay as they are. Nothing here waits but event_wait, stream_wait and the functions that make or
- * free something.
+ * thread's current device and last error stay as they are. Nothing here waits but event_wait, stream_wait, reach and the functions that
+ * make or free something.
  */
 typedef struct zero_cuda_table {
   uint64_t struct_size;
@@ -47,7 +47,7 @@ typedef struct zero_cuda_table {
   int32_t (*stream_create)(int64_t device, void **out);
   int32_t (*stream_destroy)(void *stream);
   int32_t (*stream_wait)(void *stream);
-  /* `nbytes` bytes between host and device, either way. */
+  /* `nbytes` bytes between host and devices, any way. */
   int32_t (*copy)(void *out, const void *from, int64_t nbytes, void *stream);
 
   int32_t (*event_create)(int64_t device, void **out);
@@ -57,6 +57,16 @@ typedef struct zero_cuda_table {
   int32_t (*event_wait)(void *event);
   /* What the stream is given from now on comes after the event. */
   int32_t (*stream_follow)(int64_t device, void *stream, void *event);
+
+  /* Memory of a device, all 0. */
+  int32_t (*device_alloc)(int64_t device, int64_t nbytes, void **out);
+  int32_t (*device_free)(void *data);
+  /* `nbytes` bytes of a device = 0. */
+  int32_t (*clear)(void *data, int64_t nbytes, void *stream);
+  /* Kernels of `device` may read and write the memory of `peer` from now on. */
+  int32_t (*reach)(int64_t device, int64_t peer);
+
+  const void *kernels; /* zero::kernels::cuda::Table of kernels/cuda/table.h */
 } zero_cuda_table;
 
 typedef const zero_cuda_table *(*zero_cuda_module_fn)(void);

@@ -88,6 +88,7 @@ const (
 	ZERO_KEY_ONE_COPY              int32 = 329
 	ZERO_KEY_DEVICE                int32 = 330
 	ZERO_KEY_CUDA_MODULE           int32 = 331
+	ZERO_KEY_TIER                  int32 = 332
 	ZERO_KEY_SET                   int32 = 350
 	ZERO_KEY_FROZEN                int32 = 351
 	ZERO_KEY_GRAD_DTYPE            int32 = 352
@@ -145,6 +146,12 @@ const (
 const (
 	ZERO_NONFINITE_SKIP      int32 = 0
 	ZERO_NONFINITE_PROPAGATE int32 = 1
+)
+
+// enum zero_tier
+const (
+	ZERO_TIER_HOST   int32 = 0
+	ZERO_TIER_DEVICE int32 = 1
 )
 
 // enum zero_reduce
@@ -397,6 +404,7 @@ var Constants = []struct {
 	{"ZERO_KEY_ONE_COPY", int64(ZERO_KEY_ONE_COPY)},
 	{"ZERO_KEY_DEVICE", int64(ZERO_KEY_DEVICE)},
 	{"ZERO_KEY_CUDA_MODULE", int64(ZERO_KEY_CUDA_MODULE)},
+	{"ZERO_KEY_TIER", int64(ZERO_KEY_TIER)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
 	{"ZERO_KEY_FROZEN", int64(ZERO_KEY_FROZEN)},
 	{"ZERO_KEY_GRAD_DTYPE", int64(ZERO_KEY_GRAD_DTYPE)},
@@ -434,6 +442,8 @@ var Constants = []struct {
 	{"ZERO_DIVISOR_WEIGHTS", int64(ZERO_DIVISOR_WEIGHTS)},
 	{"ZERO_NONFINITE_SKIP", int64(ZERO_NONFINITE_SKIP)},
 	{"ZERO_NONFINITE_PROPAGATE", int64(ZERO_NONFINITE_PROPAGATE)},
+	{"ZERO_TIER_HOST", int64(ZERO_TIER_HOST)},
+	{"ZERO_TIER_DEVICE", int64(ZERO_TIER_DEVICE)},
 	{"ZERO_REDUCE_SUM", int64(ZERO_REDUCE_SUM)},
 	{"ZERO_REDUCE_AVG", int64(ZERO_REDUCE_AVG)},
 	{"ZERO_REDUCE_MIN", int64(ZERO_REDUCE_MIN)},

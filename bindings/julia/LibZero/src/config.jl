@@ -40,11 +40,28 @@ end
 set_value(config, key, value::AbstractString) = zero_config_set_str(config, key, value)
 set_value(config, key, value::AbstractFloat) = zero_config_set_f64(config, key, value)
 set_value(config, key, value::Integer) =
-    key in f64_keys ? zero_config_set_f64(config, key, value) : zero_config_set_i64(config, key, value)
-set_value(config, key, value::Type) = zero_config_set_i64(config, key, dtype(value))
-set_value(config, key, value::Symbol) = zero_config_set_i64(config, key, code(values_of(key), value))
+    key in f64_keys ? zero_config_set_f64(config, key, value) : set_integer(config, key, value)
+set_value(config, key, value::Type) = set_integer(config, key, dtype(value))
+set_value(config, key, value::Symbol) = set_integer(config, key, code(values_of(key), value))
 set_value(config, key, value) =
     throw(ArgumentError("key $key is given a $(typeof(value)); values are numbers, strings, names of enum values, types or parameters"))
+
+function set_integer(config, key, value)
+    number = Int64(value)
+    check_tier(key, number)
+    zero_config_set_i64(config, key, number)
+end
+
+"""
+Refuses tiers whose addresses would become arrays of memory that Julia cannot read. A value that never gets into a config cannot get into an
+optimizer either; libzero would not tell what a config holds.
+"""
+function check_tier(key, value)
+    key == ZERO_KEY_TIER && value != ZERO_TIER_HOST || return nothing
+    throw(ZeroError(ZERO_E_UNSUPPORTED, zero_status_name(ZERO_E_UNSUPPORTED),
+                    "ZERO_KEY_TIER is $value, but memory of a device cannot be given out as an array: leave it ZERO_TIER_HOST " *
+                    "($ZERO_TIER_HOST), or call libzero from C"))
+end
 
 "The enum whose names a key takes."
 function values_of(key::Int32)
@@ -53,6 +70,7 @@ function values_of(key::Int32)
     key == ZERO_KEY_ROUNDING && return ROUNDING
     key == ZERO_KEY_UNFILLED && return UNFILLED
     key == ZERO_KEY_MASTER && return MASTER
+    key == ZERO_KEY_TIER && return TIER
     key in (ZERO_KEY_GRAD_DTYPE, ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ACCUMULATE_DTYPE, ZERO_KEY_FIRST_MOMENT_DTYPE,
             ZERO_KEY_SECOND_MOMENT_DTYPE) && return DTYPE
     throw(ArgumentError("key $key takes no name"))

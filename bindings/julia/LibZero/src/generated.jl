@@ -79,6 +79,7 @@ const ZERO_KEY_TRACE_EVENTS = Int32(328)
 const ZERO_KEY_ONE_COPY = Int32(329)
 const ZERO_KEY_DEVICE = Int32(330)
 const ZERO_KEY_CUDA_MODULE = Int32(331)
+const ZERO_KEY_TIER = Int32(332)
 const ZERO_KEY_SET = Int32(350)
 const ZERO_KEY_FROZEN = Int32(351)
 const ZERO_KEY_GRAD_DTYPE = Int32(352)
@@ -126,6 +127,10 @@ const ZERO_DIVISOR_WEIGHTS = Int32(2)
 # enum zero_nonfinite
 const ZERO_NONFINITE_SKIP = Int32(0)
 const ZERO_NONFINITE_PROPAGATE = Int32(1)
+
+# enum zero_tier
+const ZERO_TIER_HOST = Int32(0)
+const ZERO_TIER_DEVICE = Int32(1)
 
 # enum zero_reduce
 const ZERO_REDUCE_SUM = Int32(1)
@@ -262,6 +267,7 @@ const KEY = Enumeration("key", [
     :one_copy => ZERO_KEY_ONE_COPY,
     :device => ZERO_KEY_DEVICE,
     :cuda_module => ZERO_KEY_CUDA_MODULE,
+    :tier => ZERO_KEY_TIER,
     :set => ZERO_KEY_SET,
     :frozen => ZERO_KEY_FROZEN,
     :grad_dtype => ZERO_KEY_GRAD_DTYPE,
@@ -309,6 +315,10 @@ const DIVISOR = Enumeration("divisor", [
 const NONFINITE = Enumeration("nonfinite", [
     :skip => ZERO_NONFINITE_SKIP,
     :propagate => ZERO_NONFINITE_PROPAGATE,
+])
+const TIER = Enumeration("tier", [
+    :host => ZERO_TIER_HOST,
+    :device => ZERO_TIER_DEVICE,
 ])
 const REDUCE = Enumeration("reduce", [
     :sum => ZERO_REDUCE_SUM,
@@ -1299,6 +1309,7 @@ const CONSTANTS = [
     "ZERO_KEY_ONE_COPY" => Int64(ZERO_KEY_ONE_COPY),
     "ZERO_KEY_DEVICE" => Int64(ZERO_KEY_DEVICE),
     "ZERO_KEY_CUDA_MODULE" => Int64(ZERO_KEY_CUDA_MODULE),
+    "ZERO_KEY_TIER" => Int64(ZERO_KEY_TIER),
     "ZERO_KEY_SET" => Int64(ZERO_KEY_SET),
     "ZERO_KEY_FROZEN" => Int64(ZERO_KEY_FROZEN),
     "ZERO_KEY_GRAD_DTYPE" => Int64(ZERO_KEY_GRAD_DTYPE),
@@ -1336,6 +1347,8 @@ const CONSTANTS = [
     "ZERO_DIVISOR_WEIGHTS" => Int64(ZERO_DIVISOR_WEIGHTS),
     "ZERO_NONFINITE_SKIP" => Int64(ZERO_NONFINITE_SKIP),
     "ZERO_NONFINITE_PROPAGATE" => Int64(ZERO_NONFINITE_PROPAGATE),
+    "ZERO_TIER_HOST" => Int64(ZERO_TIER_HOST),
+    "ZERO_TIER_DEVICE" => Int64(ZERO_TIER_DEVICE),
     "ZERO_REDUCE_SUM" => Int64(ZERO_REDUCE_SUM),
     "ZERO_REDUCE_AVG" => Int64(ZERO_REDUCE_AVG),
     "ZERO_REDUCE_MIN" => Int64(ZERO_REDUCE_MIN),

@@ -54,7 +54,7 @@ grad_dtype_in(config::Config, otherwise) = get(config.values, ZERO_KEY_GRAD_DTYP
 grad_type_of(T, G::Type) = G
 grad_type_of(T, name) = (number = code(DTYPE, name); number == 0 ? T : element_type(number))
 
-set_value(config, key, value::Parameter) = zero_config_set_i64(config, key, value.id)
+set_value(config, key, value::Parameter) = set_integer(config, key, value.id)
 Base.Int64(param::Parameter) = param.id
 
 "The number of a parameter of this optimizer: only of its own does an optimizer know dimensions and types."

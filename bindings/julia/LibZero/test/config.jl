@@ -29,6 +29,33 @@
         @test_throws InexactError Config(seed = big(2)^70)
     end
 
+    @testset "refuse the tier of a device, of whose memory arrays cannot be" begin
+        Group(nothing, 0, 1) do group
+            for value in (:device, 1, true, 0x01, big(1), 2, -1, Float32) # Float32: its dtype is 1
+                @test error_name(() -> Config(tier = value)) == "ZERO_E_UNSUPPORTED"
+                @test error_name(() -> Config(LibZero.ZERO_KEY_TIER => value)) == "ZERO_E_UNSUPPORTED"
+                @test error_name(() -> Optimizer(group; device = 0, tier = value)) == "ZERO_E_UNSUPPORTED"
+            end
+            text = try Config(tier = :device); "" catch error; error.text end
+            @test occursin("ZERO_KEY_TIER is 1, but memory of a device cannot be given out as an array", text)
+            @test error_name(() -> Config(tier = 1.0)) == "ZERO_E_INVALID_ARGUMENT"
+            @test error_name(() -> Config(tier = "1")) == "ZERO_E_INVALID_ARGUMENT"
+            @test_throws ArgumentError Config(tier = :nowhere)
+
+            config = Config(tier = :host)
+            @test error_name(() -> config[:tier] = :device) == "ZERO_E_UNSUPPORTED"
+            @test config.values[LibZero.ZERO_KEY_TIER] == :host
+            Optimizer(group, config) do optimizer # of the host, as before
+                other = add_param!(optimizer, "v", Float32, 3)
+                w = add_param!(optimizer, "w", Float32, 3)
+                @test error_name(() -> Config(tier = w)) == "ZERO_E_UNSUPPORTED" # its number is 1
+                seal!(optimizer)
+                @test acquire(copy, optimizer, w) == zeros(Float32, 3)
+            end
+            close(config)
+        end
+    end
+
     @testset "tell types, bounds and defaults of keys" begin
         @test LibZero.bounds(:stage) === KeyBounds(sizeof(KeyBounds), 1, 0, 3, 1, 0, 0, 0)
         @test LibZero.bounds(:lr).default_f64 == 1e-3

@@ -123,6 +123,7 @@ pub const ZERO_KEY_TRACE_EVENTS: i32 = 328;
 pub const ZERO_KEY_ONE_COPY: i32 = 329;
 pub const ZERO_KEY_DEVICE: i32 = 330;
 pub const ZERO_KEY_CUDA_MODULE: i32 = 331;
+pub const ZERO_KEY_TIER: i32 = 332;
 pub const ZERO_KEY_SET: i32 = 350;
 pub const ZERO_KEY_FROZEN: i32 = 351;
 pub const ZERO_KEY_GRAD_DTYPE: i32 = 352;
@@ -170,6 +171,10 @@ pub const ZERO_DIVISOR_WEIGHTS: i32 = 2;
 // enum zero_nonfinite
 pub const ZERO_NONFINITE_SKIP: i32 = 0;
 pub const ZERO_NONFINITE_PROPAGATE: i32 = 1;
+
+// enum zero_tier
+pub const ZERO_TIER_HOST: i32 = 0;
+pub const ZERO_TIER_DEVICE: i32 = 1;
 
 // enum zero_reduce
 pub const ZERO_REDUCE_SUM: i32 = 1;
@@ -800,6 +805,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_ONE_COPY", ZERO_KEY_ONE_COPY as i64),
     ("ZERO_KEY_DEVICE", ZERO_KEY_DEVICE as i64),
     ("ZERO_KEY_CUDA_MODULE", ZERO_KEY_CUDA_MODULE as i64),
+    ("ZERO_KEY_TIER", ZERO_KEY_TIER as i64),
     ("ZERO_KEY_SET", ZERO_KEY_SET as i64),
     ("ZERO_KEY_FROZEN", ZERO_KEY_FROZEN as i64),
     ("ZERO_KEY_GRAD_DTYPE", ZERO_KEY_GRAD_DTYPE as i64),
@@ -837,6 +843,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_DIVISOR_WEIGHTS", ZERO_DIVISOR_WEIGHTS as i64),
     ("ZERO_NONFINITE_SKIP", ZERO_NONFINITE_SKIP as i64),
     ("ZERO_NONFINITE_PROPAGATE", ZERO_NONFINITE_PROPAGATE as i64),
+    ("ZERO_TIER_HOST", ZERO_TIER_HOST as i64),
+    ("ZERO_TIER_DEVICE", ZERO_TIER_DEVICE as i64),
     ("ZERO_REDUCE_SUM", ZERO_REDUCE_SUM as i64),
     ("ZERO_REDUCE_AVG", ZERO_REDUCE_AVG as i64),
     ("ZERO_REDUCE_MIN", ZERO_REDUCE_MIN as i64),

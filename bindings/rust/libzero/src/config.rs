@@ -7,7 +7,7 @@ use libzero_sys as sys;
 
 use crate::abi;
 use crate::allocator::{self, Allocator};
-use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Unfilled};
+use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Tier, Unfilled};
 use crate::error::{check, Error, Result};
 use crate::key::Key;
 
@@ -43,7 +43,8 @@ impl Config {
         Ok(Config { handle: NonNull::new(handle).expect("a new config has a handle"), grad_dtype: None, tied_to: None })
     }
 
-    /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs.
+    /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs. What would make slices
+    /// unsound is [`Code::Unsupported`]: [`Key::OneCopy`], and any [`Key::Tier`] but [`Tier::Host`].
     pub fn set<V: Value>(&mut self, key: Key, value: V) -> Result<&mut Self> {
         value.set(self, key)?;
         Ok(self)
@@ -91,12 +92,7 @@ impl Config {
     }
 
     fn set_i64(&mut self, key: Key, value: i64) -> Result<()> {
-        if key.raw() == sys::ZERO_KEY_ONE_COPY {
-            return Err(Error::new(
-                Code::Unsupported,
-                "ZERO_KEY_ONE_COPY lets ranks share memory; Config::one_copy sets it and says what you then promise",
-            ));
-        }
+        check_slices_stay_sound(key.raw(), value)?;
         self.set_number(key.raw(), value)?;
         match key.raw() {
             sys::ZERO_KEY_GRAD_DTYPE => self.grad_dtype = Some(DType::from_raw(value as i32)),
@@ -133,6 +129,23 @@ impl Drop for Config {
 /// The C form of an optional config.
 pub(crate) fn config_ptr(config: Option<&Config>) -> *const sys::zero_config {
     config.map_or(ptr::null(), Config::as_ptr)
+}
+
+/// Refuses what would make slices of memory that is shared, or that is not the host's. A value that never gets into a config cannot get into
+/// an optimizer either; the C API would not tell what a config holds.
+fn check_slices_stay_sound(key: i32, value: i64) -> Result<()> {
+    let text = match key {
+        sys::ZERO_KEY_ONE_COPY => {
+            "ZERO_KEY_ONE_COPY lets ranks share memory; Config::one_copy sets it and says what you then promise".into()
+        }
+        sys::ZERO_KEY_TIER if value != i64::from(sys::ZERO_TIER_HOST) => format!(
+            "ZERO_KEY_TIER is {value}, but memory of a device cannot be given out as a slice: leave it ZERO_TIER_HOST ({}), or use \
+             libzero::sys",
+            sys::ZERO_TIER_HOST
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::new(Code::Unsupported, text))
 }
 
 /// A text for C.
@@ -178,5 +191,6 @@ values! {
     Master, value => set_i64 i64::from(value.raw());
     Nonfinite, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());
+    Tier, value => set_i64 i64::from(value.raw());
     Unfilled, value => set_i64 i64::from(value.raw());
 }

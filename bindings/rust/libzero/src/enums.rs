@@ -216,6 +216,16 @@ c_enum! {
 }
 
 c_enum! {
+    /// Where parameters, gradients and states lie ([`Key::Tier`](crate::Key::Tier)).
+    Tier {
+        /// In the host's memory.
+        Host = ZERO_TIER_HOST,
+        /// In a CUDA device's, which the calls of `libzero_sys` hand out; [`Config::set`](crate::Config::set) refuses it.
+        Device = ZERO_TIER_DEVICE,
+    }
+}
+
+c_enum! {
     /// What is kept per element of a parameter (`zero/optimizer.h`).
     Slot {
         /// The parameter as it is stored.
@@ -360,6 +370,7 @@ mod tests {
         assert_complete("ZERO_MASTER_", Master::NAMES);
         assert_complete("ZERO_DIVISOR_", Divisor::NAMES);
         assert_complete("ZERO_NONFINITE_", Nonfinite::NAMES);
+        assert_complete("ZERO_TIER_", Tier::NAMES);
         assert_complete("ZERO_SLOT_", Slot::NAMES);
         assert_complete("ZERO_SOURCE_", Source::NAMES);
         assert_complete("ZERO_SYNC_", SyncRule::NAMES);
@@ -382,6 +393,7 @@ mod tests {
             "MASTER",
             "DIVISOR",
             "NONFINITE",
+            "TIER",
             "SLOT",
             "SOURCE",
             "SYNC",

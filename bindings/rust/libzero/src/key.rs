@@ -88,6 +88,9 @@ c_enum! {
         Device = ZERO_KEY_DEVICE,
         /// Path of `libzero_cuda.so`.
         CudaModule = ZERO_KEY_CUDA_MODULE,
+        /// A [`Tier`](crate::Tier): where parameters, gradients and states lie. Only [`Tier::Host`](crate::Tier::Host), because slices are
+        /// of the host's memory.
+        Tier = ZERO_KEY_TIER,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
         Set = ZERO_KEY_SET,
         /// 1: never updated: no gradient, no states.

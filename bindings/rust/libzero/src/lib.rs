@@ -72,7 +72,7 @@ pub use config::{Config, Value};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
     Code, DType, Divisor, Feature, Finding, Master, Memory, MicroStep, Nonfinite, Operation, ReduceOp, Rounding, Slot, Source, SyncRule,
-    Unfilled,
+    Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};

@@ -65,6 +65,7 @@ enum zero_key {
   ZERO_KEY_DEVICE = 330,           /* i64, -1 .. 4095, -1: CUDA device on which the caller's gradients and parameters may lie
                                       (zero/optimizer.h); -1 = host memory only; may differ between ranks */
   ZERO_KEY_CUDA_MODULE = 331,      /* str: path of libzero_cuda.so; default: the variable ZERO_CUDA_MODULE, then the folder of libzero.so */
+  ZERO_KEY_TIER = 332,             /* i64, a zero_tier, ZERO_TIER_HOST: where parameters, gradients and states lie; the same on all ranks */
 
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
   ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */
@@ -124,6 +125,11 @@ enum zero_divisor {
 enum zero_nonfinite {
   ZERO_NONFINITE_SKIP = 0,     /* a non-finite gradient anywhere makes all ranks skip the same step, state bit-identical */
   ZERO_NONFINITE_PROPAGATE = 1 /* gradients are not looked at */
+};
+
+enum zero_tier {
+  ZERO_TIER_HOST = 0,  /* the host's memory */
+  ZERO_TIER_DEVICE = 1 /* that of the device ZERO_KEY_DEVICE, where updates and sums are made too (zero/optimizer.h) */
 };
 
 /*

@@ -48,14 +48,23 @@
  * step (or of reduce) and its end parameters change. Bits are the same as with a copy per rank. 8-bit parameters are decoded into buffers of
  * each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks that cannot reach each other's memory in seal.
  *
- * Devices (ZERO_KEY_DEVICE). States, and what else libzero keeps, stay in the host's memory, where updates are made (Ren et al.,
- * "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in memory of that CUDA device or of
- * the host, as CUDA tells from the address. Gradients stream out and parameters stream back in parts through 4 MiB of pinned memory, so
- * that one part travels while another is worked on (ZERO_MEMORY_STAGING; CUDA provides it). The bits are those of host memory. `stream` is
- * a cudaStream_t of that device, NULL its default stream: memory is read and written after what the stream was given before, gradients may
- * be overwritten when grad_ready returns, and what the stream is given after param_acquire sees the parameter. Addresses that the library
- * hands out, and data of read and write, are the host's. Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal,
- * ZERO_E_INVALID_ARGUMENT for memory or a stream of another device, ZERO_E_DEVICE_FAILED.
+ * Devices (ZERO_KEY_DEVICE). With ZERO_TIER_HOST (ZERO_KEY_TIER) states, and what else libzero keeps, stay in the host's memory, where
+ * updates are made (Ren et al., "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in
+ * memory of that CUDA device or of the host, as CUDA tells from the address. It passes in parts through 4 MiB of pinned memory, so that one
+ * part travels while another is worked on (ZERO_MEMORY_STAGING; CUDA provides it). The bits are those of host memory. `stream` is a
+ * cudaStream_t of that device, NULL its default stream: memory is read and written after what the stream was given before, gradients may be
+ * overwritten when grad_ready returns, and what the stream is given after param_acquire sees the parameter. Addresses that the library
+ * hands out are the host's then. Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal, ZERO_E_INVALID_ARGUMENT for
+ * memory or a stream of another device, ZERO_E_DEVICE_FAILED.
+ *
+ * On a device (ZERO_TIER_DEVICE, on all ranks). Parameters, gradients and states lie in memory of ZERO_KEY_DEVICE, where sums and updates
+ * are made with the bits of the host. Addresses of param_acquire, grad_acquire and views are the device's; data of read and write, module
+ * buffers and results the host's. Calls may return before their work has ended, which comes after what `stream` was given before, and
+ * before what it is given next: gradients that were given may be overwritten by later work of the stream, and param_release comes when all
+ * that uses the parameter was given to the streams it was acquired with, which live until then. Ranks may share a device. Threads of one
+ * process use each other's memory in place where devices reach it; other contributions pass through the host. Groups over MPI are
+ * ZERO_E_UNSUPPORTED in seal; so are ZERO_KEY_ONE_COPY, ZERO_KEY_VERIFY_EVERY, ZERO_KEY_PARAM_DTYPE, lamb and muon in create, and verify. A
+ * full device is ZERO_E_OUT_OF_MEMORY in seal; memory hooks are not told, and ZERO_KEY_MEMORY_LIMIT is of the host.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
@@ -276,7 +285,7 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
  * 3 it is gathered from the shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
  *   id              [in]
- *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on the host
+ *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on its tier
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
  * After begin the memory is read-only. Since ZERO_0.1.
  */
@@ -300,7 +309,7 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
 /*
  * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
  * reduction starts. Ranges of one tensor may come one by one, each element once per step.
- *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, which are copied and free on return
+ *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
  * Errors also: ZERO_E_STATE when an element was ready before, or grad is NULL and nothing was acquired; ZERO_E_POOL_LIMIT; a failed
  * reduction's error. Since ZERO_0.1.

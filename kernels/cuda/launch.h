@@ -1,0 +1,129 @@
+/// @file How kernels run: under nvcc on a device; under other compilers, for tests, as loops over the threads of each block on the calling
+/// thread. Knows no operation.
+///
+/// A kernel is a struct that is copied to the device, with
+///   Shared, Registers   memory of a block and of a thread; neither has values before the first phase
+///   kPhases             how many parts it has, at whose ends the threads of a block wait for one another
+///   run<phase>(place, registers, shared)
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#include <cuda_runtime_api.h>
+#define ZERO_DEVICE __device__ inline
+/// Loops whose index chooses registers.
+#define ZERO_UNROLLED _Pragma("unroll")
+/// Loops that would take too many registers otherwise.
+#define ZERO_ROLLED _Pragma("unroll 1")
+#else
+#include <atomic>
+#include <cstring>
+#define ZERO_DEVICE inline
+#define ZERO_UNROLLED
+#define ZERO_ROLLED
+#endif
+
+namespace zero::kernels::cuda {
+
+/// Of a block.
+inline constexpr int kThreads = 256;
+
+/// Which thread it is.
+struct Place {
+  int64_t block;
+  int thread;
+};
+
+/// What kernels have whose threads know nothing of one another.
+struct ThreadsAlone {
+  struct Shared {};
+  struct Registers {};
+  static constexpr int kPhases = 1;
+};
+
+#ifdef __CUDACC__
+
+template <class Kernel, int phase>
+__device__ inline void run_phases(const Kernel &kernel, const Place &place, typename Kernel::Registers &registers,
+                                  typename Kernel::Shared &shared) {
+  kernel.template run<phase>(place, registers, shared);
+  if constexpr (phase + 1 < Kernel::kPhases) {
+    __syncthreads();
+    run_phases<Kernel, phase + 1>(kernel, place, registers, shared);
+  }
+}
+
+/// 64 registers per thread: half of the threads that a multiprocessor can hold, which keep enough bytes on their way.
+template <class Kernel>
+__global__ void __launch_bounds__(kThreads, 4) run_block(const __grid_constant__ Kernel kernel) {
+  __shared__ typename Kernel::Shared shared;
+  typename Kernel::Registers registers;
+  run_phases<Kernel, 0>(kernel, {blockIdx.x, static_cast<int>(threadIdx.x)}, registers, shared);
+}
+
+/// Leaves the calling thread's device and, when nothing fails, its last error as they are.
+inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, const void *function, const void *kernel) {
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  int before = -1;
+  cudaError_t error = cudaGetDevice(&before);
+  const bool enters = error == cudaSuccess && before != device;
+  if (enters) error = cudaSetDevice(static_cast<int>(device));
+  if (error == cudaSuccess) {
+    void *arguments[] = {const_cast<void *>(kernel)};
+    error =
+        cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), arguments, 0, static_cast<cudaStream_t>(stream));
+  }
+  if (enters) {
+    const cudaError_t left = cudaSetDevice(before);
+    if (error == cudaSuccess) error = left;
+  }
+  if (error != cudaSuccess) (void)cudaGetLastError();  // the program would take it for one of its own
+  return error;
+}
+
+template <class Kernel>
+int32_t launch(int64_t device, void *stream, int64_t blocks, const Kernel &kernel) {
+  if (blocks == 0) return 0;
+  return launch_function(device, stream, blocks, reinterpret_cast<const void *>(&run_block<Kernel>), &kernel);
+}
+
+/// value |= 1, by any number of threads.
+__device__ inline void raise(int32_t *flag) { atomicOr(flag, 1); }
+
+__device__ inline void add_to(int64_t &sum, int64_t value) {
+  atomicAdd(reinterpret_cast<unsigned long long *>(&sum), static_cast<unsigned long long>(value));
+}
+
+/// largest = max(largest, value). All threads of a warp call this together, for one `largest`.
+__device__ inline void raise_to(uint32_t &largest, uint32_t value) {
+  value = __reduce_max_sync(0xffffffff, value);
+  if (threadIdx.x % 32 == 0) atomicMax(&largest, value);
+}
+
+#else
+
+template <class Kernel, int phase>
+void run_phases(const Kernel &kernel, int64_t block, typename Kernel::Registers *registers, typename Kernel::Shared &shared) {
+  for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({block, thread}, registers[thread], shared);
+  if constexpr (phase + 1 < Kernel::kPhases) run_phases<Kernel, phase + 1>(kernel, block, registers, shared);
+}
+
+template <class Kernel>
+int32_t launch(int64_t, void *, int64_t blocks, const Kernel &kernel) {
+  for (int64_t block = 0; block < blocks; ++block) {
+    typename Kernel::Shared shared;
+    typename Kernel::Registers registers[kThreads];
+    std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
+    run_phases<Kernel, 0>(kernel, block, registers, shared);
+  }
+  return 0;
+}
+
+inline void raise(int32_t *flag) { std::atomic_ref(*flag).fetch_or(1, std::memory_order_relaxed); }
+inline void add_to(int64_t &sum, int64_t value) { std::atomic_ref(sum).fetch_add(value, std::memory_order_relaxed); }
+inline void raise_to(uint32_t &largest, uint32_t value) { largest = value > largest ? value : largest; }
+
+#endif
+
+}  // namespace zero::kernels::cuda

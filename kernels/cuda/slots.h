@@ -1,0 +1,206 @@
+/// @file What the slots of a piece hold, four elements at a time: as block.h loads and stores them on the host; update.h states the
+/// roundings. Slots of 8-bit floats are stored in a second step, when the largest element of each line is known. Knows no algorithm.
+#pragma once
+
+#include "kernels/cuda/table.h"
+#include "kernels/cuda/tree.h"
+#include "kernels/reference/block_scaled-inl.h"
+#include "kernels/reference/elementwise-inl.h"
+#include "kernels/reference/remainder-inl.h"
+
+namespace zero::kernels::cuda {
+
+/// The elements of one thread.
+struct Span {
+  int64_t index;  ///< in the piece
+  int count;      ///< at most kQuad; 0: none
+};
+
+ZERO_DEVICE DType dtype_of(const Elements &elements) { return static_cast<DType>(elements.dtype); }
+ZERO_DEVICE bool is_f32(const Elements &elements) { return elements.data == nullptr || dtype_of(elements) == DType::f32; }
+ZERO_DEVICE bool is_coded(const Elements &elements) { return elements.data != nullptr && is_block_scaled(dtype_of(elements)); }
+
+/// Slot numbers of random.h.
+inline constexpr uint32_t kParamSlot = 0;
+inline constexpr uint32_t kFirstStateSlot = 1;
+
+ZERO_DEVICE reference::Words random_words(const Piece &piece, const Scalars &scalars, const Span &span, uint32_t slot) {
+  return reference::random_words_at(piece.first + static_cast<uint64_t>(span.index), {scalars.seed, scalars.step, slot});
+}
+
+ZERO_DEVICE Quad<float> load_decoded(const Elements &elements, const Span &span) {
+  const Quad<uint8_t> codes = load<uint8_t>(elements.data, span.index, span.count);
+  const float scale = elements.scales[span.index / kLine];
+  const Format8 format = format8(dtype_of(elements));
+  Quad<float> quad;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::decoded(codes.element[i], scale, format);
+  return quad;
+}
+
+/// 0 for a slot that is not kept.
+ZERO_DEVICE Quad<float> load_slot(const Elements &elements, const Span &span) {
+  if (elements.data == nullptr) return {};
+  if (is_coded(elements)) return load_decoded(elements, span);
+  return load_wide(elements.data, dtype_of(elements), span.index, span.count);
+}
+
+/// The values that are updated.
+ZERO_DEVICE Quad<float> load_param(const Piece &piece, const Span &span) {
+  if (piece.master.data == nullptr) return load_slot(piece.param, span);
+  if (dtype_of(piece.master) != DType::u16) return load_slot(piece.master, span);
+  const auto upper = load<uint16_t>(piece.param.data, span.index, span.count);
+  const auto lower = load<uint16_t>(piece.master.data, span.index, span.count);
+  Quad<float> quad;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::joined(upper.element[i], lower.element[i]);
+  return quad;
+}
+
+/// As the algorithm sees it.
+ZERO_DEVICE void adjust_gradient(Quad<float> &quad, const Scalars &scalars) {
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    if (scalars.grad_factor != 1) quad.element[i] = reference::scaled(quad.element[i], scalars.grad_factor);
+    if (scalars.clip_value > 0) quad.element[i] = reference::clamped(quad.element[i], scalars.clip_value);
+  }
+}
+
+ZERO_DEVICE Quad<float> load_gradient(const Piece &piece, const Scalars &scalars, const Span &span) {
+  const DType dtype = dtype_of(piece.grad);
+  Quad<float> quad;
+  if (piece.source_count == 0) {
+    quad = load_slot(piece.grad, span);
+  } else {
+    const Sources sources = {piece.sources, dtype, piece.peers_offset + span.index, span.count};
+    quad = rounded(reduced(sources, piece.source_count, piece.divisor), dtype);
+  }
+  adjust_gradient(quad, scalars);
+  return quad;
+}
+
+/// To the parameter and to its replicas.
+template <class Element>
+ZERO_DEVICE void store_param_bits(const Piece &piece, const Span &span, const Quad<Element> &quad) {
+  store(piece.param.data, span.index, span.count, quad);
+  for (int64_t i = 0; i < piece.replica_count; ++i) {
+    store(piece.replicas[i].data, piece.peers_offset + span.index, span.count, quad);
+  }
+}
+
+ZERO_DEVICE void add_to_average(const Piece &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
+  if (piece.average.data == nullptr) return;
+  Quad<float> average = load<float>(piece.average.data, span.index, span.count);
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    average.element[i] = reference::averaged(average.element[i], quad.element[i], scalars.average_weight);
+  }
+  store(piece.average.data, span.index, span.count, average);
+}
+
+ZERO_DEVICE void store_halves(const Piece &piece, const Span &span, const Quad<float> &quad) {
+  Quad<uint16_t> upper;
+  Quad<uint16_t> lower;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    const reference::Halves halves = reference::halves_of(quad.element[i]);
+    upper.element[i] = halves.upper;
+    lower.element[i] = halves.lower;
+  }
+  store_param_bits(piece, span, upper);
+  store(piece.master.data, span.index, span.count, lower);
+}
+
+/// The 16-bit form of a slot that is rounded stochastically where the scalars say so.
+ZERO_DEVICE Quad<uint16_t> narrowed_by(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot,
+                                       const Quad<float> &quad) {
+  if (scalars.stochastic == 0) return narrowed<uint16_t>(quad, dtype);
+  return narrowed_stochastic(quad, dtype, random_words(piece, scalars, span, slot));
+}
+
+/// A parameter in f8 is left to store_codes.
+ZERO_DEVICE void store_param(const Piece &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
+  const DType dtype = dtype_of(piece.param);
+  Quad<float> kept = quad;
+  if (piece.master.data == nullptr) {
+    if (dtype == DType::f32) {
+      store_param_bits(piece, span, quad);
+    } else {
+      const Quad<uint16_t> bits = narrowed_by(piece, scalars, span, dtype, kParamSlot, quad);
+      store_param_bits(piece, span, bits);
+      kept = widened(bits, dtype);
+    }
+  } else if (dtype_of(piece.master) == DType::u16) {
+    store_halves(piece, span, quad);
+  } else {
+    store(piece.master.data, span.index, span.count, quad);
+    if (dtype == DType::f32) store_param_bits(piece, span, quad);
+    if (dtype == DType::f16 || dtype == DType::bf16) store_param_bits(piece, span, narrowed<uint16_t>(quad, dtype));
+  }
+  add_to_average(piece, scalars, span, kept);
+}
+
+/// A state in f8 is left to store_codes.
+ZERO_DEVICE void store_state(const Piece &piece, const Scalars &scalars, const Span &span, int state, const Quad<float> &quad) {
+  const Elements &elements = piece.state[state];
+  const DType dtype = dtype_of(elements);
+  if (elements.data == nullptr || is_block_scaled(dtype)) return;
+  if (dtype == DType::f32) return store(elements.data, span.index, span.count, quad);
+  const uint32_t slot = kFirstStateSlot + static_cast<uint32_t>(state);
+  store(elements.data, span.index, span.count, narrowed_by(piece, scalars, span, dtype, slot, quad));
+}
+
+/// The largest finite magnitude, as bits, whose order is that of the magnitudes.
+ZERO_DEVICE uint32_t largest_of(const Quad<float> &quad, int count) {
+  uint32_t largest = 0;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    const auto bits = std::bit_cast<uint32_t>(reference::finite_magnitude(quad.element[i]));
+    if (i < count && bits > largest) largest = bits;
+  }
+  return largest;
+}
+
+ZERO_DEVICE void put_codes(const Elements &elements, const Span &span, float scale, const Quad<uint8_t> &codes) {
+  store(elements.data, span.index, span.count, codes);
+  if (span.index % kLine == 0) elements.scales[span.index / kLine] = scale;
+}
+
+/// `random` nullptr = to nearest.
+ZERO_DEVICE Quad<uint8_t> codes_of(const Quad<float> &quad, float scale, DType dtype, const reference::Words *random) {
+  const Format8 format = format8(dtype);
+  const float inverse = reference::inverse_of(scale);
+  Quad<uint8_t> codes;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    codes.element[i] = reference::encoded(quad.element[i], inverse, format, random != nullptr ? &random->word[i] : nullptr);
+  }
+  return codes;
+}
+
+ZERO_DEVICE float scale_from(const Elements &elements, uint32_t largest) {
+  return reference::scale_of(std::bit_cast<float>(largest), format8(dtype_of(elements)));
+}
+
+ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_t largest, const Quad<float> &quad) {
+  const float scale = scale_from(piece.param, largest);
+  const Quad<uint8_t> codes = codes_of(quad, scale, dtype_of(piece.param), nullptr);
+  put_codes(piece.param, span, scale, codes);
+  for (int64_t i = 0; i < piece.replica_count; ++i) {
+    put_codes(piece.replicas[i], {piece.peers_offset + span.index, span.count}, scale, codes);
+  }
+}
+
+ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, uint32_t largest,
+                                   const Quad<float> &quad) {
+  const Elements &elements = piece.state[state];
+  const float scale = scale_from(elements, largest);
+  if (scalars.stochastic == 0) {
+    put_codes(elements, span, scale, codes_of(quad, scale, dtype_of(elements), nullptr));
+  } else {
+    const reference::Words random = random_words(piece, scalars, span, kFirstStateSlot + static_cast<uint32_t>(state));
+    put_codes(elements, span, scale, codes_of(quad, scale, dtype_of(elements), &random));
+  }
+}
+
+}  // namespace zero::kernels::cuda

@@ -1,0 +1,21 @@
+/// @file The table of the kernels for CUDA devices.
+#include "kernels/cuda/entries.h"
+
+/// What the module of CUDA's run time hands on, which is C and knows only the address.
+extern "C" {
+extern const zero::kernels::cuda::Table zero_cuda_kernels;
+}
+
+constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
+    .struct_size = sizeof(zero::kernels::cuda::Table),
+    .algorithm = zero::kernels::cuda::algorithm,
+    .constants = zero::kernels::cuda::constants,
+    .update = zero::kernels::cuda::update,
+    .sum = zero::kernels::cuda::sum,
+    .all_within = zero::kernels::cuda::all_within,
+    .copy_within = zero::kernels::cuda::copy_within,
+    .convert = zero::kernels::cuda::convert,
+    .scale = zero::kernels::cuda::scale,
+    .add = zero::kernels::cuda::add,
+    .add_squares = zero::kernels::cuda::add_squares,
+};

@@ -1,0 +1,113 @@
+/// @file The table of C functions through which libzero reaches its kernels for CUDA devices, which lie in libzero_cuda.so. Kernels compute
+/// what the host's compute, bit for bit, from the same source (kernels/reference). Knows no ranks, no tensors and no allocations.
+#pragma once
+
+#include "kernels/kernels.h"
+
+#include <cstdint>
+
+namespace zero::kernels::cuda {
+
+/// Elements of one slot. data nullptr: the slot is not kept.
+struct Elements {
+  void *data = nullptr;
+  float *scales = nullptr;  ///< f8 dtypes: one per kLine elements, from the line of element 0 on
+  int64_t dtype = 0;        ///< a DType
+};
+
+/// What algorithms compute with, made once per parameter set and step.
+struct alignas(8) Constants {
+  unsigned char bytes[64];
+};
+
+/// What one update is told beside its slots: kernels/update.h, UpdateScalars.
+struct Scalars {
+  Constants constants;
+  uint64_t seed;
+  uint64_t step;
+  float grad_factor;
+  float clip_value;
+  float average_weight;  ///< 1 - average_decay
+  int32_t stochastic;
+};
+
+/// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
+struct Piece {
+  Elements param;
+  Elements master;
+  Elements grad;
+  Elements state[kMaxStates];
+  Elements average;
+  int64_t count = 0;  ///< 0: nothing becomes of it in this step
+  uint64_t first = 0;
+  const void *const *sources = nullptr;
+  int64_t source_count = 0;  ///< 0: grad is the gradient
+  double divisor = 1;
+  const Elements *replicas = nullptr;
+  int64_t replica_count = 0;
+  int64_t peers_offset = 0;
+  int64_t scalars = 0;  ///< index into Update::scalars
+};
+
+/// What one block of threads works on: kChunk elements of a piece, fewer at its end. Begins on a line of the piece.
+inline constexpr int64_t kChunk = 1024;
+struct Chunk {
+  int64_t begin;
+  int64_t piece;  ///< index into Update::pieces
+};
+
+/// One update of many pieces by one algorithm, in one launch. All addresses are the device's.
+struct Update {
+  const Piece *pieces;
+  const Chunk *chunks;
+  int64_t chunk_count;
+  const Scalars *scalars;
+};
+
+/// Most sources of one reduction or update.
+inline constexpr int64_t kMostSources = 64;
+
+/// The sum over sources of floats by the fixed tree, divided: kernels/reduce.h. `sources` is an array of the host that holds addresses of
+/// devices.
+struct Sum {
+  void *out;
+  int64_t out_dtype;
+  const void *const *sources;
+  int64_t source_count;
+  int64_t dtype;  ///< f32, f16, bf16
+  int64_t count;
+  double divisor;  ///< 1: none
+};
+
+/// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
+inline constexpr int64_t kSquareWords = ExactSum::kExported;
+
+/// Functions give their work to a stream of `device` and return 0 or a CUDA error code for zero_cuda_table::error_text. They do not wait;
+/// the calling thread's current device and last error stay as they are. Addresses are the device's; those of its peers may be read, and as
+/// replicas written. `flag`, where it is not nullptr, is set to 1 when an element is not finite, or beyond a limit where there is one; it
+/// is never cleared. Counts of 0 do nothing. Dtypes are f32, f16, bf16 where nothing else is said.
+struct Table {
+  uint64_t struct_size;
+
+  /// The number of an algorithm for update; -1: there is no kernel for it.
+  int32_t (*algorithm)(const char *name);
+  /// Runs on the host.
+  void (*constants)(int32_t algorithm, const HyperParameters *hyper, Constants *out);
+  int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
+
+  int32_t (*sum)(int64_t device, const Sum *call, int32_t *flag, void *stream);
+  int32_t (*all_within)(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
+  int32_t (*copy_within)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag,
+                         void *stream);
+  /// out = values in another dtype, to nearest even.
+  int32_t (*convert)(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
+  /// out = values * factor; out may equal values.
+  int32_t (*scale)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
+  /// sum += values * factor, the product rounded to the sum's dtype.
+  int32_t (*add)(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor,
+                 void *stream);
+  /// Adds the squares of each line as kernels/reference/add_squares.cpp does, and the lines to `words`. `values` begins on a line.
+  int32_t (*add_squares)(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
+};
+
+}  // namespace zero::kernels::cuda

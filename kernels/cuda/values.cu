@@ -1,0 +1,152 @@
+/// @file Element-wise operations over whole ranges: sums over sources, checks, copies, conversions. Each element is read and written once.
+#include "kernels/cuda/entries.h"
+#include "kernels/cuda/tree.h"
+#include "kernels/reference/elementwise-inl.h"
+
+namespace zero::kernels::cuda {
+namespace {
+
+/// Calls operation(index, count) for all quads of the range, one per thread.
+template <class Operation>
+struct OverQuads : ThreadsAlone {
+  Operation operation;
+  int64_t count;
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    const int64_t index = (place.block * kThreads + place.thread) * kQuad;
+    if (index < count) operation(index, count - index < kQuad ? static_cast<int>(count - index) : kQuad);
+  }
+};
+
+template <class Operation>
+int32_t over_quads(int64_t device, void *stream, int64_t count, const Operation &operation) {
+  constexpr int64_t kPerBlock = kThreads * kQuad;
+  return launch(device, stream, (count + kPerBlock - 1) / kPerBlock, OverQuads<Operation>{{}, operation, count});
+}
+
+/// Raises the flag when one of the first `count` elements is beyond the limit.
+ZERO_DEVICE void check(const Quad<float> &quad, int count, float limit, int32_t *flag) {
+  bool within = true;
+  for (int i = 0; i < kQuad; ++i) within = within && (i >= count || reference::is_within(quad.element[i], limit));
+  if (!within) raise(flag);
+}
+
+constexpr float kLargest = 0x1.fffffep127F;
+
+struct Summing {
+  const void *address[kMostSources];
+  int64_t source_count;
+  DType dtype;
+  void *out;
+  DType out_dtype;
+  double divisor;
+  int32_t *flag;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    const Quad<float> kept = rounded(reduced({address, dtype, index, count}, source_count, divisor), out_dtype);
+    store_narrow(out, out_dtype, index, count, kept);
+    if (flag != nullptr) check(kept, count, kLargest, flag);
+  }
+};
+
+struct Checking {
+  const void *values;
+  DType dtype;
+  float limit;
+  int32_t *flag;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const { check(load_wide(values, dtype, index, count), count, limit, flag); }
+};
+
+template <class Element>
+struct Copying {
+  void *out;
+  const void *values;
+  DType dtype;
+  float limit;
+  int32_t *flag;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    const Quad<Element> quad = load<Element>(values, index, count);
+    store(out, index, count, quad);
+    if (flag != nullptr) check(widened(quad, dtype), count, limit, flag);
+  }
+};
+
+struct Converting {
+  void *out;
+  DType out_dtype;
+  const void *values;
+  DType dtype;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    store_narrow(out, out_dtype, index, count, load_wide(values, dtype, index, count));
+  }
+};
+
+struct Scaling {
+  void *out;
+  const void *values;
+  DType dtype;
+  float factor;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    Quad<float> quad = load_wide(values, dtype, index, count);
+    for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::scaled(quad.element[i], factor);
+    store_narrow(out, dtype, index, count, quad);
+  }
+};
+
+struct Adding {
+  void *sum;
+  DType sum_dtype;
+  const void *values;
+  DType dtype;
+  float factor;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    Quad<float> addend = load_wide(values, dtype, index, count);
+    if (factor != 1) {
+      for (int i = 0; i < kQuad; ++i) addend.element[i] = reference::scaled(addend.element[i], factor);
+      addend = rounded(addend, sum_dtype);
+    }
+    Quad<float> total = load_wide(sum, sum_dtype, index, count);
+    for (int i = 0; i < kQuad; ++i) total.element[i] = reference::added(total.element[i], addend.element[i]);
+    store_narrow(sum, sum_dtype, index, count, total);
+  }
+};
+
+}  // namespace
+
+int32_t sum(int64_t device, const Sum *call, int32_t *flag, void *stream) {
+  Summing summing = {{}, call->source_count, DType(call->dtype), call->out, DType(call->out_dtype), call->divisor, flag};
+  for (int64_t i = 0; i < call->source_count; ++i) summing.address[i] = call->sources[i];
+  return over_quads(device, stream, call->count, summing);
+}
+
+int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  if (flag == nullptr) return 0;
+  return over_quads(device, stream, count, Checking{values, DType(dtype), limit, flag});
+}
+
+int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  const auto type = DType(dtype);
+  if (type == DType::f32) return over_quads(device, stream, count, Copying<float>{out, values, type, limit, flag});
+  return over_quads(device, stream, count, Copying<uint16_t>{out, values, type, limit, flag});
+}
+
+int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream) {
+  if (out_dtype == dtype) return copy_within(device, out, values, dtype, count, 0, nullptr, stream);
+  return over_quads(device, stream, count, Converting{out, DType(out_dtype), values, DType(dtype)});
+}
+
+int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  return over_quads(device, stream, count, Scaling{out, values, DType(dtype), factor});
+}
+
+int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  return over_quads(device, stream, count, Adding{sum, DType(sum_dtype), values, DType(dtype), factor});
+}
+
+}  // namespace zero::kernels::cuda

@@ -1,0 +1,35 @@
+/// @file Random numbers of four elements: random.h says which.
+#pragma once
+
+#include "kernels/random.h"
+#include "kernels/reference/element.h"
+
+namespace zero::kernels::reference {
+
+struct Words {
+  uint32_t word[4];
+};
+
+/// Philox4x32-10 (Salmon et al., 2011, section 5.1). Random123 has it too, but its header brings C++ streams into what includes it.
+ZERO_ELEMENT Words philox(Words x, uint32_t key0, uint32_t key1) {
+  constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t product0 = uint64_t{kMultiplier0} * x.word[0];
+    const uint64_t product1 = uint64_t{kMultiplier1} * x.word[2];
+    x = {{static_cast<uint32_t>(product1 >> 32) ^ x.word[1] ^ key0, static_cast<uint32_t>(product1),
+          static_cast<uint32_t>(product0 >> 32) ^ x.word[3] ^ key1, static_cast<uint32_t>(product0)}};
+    key0 += kWeyl0;
+    key1 += kWeyl1;
+  }
+  return x;
+}
+
+/// Of the elements at [first, first + 4), `first` a multiple of 4.
+ZERO_ELEMENT Words random_words_at(uint64_t first, const RandomKey &key) {
+  const uint64_t place = first / 4;
+  const Words counter = {{static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32), counter_word2(key), counter_word3(key)}};
+  return philox(counter, static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
+}
+
+}  // namespace zero::kernels::reference

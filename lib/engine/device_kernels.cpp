@@ -1,0 +1,260 @@
+/// @file Giving kernels their work, and asking what they found.
+#include "engine/device_kernels.h"
+
+#include <zero/stats.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+
+namespace zero {
+namespace {
+
+namespace cuda = kernels::cuda;
+
+int64_t number(DType dtype) { return static_cast<int64_t>(dtype); }
+
+cuda::Elements elements_of(const kernels::Elements &elements) { return {elements.data, elements.scales, number(elements.dtype)}; }
+
+template <class T>
+int64_t nbytes_of(const std::vector<T> &values) {
+  return Arena::view_nbytes(static_cast<int64_t>(values.size() * sizeof(T)));
+}
+
+}  // namespace
+
+Status DeviceKernels::check_algorithm(const kernels::Algorithm &algorithm) const {
+  ZERO_CHECK(table_.algorithm(algorithm.name) >= 0, ZERO_E_UNSUPPORTED,
+             "algorithm \"%s\" has no kernel for devices; keep states on the host (ZERO_KEY_TIER = ZERO_TIER_HOST)", algorithm.name);
+  return {};
+}
+
+Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbytes) {
+  source_ = source;
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STAGING, sizeof(Told), &told_));
+  return Arena::create_private(source, ZERO_MEMORY_STAGING, sources_nbytes, &sources_);
+}
+
+void DeviceKernels::release() {
+  told_.release();
+  sources_.release();
+  chunks_.release();
+  jobs_.release();
+  launches_.clear();
+}
+
+void DeviceKernels::note(Status status) const {
+  if (status.ok()) return;
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_.ok()) failure_ = std::move(status);
+}
+
+Status DeviceKernels::status() const {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+Status DeviceKernels::settle() const {
+  note(device_.wait());
+  return status();
+}
+
+bool DeviceKernels::all_within(const void *values, DType dtype, int64_t count, float limit) const {
+  note(table_.all_within(device_.index(), values, number(dtype), count, limit, beyond(), device_.stream()), "looking at values");
+  return true;
+}
+
+void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t count) const {
+  move(out, values, count * dtype_nbytes(dtype));
+}
+
+bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const {
+  note(table_.copy_within(device_.index(), out, values, number(dtype), count, limit, beyond(), device_.stream()), "copying values");
+  return true;
+}
+
+void DeviceKernels::clear(void *out, int64_t nbytes) const { note(device_.clear(out, nbytes)); }
+
+void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
+  if (out_dtype == dtype) return copy(out, values, dtype, count);
+  note(table_.convert(device_.index(), out, number(out_dtype), values, number(dtype), count, device_.stream()), "converting values");
+}
+
+void DeviceKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
+  note(table_.scale(device_.index(), out, values, number(dtype), count, factor, device_.stream()), "scaling values");
+}
+
+void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {
+  note(table_.add(device_.index(), sum, number(sum_dtype), values, number(dtype), count, factor, device_.stream()), "adding values");
+}
+
+void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum & /*sum*/) const {
+  note(table_.add_squares(device_.index(), values, number(dtype), count, told()->squares, device_.stream()), "adding squares");
+}
+
+bool DeviceKernels::find(const void *memory, bool *out_on_device) const {
+  const Status found = device_.find_any(memory, out_on_device);
+  note(found);
+  return found.ok();
+}
+
+void DeviceKernels::move(void *out, const void *from, int64_t nbytes) const { note(device_.copy(out, from, nbytes)); }
+
+bool DeviceKernels::passed() const {
+  note(device_.copy(&read_.beyond, beyond(), sizeof read_.beyond));
+  clear(beyond(), sizeof read_.beyond);
+  return settle().ok() && read_.beyond == 0;
+}
+
+void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
+  note(device_.copy(read_.squares, told()->squares, sizeof read_.squares));
+  clear(told()->squares, sizeof read_.squares);
+  if (settle().ok()) sum.merge(kernels::ExactSum::import_limbs(read_.squares));
+}
+
+/// Sources on the host are brought to the device first; a round has room for them.
+void DeviceKernels::sum(const Reduction &reduction) const {
+  std::array<const void *, cuda::kMostSources> sources;
+  const int64_t nbytes = reduction.count * dtype_nbytes(reduction.dtype);
+  std::byte *room = sources_.data();
+  for (int64_t i = 0; i < reduction.source_count; ++i) {
+    const void *source = reduction.sources[i];
+    bool there = false;
+    if (!find(source, &there)) return;
+    if (!there) {
+      move(room, source, nbytes);
+      source = room;
+      room += Arena::view_nbytes(nbytes);
+    }
+    sources[static_cast<size_t>(i)] = source;
+  }
+  const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
+  const cuda::Sum call{reduction.out,           number(out_dtype), sources.data(),   reduction.source_count,
+                       number(reduction.dtype), reduction.count,   reduction.divisor};
+  note(table_.sum(device_.index(), &call, beyond(), device_.stream()), "adding contributions");
+}
+
+/// Jobs of one algorithm come one after another, and so do their chunks.
+void DeviceKernels::list_chunks(std::span<const UpdateJob> jobs, std::vector<cuda::Chunk> &chunks) {
+  for (size_t first = 0; first < jobs.size(); ++first) {
+    const int32_t algorithm = table_.algorithm(jobs[first].algorithm->name);
+    const auto same = [&](const Launch &launch) { return launch.algorithm == algorithm; };
+    if (std::any_of(launches_.begin(), launches_.end(), same)) continue;
+    Launch launch{algorithm, std::ssize(chunks), 0};
+    for (size_t index = first; index < jobs.size(); ++index) {
+      if (jobs[index].algorithm != jobs[first].algorithm) continue;
+      for (int64_t begin = 0; begin < jobs[index].piece.count; begin += cuda::kChunk)
+        chunks.push_back({begin, static_cast<int64_t>(index)});
+    }
+    launch.chunk_count = std::ssize(chunks) - launch.first_chunk;
+    launches_.push_back(launch);
+  }
+}
+
+Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
+  std::vector<cuda::Chunk> chunks;
+  launches_.clear();
+  list_chunks(jobs, chunks);
+  size_t sources = 0;
+  size_t replicas = 0;
+  for (const UpdateJob &job : jobs) {
+    sources += job.piece.sources.size();
+    replicas += job.piece.replicas.size();
+  }
+  pieces_.resize(jobs.size());
+  scalars_.resize(jobs.size());
+  source_addresses_.resize(sources);
+  replicas_.resize(replicas);
+  const int64_t nbytes = nbytes_of(pieces_) + nbytes_of(scalars_) + nbytes_of(source_addresses_) + nbytes_of(replicas_);
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(chunks), &chunks_));
+  ZERO_TRY(device_.copy(chunks_.data(), chunks.data(), static_cast<int64_t>(chunks.size() * sizeof(cuda::Chunk))));
+  return device_.wait();
+}
+
+cuda::Piece DeviceKernels::piece_of(const UpdateJob &job, int64_t index) const {
+  const kernels::Piece &from = job.piece;
+  cuda::Piece piece;
+  piece.param = elements_of(from.param);
+  piece.master = elements_of(from.master);
+  piece.grad = elements_of(from.grad);
+  for (int state = 0; state < kernels::kMaxStates; ++state) piece.state[state] = elements_of(from.state[state]);
+  piece.average = elements_of(from.average);
+  piece.count = job.skips ? 0 : from.count;
+  piece.first = from.first;
+  piece.source_count = std::ssize(from.sources);
+  piece.divisor = from.divisor;
+  piece.replica_count = std::ssize(from.replicas);
+  piece.peers_offset = from.peers_offset;
+  piece.scalars = index;
+  return piece;
+}
+
+/// Tables of the host get what those of the device are to hold, with its addresses.
+void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs) {
+  const std::byte *sources = jobs_.data() + nbytes_of(pieces_) + nbytes_of(scalars_);
+  const std::byte *replicas = sources + nbytes_of(source_addresses_);
+  size_t source = 0;
+  size_t replica = 0;
+  for (size_t index = 0; index < jobs.size(); ++index) {
+    const UpdateJob &job = jobs[index];
+    cuda::Piece &piece = pieces_[index];
+    piece = piece_of(job, static_cast<int64_t>(index));
+    piece.sources = reinterpret_cast<const void *const *>(sources) + source;
+    piece.replicas = reinterpret_cast<const cuda::Elements *>(replicas) + replica;
+    for (const void *address : job.piece.sources) source_addresses_[source++] = address;
+    for (const kernels::Elements &elements : job.piece.replicas) replicas_[replica++] = elements_of(elements);
+    cuda::Scalars &scalars = scalars_[index];
+    table_.constants(table_.algorithm(job.algorithm->name), &job.scalars.hyper, &scalars.constants);
+    scalars.seed = job.scalars.seed;
+    scalars.step = static_cast<uint64_t>(job.scalars.hyper.step);
+    scalars.grad_factor = job.scalars.grad_factor;
+    scalars.clip_value = job.scalars.clip_value;
+    scalars.average_weight = static_cast<float>(1 - job.scalars.average_decay);
+    scalars.stochastic = job.scalars.stochastic ? 1 : 0;
+  }
+}
+
+/// What was sent for the last step has arrived when its work has ended.
+void DeviceKernels::update(std::span<const UpdateJob> jobs) {
+  if (jobs.empty() || !settle().ok()) return;
+  write_jobs(jobs);
+  std::byte *at = jobs_.data();
+  const auto send = [&](const auto &values) {
+    move(at, values.data(), static_cast<int64_t>(values.size() * sizeof(values[0])));
+    at += nbytes_of(values);
+  };
+  send(pieces_);
+  send(scalars_);
+  send(source_addresses_);
+  send(replicas_);
+  for (const Launch &launch : launches_) {
+    const cuda::Update call{reinterpret_cast<const cuda::Piece *>(jobs_.data()),
+                            reinterpret_cast<const cuda::Chunk *>(chunks_.data()) + launch.first_chunk, launch.chunk_count,
+                            reinterpret_cast<const cuda::Scalars *>(jobs_.data() + nbytes_of(pieces_))};
+    note(table_.update(device_.index(), launch.algorithm, &call, device_.stream()), "an update");
+  }
+}
+
+/// Where CUDA cannot tell whose memory it is nothing is done, and settle() says why.
+bool DeviceReducer::reduce(const Reduction &reduction) const {
+  bool there = false;
+  if (!kernels_.find(reduction.out, &there)) return true;
+  if (!there) return host_.reduce(reduction);
+  kernels_.sum(reduction);
+  return true;
+}
+
+void DeviceReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
+  bool to_device = false;
+  bool from_device = false;
+  if (nbytes == 0 || !kernels_.find(out, &to_device) || !kernels_.find(values, &from_device)) return;
+  if (to_device || from_device) {
+    kernels_.move(out, values, nbytes);
+  } else {
+    host_.copy(out, values, nbytes, total_nbytes);
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,65 @@
+/// @file Kernels: what an optimizer computes, wherever its arenas lie. Results do not depend on where. Knows no ranks and no tensors.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/status.h"
+#include "kernels/update.h"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace zero {
+
+/// Of every dtype that has elements in fp32, infinity is above it.
+inline constexpr float kLargestFinite = std::numeric_limits<float>::max();
+
+/// One piece of an update.
+struct UpdateJob {
+  const kernels::Algorithm *algorithm;
+  kernels::Piece piece;
+  kernels::UpdateScalars scalars;
+  bool skips = false;  ///< nothing becomes of it in this step
+};
+
+/// Addresses are those of arenas. On a device work may go on when a function has returned; what is asked for later comes after it, and
+/// errors are told by status().
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  /// @name Elements of f32, f16 or bf16. Arithmetic is in fp32; results are rounded to nearest even.
+  /// @{
+  /// No element is NaN or has a magnitude above the limit; by default: all are finite. On a device the answer is true, and passed() tells.
+  virtual bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const = 0;
+  virtual void copy(void *out, const void *values, DType dtype, int64_t count) const = 0;
+  /// copy and all_within in one pass over memory.
+  virtual bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const = 0;
+  virtual void clear(void *out, int64_t nbytes) const = 0;
+  /// out = values in another dtype.
+  virtual void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const = 0;
+  /// out = values * factor; out may equal values.
+  virtual void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const = 0;
+  /// sum += values * factor, the product rounded to the sum's dtype, so that two sums do not depend on which came first.
+  virtual void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const = 0;
+  /// `values` begins on a line of the flat space. On a device finish_squares() adds.
+  virtual void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const = 0;
+  /// @}
+
+  /// Makes what update() needs for these jobs.
+  virtual Status prepare(std::span<const UpdateJob>) { return {}; }
+  /// As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms.
+  virtual void update(std::span<const UpdateJob> jobs) = 0;
+
+  /// @name What is not told at once
+  /// @{
+  /// Nothing that all_within, copy_within or a reduction looked at since the last call was beyond its limit. Waits for it.
+  virtual bool passed() const { return true; }
+  /// Adds what add_squares() has not added yet. Waits for it.
+  virtual void finish_squares(kernels::ExactSum &) const {}
+  /// The first error that has come up so far.
+  virtual Status status() const { return {}; }
+  /// @}
+};
+
+}  // namespace zero

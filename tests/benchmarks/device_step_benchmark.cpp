@@ -1,0 +1,201 @@
+/// @file Steps of optimizers that keep everything on a CUDA device, as fractions of the rate at which the device copies its own memory,
+/// interleaved: storage of slots, many small tensors, and several ranks that share the device.
+/// usage: device_step_benchmark [options of Google Benchmark] [--elements=134217728] [--repeats=9]
+#include "must.h"
+#include "options.h"
+#include "samples.h"
+#include "tests/memory/caller_device.h"
+
+#include <benchmark/benchmark.h>
+
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using zero::bench::must;
+using zero::bench::Samples;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+using Keys = std::vector<std::pair<int32_t, int64_t>>;
+
+/// What one row of the table measures.
+struct Case {
+  const char *name;
+  int32_t dtype;
+  Keys keys;
+  int64_t ranks;
+  int64_t tensors;
+  int64_t count;  ///< elements of each tensor
+  double element_nbytes;
+  Samples step = {};
+  Samples call = {};  ///< until step returns
+  Samples give = {};  ///< grad_ready of all tensors, with its look at every element
+
+  double nbytes() const { return element_nbytes * static_cast<double>(tensors) * static_cast<double>(count); }
+};
+
+/// One rank's optimizer; gradients lie in its own memory.
+class Rank {
+ public:
+  Rank(const Case &row, int64_t rank) : row_(row), stream_(caller_stream_create(0)) {
+    must(zero_group_create_local((std::string("device_step.") + row.name).c_str(), rank, row.ranks, nullptr, &group_));
+    zero_config *config = nullptr;
+    must(zero_config_create(&config));
+    must(zero_config_set_i64(config, ZERO_KEY_DEVICE, 0));
+    must(zero_config_set_str(config, ZERO_KEY_CUDA_MODULE, caller_module()));
+    must(zero_config_set_i64(config, ZERO_KEY_TIER, ZERO_TIER_DEVICE));
+    must(zero_config_set_i64(config, ZERO_KEY_OVERLAP, 0));
+    for (const auto &[key, value] : row.keys) must(zero_config_set_i64(config, key, value));
+    must(zero_optimizer_create(group_, config, &optimizer_));
+    zero_config_release(config);
+    for (int64_t i = 0; i < row.tensors; ++i) {
+      int64_t id = 0;
+      must(zero_optimizer_add_param(optimizer_, nullptr, ("t" + std::to_string(i)).c_str(), row.dtype, &row.count, 1, &id));
+    }
+    must(zero_optimizer_seal(optimizer_));
+    for (int64_t i = 0; i < row.tensors; ++i) must(zero_optimizer_init_param(optimizer_, i, ZERO_INITIALISER_UNIFORM, -1, 1, 1));
+    must(zero_optimizer_begin(optimizer_, ZERO_SOURCE_SHARDS));
+  }
+  Rank(const Rank &) = delete;
+  ~Rank() {
+    zero_optimizer_release(optimizer_);
+    zero_group_release(group_);
+    caller_stream_destroy(stream_);
+  }
+
+  /// The seconds of grad_ready, of the call of step, and of the step.
+  void step(double out[3]) const {
+    auto begin = Clock::now();
+    for (int64_t i = 0; i < row_.tensors; ++i) {
+      void *data = nullptr;
+      int64_t accumulate = 0;
+      must(zero_optimizer_grad_acquire(optimizer_, i, stream_, &data, &accumulate));
+      must(zero_optimizer_grad_ready(optimizer_, i, nullptr, 0, row_.count, stream_));
+    }
+    caller_wait(stream_);
+    out[0] = seconds_since(begin);
+    must(zero_group_barrier(group_, nullptr));
+    begin = Clock::now();
+    must(zero_optimizer_step(optimizer_, stream_, nullptr));
+    out[1] = seconds_since(begin);
+    caller_wait(stream_);
+    must(zero_group_barrier(group_, nullptr));
+    out[2] = seconds_since(begin);
+  }
+
+ private:
+  const Case &row_;
+  void *stream_;
+  zero_group *group_ = nullptr;
+  zero_optimizer *optimizer_ = nullptr;
+};
+
+/// The device copies its own memory: what is read and what is written counts.
+class Copy {
+ public:
+  explicit Copy(int64_t nbytes)
+      : nbytes_(nbytes), from_(caller_alloc(0, nbytes)), to_(caller_alloc(0, nbytes)), stream_(caller_stream_create(0)) {}
+  Copy(const Copy &) = delete;
+  ~Copy() {
+    caller_stream_destroy(stream_);
+    caller_free(from_);
+    caller_free(to_);
+  }
+  void run(Samples &samples) const {
+    const auto begin = Clock::now();
+    caller_copy(stream_, to_, from_, nbytes_, 0);
+    caller_wait(stream_);
+    samples.add(seconds_since(begin));
+  }
+  double rate(const Samples &samples) const { return 2 * static_cast<double>(nbytes_) / samples.median(); }
+
+ private:
+  int64_t nbytes_;
+  void *from_;
+  void *to_;
+  void *stream_;
+};
+
+/// All repeats of a case, between copies.
+void measure(Case &row, const Copy &copy, Samples &copies, int64_t repeats) {
+  std::vector<std::jthread> threads;
+  std::barrier turn(row.ranks);
+  for (int64_t rank = 0; rank < row.ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const Rank mine(row, rank);
+      for (int64_t repeat = -2; repeat < repeats; ++repeat) {
+        double seconds[3];
+        turn.arrive_and_wait();
+        if (rank == 0 && repeat >= 0) copy.run(copies);
+        turn.arrive_and_wait();
+        mine.step(seconds);
+        if (rank != 0 || repeat < 0) continue;
+        row.give.add(seconds[0]);
+        row.call.add(seconds[1]);
+        row.step.add(seconds[2]);
+      }
+    });
+  }
+}
+
+std::vector<Case> cases(int64_t elements) {
+  const std::pair<int32_t, int64_t> bf16_moments[] = {{ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_BF16},
+                                                      {ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_BF16}};
+  const Keys f8_moments = {{ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_F8_E4M3}, {ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_F8_UE5M3}};
+  const Keys remainder = {{ZERO_KEY_MASTER, ZERO_MASTER_REMAINDER}};
+  const Keys small = {{ZERO_KEY_MASTER, ZERO_MASTER_NONE}, {ZERO_KEY_ROUNDING, ZERO_ROUNDING_STOCHASTIC}, bf16_moments[0], bf16_moments[1]};
+  std::vector<Case> rows;
+  rows.push_back({"fp32", ZERO_DTYPE_F32, {}, 1, 1, elements, 28});
+  rows.push_back({"bf16, fp32 master", ZERO_DTYPE_BF16, {}, 1, 1, elements, 28});
+  rows.push_back({"f16, fp32 master", ZERO_DTYPE_F16, {}, 1, 1, elements, 28});
+  rows.push_back({"bf16, remainder", ZERO_DTYPE_BF16, remainder, 1, 1, elements, 26});
+  rows.push_back({"bf16 throughout, stochastic", ZERO_DTYPE_BF16, small, 1, 1, elements, 14});
+  rows.push_back({"bf16, fp32 master, 8-bit moments", ZERO_DTYPE_BF16, f8_moments, 1, 1, elements, 16 + 16.0 / 256});
+  rows.push_back({"fp32, 2000 tensors of 4096", ZERO_DTYPE_F32, {}, 1, 2000, 4096, 28});
+  for (const int64_t ranks : {2, 4}) {
+    rows.push_back({ranks == 2 ? "fp32, 2 ranks, stage 1" : "fp32, 4 ranks, stage 1",
+                    ZERO_DTYPE_F32,
+                    {},
+                    ranks,
+                    1,
+                    elements,
+                    20 + 8 * static_cast<double>(ranks)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  benchmark::Initialize(&argc, argv);
+  zero::bench::Options options(argc, argv, "[--elements=134217728] [--repeats=9]");
+  std::vector<Case> rows = cases(options.number("elements", 134'217'728));
+  const int64_t repeats = options.number("repeats", 9);
+  options.finish();
+  if (*caller_missing() != '\0') zero::bench::fail("no device", caller_missing());
+  const Copy copy(int64_t{1} << 30);
+  Samples copies;
+  for (Case &row : rows) measure(row, copy, copies, repeats);
+  std::printf("AdamW on device 0: bytes that steps must move per second, against a copy of 1 GiB (%.0f GB/s, %.3f ms [%.3f-%.3f])\n",
+              1e-9 * copy.rate(copies), 1e3 * copies.median(), 1e3 * copies.least(), 1e3 * copies.most());
+  std::printf("%-34s %7s %9s %9s %9s %8s %8s %10s %12s\n", "", "B/elem", "median ms", "min ms", "max ms", "GB/s", "of copy", "call us",
+              "gradients ms");
+  for (const Case &row : rows) {
+    const double rate = row.nbytes() / row.step.median();
+    std::printf("%-34s %7.2f %9.3f %9.3f %9.3f %8.0f %7.1f%% %10.1f %12.3f\n", row.name, row.element_nbytes, 1e3 * row.step.median(),
+                1e3 * row.step.least(), 1e3 * row.step.most(), 1e-9 * rate, 100 * rate / copy.rate(copies), 1e6 * row.call.median(),
+                1e3 * row.give.median());
+  }
+  std::printf("goals: at least 92 %% from 100M elements on, 88 %% with several ranks\n");
+  return 0;
+}

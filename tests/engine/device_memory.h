@@ -1,0 +1,78 @@
+/// @file Memory of a device, for trainings whose tensors lie there.
+#pragma once
+
+#include "tests/engine/training.h"
+#include "tests/memory/caller_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace zero::test {
+
+/// How late streams of tests are.
+inline constexpr int64_t kLateUs = 200;
+
+/// A stream and memory of a device.
+struct Lent {
+  Lent(int64_t device, int64_t nbytes) : data(caller_alloc(device, std::max<int64_t>(nbytes, 1))), stream(caller_stream_create(device)) {}
+  Lent(const Lent &) = delete;
+  ~Lent() {
+    caller_wait(stream);
+    caller_stream_destroy(stream);
+    caller_free(data);
+  }
+  void *data;
+  void *stream;
+};
+
+/// Whatever is lent is garbage once it was given.
+class DeviceMemory final : public RemoteMemory {
+ public:
+  explicit DeviceMemory(int64_t device) : device_(device) {}
+  void set(Config &config) const override {
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_DEVICE, device_).ok());
+    EXPECT_TRUE(config.set_str(ZERO_KEY_CUDA_MODULE, caller_module()).ok());
+  }
+  void lend(const std::vector<std::byte> &bytes, const std::function<void(const void *, void *)> &give) const override {
+    const auto nbytes = std::ssize(bytes);
+    const std::vector<std::byte> garbage(bytes.size(), std::byte{0x7f});
+    const Lent lent(device_, nbytes);
+    caller_copy(lent.stream, lent.data, bytes.data(), nbytes, kLateUs);
+    give(lent.data, lent.stream);
+    caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
+    caller_wait(lent.stream);
+  }
+  void write(const Acquire &acquire, const std::vector<std::byte> &bytes, const std::function<void(void *)> &done) const override {
+    const Lent lent(device_, 0);
+    void *to = const_cast<void *>(acquire(lent.stream));
+    caller_copy(lent.stream, to, bytes.data(), std::ssize(bytes), kLateUs);
+    done(lent.stream);
+    caller_wait(lent.stream);
+  }
+  std::vector<std::byte> read(const Acquire &acquire, int64_t nbytes, const std::function<void()> &done) const override {
+    std::vector<std::byte> got(static_cast<size_t>(nbytes));
+    const Lent lent(device_, 0);
+    const void *from = acquire(lent.stream);
+    caller_copy(lent.stream, got.data(), from, nbytes, kLateUs);
+    done();
+    caller_wait(lent.stream);
+    return got;
+  }
+  std::vector<std::byte> collect(int64_t nbytes, const std::function<void(void *, void *)> &fill) const override {
+    std::vector<std::byte> got(static_cast<size_t>(nbytes));
+    const std::vector<std::byte> garbage(got.size(), std::byte{0x7f});
+    const Lent lent(device_, nbytes);
+    caller_copy(lent.stream, lent.data, garbage.data(), nbytes, kLateUs);
+    fill(lent.data, lent.stream);
+    caller_copy(lent.stream, got.data(), lent.data, nbytes, 0);
+    caller_wait(lent.stream);
+    return got;
+  }
+
+ private:
+  int64_t device_;
+};
+
+}  // namespace zero::test

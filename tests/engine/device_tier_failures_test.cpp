@@ -1,0 +1,155 @@
+/// @file Devices that keep an optimizer's memory and fail, are full, apart or another rank's alone, emulated: errors that name the cause on
+/// every rank, nothing left behind, and the same bits wherever contributions pass.
+#include "tests/engine/device_memory.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+#include "tests/group/process_ranks.h"
+#include "tests/memory/emulated_cuda.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+const DeviceMemory kDevices[] = {DeviceMemory(0), DeviceMemory(1)};
+
+Manner kept_on(int64_t device, int64_t stage) {
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 65'536;
+  manner.remote = &kDevices[device];
+  manner.kept_there = true;
+  return manner;
+}
+
+Model model_of(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {3000, 17, 0, 1024, 30'000};
+  return model;
+}
+
+/// Bits of the host with ranks on two devices.
+void expect_bits_of_the_host(const std::shared_ptr<Group> &group, const Model &model) {
+  Manner host;
+  host.bucket_nbytes = 65'536;
+  const Outcome expected = train(group, model, host);
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Manner manner = kept_on(group->rank() % 2, stage);
+    // Another order on each rank, so that pools grow by memory that others do not reach.
+    manner.ready_seed = static_cast<uint64_t>(stage + 1);
+    EXPECT_EQ(differing(expected, train(group, model, manner)), 0) << "stage " << stage;
+  }
+}
+
+// Processes are forked before anything of the library has run here.
+TEST(DevicesOfSeveralProcesses, ExchangeThroughTheHost) {
+  const std::string name = meeting_name();
+  const auto results = run_process_ranks(
+      3,
+      [&](int64_t rank, int) {
+        const std::shared_ptr<Group> group = connect_rank(name, rank, 3, 1);
+        if (group == nullptr) return 1;
+        expect_bits_of_the_host(group, model_of(3));
+        return testing::Test::HasFailure() ? 1 : 0;
+      },
+      120'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(DevicesOfOneProcess, ReachEachOthersMemory) {
+  run_world(3, [](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3)); });
+}
+
+TEST(DevicesThatAreApart, ExchangeThroughTheHost) {
+  emulated_apart(1);
+  run_world(3, [](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3)); });
+  emulated_apart(0);
+}
+
+TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
+  const int64_t before = emulated_objects();
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(2), kept_on(0, 1)), &optimizer).ok());
+    // Rank 0's parameters are larger than a piece may be.
+    const int64_t shape = 3'000'000;
+    int64_t id = 0;
+    ASSERT_TRUE(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &shape, 1, &id).ok());
+    emulated_largest(8 << 20);
+    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "device 0 has no 12001280 bytes"), nullptr) << status.text();
+    MemoryUse use{};
+    EXPECT_TRUE(optimizer->memory(ZERO_MEMORY_TOTAL, &use).ok());
+    EXPECT_EQ(use.now_nbytes, 0);
+    // The same optimizer can be sealed once there is room.
+    expect_ok(group->queue()->run(barrier(*group)), "barrier");
+    emulated_largest(-1);
+    expect_ok(group->queue()->run(barrier(*group)), "barrier");
+    EXPECT_TRUE(optimizer->seal_queue()->run(optimizer->seal()).ok());
+  });
+  EXPECT_EQ(emulated_objects(), before);
+}
+
+/// A training in which errors are looked at by the caller; the first one.
+Status train_once(const std::shared_ptr<Group> &group, int64_t stage) {
+  const int64_t count = 3000;
+  std::vector<float> values(static_cast<size_t>(count), 1);
+  std::shared_ptr<Optimizer> optimizer;
+  int64_t id = 0;
+  void *data = nullptr;
+  Config config = make_config(model_of(group->size()), kept_on(0, stage));
+  (void)config.set_f64(ZERO_KEY_CLIP_NORM, 1);
+  ZERO_TRY(Optimizer::create(group, config, &optimizer));
+  ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &count, 1, &id));
+  ZERO_TRY(optimizer->seal_queue()->run(optimizer->seal()));
+  ZERO_TRY(optimizer->init_param(id, ZERO_INITIALISER_UNIFORM, -1, 1, 1));
+  ZERO_TRY(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)));
+  for (int64_t step = 0; step < 2; ++step) {
+    ZERO_TRY(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)));
+    ZERO_TRY(optimizer->param_release(id));
+    ZERO_TRY(optimizer->grad_ready(id, values.data(), 0, count));
+    ZERO_TRY(run_task(*optimizer, optimizer->step(nullptr)));
+  }
+  return run_task(*optimizer, optimizer->read(id, ZERO_SLOT_PARAM, 0, values.data(), count));
+}
+
+/// From one call of the module on, all fail; the next time from a later one.
+void expect_errors(int64_t ranks, int64_t stage, int64_t stride) {
+  const int64_t before = emulated_objects();
+  std::atomic<int64_t> good{0};
+  int64_t failures = 0;
+  for (; good < ranks; failures += stride) {
+    good = 0;
+    emulated_fail_from(failures);
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const Status status = train_once(group, stage);
+      if (status.ok()) ++good;
+      EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << "call " << failures << ": " << status.text();
+      EXPECT_NE(status.code(), ZERO_E_INTERNAL) << "call " << failures << ": " << status.text();
+      const bool says_why = status.ok() || std::strstr(status.text(), "launch failure") != nullptr;
+      EXPECT_TRUE(says_why || status.code() == ZERO_E_PEER_FAILED || status.code() == ZERO_E_PEER_LEFT)
+          << "call " << failures << ": " << status.text();
+    });
+    emulated_fail_from(-1);
+    EXPECT_EQ(emulated_objects(), before) << "call " << failures;
+    ASSERT_LT(failures, 100'000);
+  }
+  EXPECT_GT(failures, 100);
+}
+
+TEST(FailingDevices, AreErrorsOfEveryCall) {
+  emulated_late(0);
+  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, 1);
+}
+
+TEST(FailingDevices, ReachEveryRank) {
+  emulated_late(0);
+  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(2, stage, full_tests() ? 1 : 3);
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,360 @@
+/// @file Optimizers that keep everything on a device: the bits of the host whatever the stage, recipe and transport, and the order of work
+/// between the caller's streams and the library's.
+#include "tests/engine/device_memory.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
+namespace zero::test {
+namespace {
+
+#ifdef ZERO_TEST_SLOW_BUILD
+constexpr int64_t kModels = 4;
+#else
+constexpr int64_t kModels = 16;
+#endif
+
+const DeviceMemory kDevice(0);
+
+class KeptOnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
+  }
+};
+
+Manner kept_on(const DeviceMemory &device, Manner manner) {
+  manner.remote = &device;
+  manner.kept_there = true;
+  manner.one_copy = false;
+  return manner;
+}
+
+Manner in_stage(int64_t stage) {
+  Manner manner;
+  manner.stage = stage;
+  manner.bucket_nbytes = 65'536;
+  return kept_on(kDevice, manner);
+}
+
+Model model_of(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {3000, 17, 0, 1024, 70'000};
+  return model;
+}
+
+Model random_model_for_devices(uint64_t seed, int64_t ranks) {
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "adam", "adagrad"};
+  Model model = random_model(seed, ranks, 1 << 13);
+  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
+  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
+  model.recipe = random_recipe(seed, model.algorithm);
+  model.recipe.coded = false;
+  return model;
+}
+
+void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner, int64_t rank) {
+  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+  const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
+  EXPECT_EQ(different, 0) << "rank " << rank << "\n" << model.text() << "\n" << manner.text();
+}
+
+TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
+  const int64_t models = full_tests() ? 200 : kModels;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 80'001;
+    const int64_t ranks = std::array{1, 2, 4, 3}[static_cast<size_t>(i % 4)];
+    const Model model = random_model_for_devices(seed, ranks);
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const Outcome expected = train(group, model, Manner{});
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        Manner manner = kept_on(kDevice, random_manner(seed * 10 + static_cast<uint64_t>(stage), ranks));
+        manner.stage = stage;
+        manner.lends_host = seed % 3 == 0;
+        expect_same(expected, train(group, model, manner), model, manner, group->rank());
+      }
+    });
+  }
+}
+
+TEST_F(KeptOnDevice, TensorsOfManyPartsComeFromTheHost) {
+  Model model;
+  model.ranks = 1;
+  model.counts = {(5 << 20) / 4 + 3, 9};
+  model.steps = 1;
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    manner.caller_memory = true;
+    manner.lends_host = true;
+    EXPECT_EQ(differing(train(group, model, Manner{}), train(group, model, manner)), 0);
+  });
+}
+
+TEST_F(KeptOnDevice, InitialisersHaveTheBitsOfTheHost) {
+  Model model = model_of(2);
+  model.recipe.dtype = DType::bf16;
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<std::vector<std::byte>> slots;
+    for (const Manner &manner : {Manner{.stage = 3}, in_stage(3)}) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      for (int64_t id = 0; id < model.tensors(); ++id)
+        expect_ok(optimizer->init_param(id, ZERO_INITIALISER_NORMAL, 0, 0.5, 7), "init_param");
+      expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
+  });
+}
+
+TEST_F(KeptOnDevice, ReplicasThatDifferAreFound) {
+  const Model model = model_of(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, in_stage(1));
+    const auto value = static_cast<std::byte>(group->rank());
+    const auto acquire = [&](void *stream) -> const void * {
+      void *data = nullptr;
+      expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, stream)), "param_acquire");
+      return data;
+    };
+    kDevice.write(acquire, std::vector<std::byte>(12'000, value), [&](void *) { expect_ok(optimizer->param_release(0), "param_release"); });
+    const Status status = run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL));
+    EXPECT_EQ(status.code(), ZERO_E_REPLICAS_DIFFER) << status.text();
+  });
+}
+
+/// In stage 3 the next tensor may take the buffer of one that a stream still reads.
+TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
+  Model model = model_of(2);
+  model.counts = {50'000, 50'000};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(3);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const Lent lent[] = {Lent(0, 4), Lent(0, 4)};
+    std::vector<float> values[] = {std::vector<float>(50'000), std::vector<float>(50'000)};
+    for (int64_t id = 0; id < 2; ++id) {
+      void *stream = lent[id].stream;
+      void *data = nullptr;
+      expect_ok(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data, stream)), "param_acquire");
+      caller_copy(stream, values[id].data(), data, 200'000, 20 * kLateUs);
+      expect_ok(optimizer->param_release(id), "param_release");
+    }
+    for (int64_t id = 0; id < 2; ++id) {
+      caller_wait(lent[id].stream);
+      for (const int64_t k : {0, 777, 49'999}) EXPECT_EQ(values[id][static_cast<size_t>(k)], first_value_at(model, id, k));
+    }
+  });
+}
+
+/// A step changes parameters after what its stream was given, and what the stream is given next sees the change.
+TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
+  Model model = model_of(1);
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    const Lent lent(0, 12'000);
+    std::vector<float> before(3000);
+    std::vector<float> after(3000);
+    std::vector<float> grad(3000, 1);
+    void *data = nullptr;
+    expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, lent.stream)), "param_acquire");
+    caller_copy(lent.stream, lent.data, grad.data(), 12'000, 0);
+    expect_ok(optimizer->grad_ready(0, lent.data, 0, 3000, lent.stream), "grad_ready");
+    caller_copy(lent.stream, before.data(), data, 12'000, 20 * kLateUs);
+    expect_ok(run_task(*optimizer, optimizer->step(nullptr, lent.stream)), "step");
+    caller_copy(lent.stream, after.data(), data, 12'000, 0);
+    caller_wait(lent.stream);
+    EXPECT_EQ(before[5], first_value_at(model, 0, 5));
+    EXPECT_NE(after[5], before[5]);
+    expect_ok(optimizer->param_release(0), "param_release");
+  });
+}
+
+TEST_F(KeptOnDevice, SetsMayHaveAlgorithmsOfTheirOwn) {
+  static constexpr std::array kAlgorithms = {"lion", "adagrad", "lion"};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<std::vector<std::byte>> slots;
+    Model model = model_of(2);
+    model.counts.assign(kAlgorithms.size() + 1, 700);
+    for (const bool kept : {false, true}) {
+      Manner manner = in_stage(2);
+      manner.kept_there = kept;
+      std::shared_ptr<Optimizer> optimizer;
+      ASSERT_TRUE(Optimizer::create(group, make_config(model, manner), &optimizer).ok());
+      for (int64_t id = 0; id < model.tensors(); ++id) {
+        Config set;
+        Config param;
+        int64_t number = 0;
+        if (id > 0) expect_ok(set.set_str(ZERO_KEY_ALGORITHM, kAlgorithms[static_cast<size_t>(id - 1)]), "set_str");
+        if (id == 2) expect_ok(set.set_f64(ZERO_KEY_INITIAL_ACCUMULATOR, 0.5), "set_f64");
+        if (id > 0) expect_ok(optimizer->add_set(set, &number), "add_set");
+        expect_ok(param.set_i64(ZERO_KEY_SET, number), "set_i64");
+        expect_ok(optimizer->add_param(&param, ("p" + std::to_string(id)).c_str(), ZERO_DTYPE_F32, &model.counts[0], 1, &number), "add");
+      }
+      expect_ok(optimizer->seal_queue()->run(optimizer->seal()), "seal");
+      begin_training(*optimizer, model, manner);
+      for (int64_t step = 0; step < 2; ++step) (void)train_step(*optimizer, model, manner, step);
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
+  });
+}
+
+/// Contributions whose sum might overflow are summed before they are updated from; this one does not, and nothing is skipped.
+TEST_F(KeptOnDevice, LargeContributionsAreNoOverflow) {
+  const Model model = model_of(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    std::vector<float> large(3000, group->rank() == 0 ? 3e38F : -2.9e38F);
+    std::vector<std::vector<std::byte>> slots;
+    for (const bool kept : {false, true}) {
+      Manner manner = in_stage(1);
+      manner.kept_there = kept;
+      manner.norm = false;
+      const auto optimizer = make_optimizer(group, model, manner);
+      for (int64_t id = 0; id < model.tensors(); ++id) expect_ok(optimizer->init_param(id, ZERO_INITIALISER_NORMAL, 0, 1, 3), "init_param");
+      expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+      EXPECT_NE(optimizer->describe().find("one pass over all ranks' memory"), std::string::npos) << optimizer->describe();
+      expect_ok(optimizer->grad_ready(0, large.data(), 0, 3000), "grad_ready");
+      zero_step_result result{};
+      result.struct_size = sizeof result;
+      expect_ok(run_task(*optimizer, optimizer->step(&result)), "step");
+      EXPECT_EQ(result.skipped, 0);
+      slots.push_back(read_slots(*optimizer, model));
+    }
+    EXPECT_EQ(slots[0], slots[1]);
+  });
+}
+
+TEST_F(KeptOnDevice, ViewsAreForKernelsOfTheCaller) {
+  Model model = model_of(2);
+  model.algorithm = "custom";
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(2);
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    give_gradients(*optimizer, model, manner, 0);
+    const Lent lent(0, 4);
+    expect_ok(run_task(*optimizer, optimizer->reduce(nullptr, lent.stream)), "reduce");
+    int64_t count = 0;
+    expect_ok(optimizer->view_count(&count), "view_count");
+    std::vector<std::vector<std::byte>> zeros;
+    for (int64_t i = 0; i < count; ++i) {
+      View view{};
+      expect_ok(optimizer->view(i, ZERO_SLOT_PARAM, &view), "view");
+      zeros.emplace_back(static_cast<size_t>(view.count) * 4);
+      caller_copy(lent.stream, view.data, zeros.back().data(), std::ssize(zeros.back()), 10 * kLateUs);
+    }
+    expect_ok(run_task(*optimizer, optimizer->gather(lent.stream)), "gather");
+    const std::vector<std::byte> slots = read_slots(*optimizer, model);
+    EXPECT_EQ(std::count(slots.begin(), slots.end(), std::byte{0}), std::ssize(slots));
+    caller_wait(lent.stream);
+  });
+}
+
+TEST_F(KeptOnDevice, MemoryIsCountedAndTheHookIsNotTold) {
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Config config = make_config(model_of(2), in_stage(2));
+    int64_t told = 0;
+    config.hook.alloc = [](uint64_t nbytes, uint64_t alignment, void *user) {
+      ++*static_cast<int64_t *>(user);
+      return std::aligned_alloc(alignment, (nbytes + alignment - 1) / alignment * alignment);
+    };
+    config.hook.free = [](void *data, uint64_t, void *) { std::free(data); };
+    config.hook.shared = [](int64_t, void *user) { ++*static_cast<int64_t *>(user); };
+    config.hook.user = &told;
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+    const int64_t shape = 100'000;
+    int64_t id = 0;
+    ASSERT_TRUE(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &shape, 1, &id).ok());
+    ASSERT_TRUE(optimizer->seal_queue()->run(optimizer->seal()).ok());
+    for (const int32_t category : {ZERO_MEMORY_PARAM, ZERO_MEMORY_GRAD, ZERO_MEMORY_STATE, ZERO_MEMORY_TOTAL}) {
+      MemoryUse use{};
+      ASSERT_TRUE(optimizer->memory(category, &use).ok());
+      EXPECT_GT(use.formula_nbytes, 0) << category;
+      EXPECT_EQ(use.now_nbytes, use.formula_nbytes + use.constant_nbytes) << category;
+    }
+    EXPECT_NE(optimizer->describe().find("which keeps parameters, gradients and states"), std::string::npos) << optimizer->describe();
+    optimizer.reset();
+    EXPECT_EQ(told, 0);
+  });
+}
+
+/// What create says of one more key.
+template <class Set>
+Status created_with(const std::shared_ptr<Group> &group, Set &&set) {
+  Config config = make_config(model_of(1), in_stage(1));
+  set(config);
+  std::shared_ptr<Optimizer> optimizer;
+  return Optimizer::create(group, config, &optimizer);
+}
+
+TEST_F(KeptOnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto expect_refused = [&](const Status &status, const char *text) {
+      EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
+      EXPECT_NE(std::strstr(status.text(), text), nullptr) << status.text();
+    };
+    const auto with = [&](int32_t key, int64_t value) {
+      return created_with(group, [=](Config &config) { EXPECT_TRUE(config.set_i64(key, value).ok()); });
+    };
+    expect_refused(with(ZERO_KEY_ONE_COPY, 1), "ZERO_KEY_ONE_COPY works on memory of the host only");
+    expect_refused(with(ZERO_KEY_VERIFY_EVERY, 1), "ZERO_KEY_VERIFY_EVERY works");
+    expect_refused(with(ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3), "ZERO_KEY_PARAM_DTYPE works");
+    for (const char *algorithm : {"lamb", "muon"}) {
+      const auto set = [=](Config &config) { EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, algorithm).ok()); };
+      expect_refused(created_with(group, set), "has no kernel for devices");
+    }
+    const Status nowhere = with(ZERO_KEY_DEVICE, -1);
+    EXPECT_EQ(nowhere.code(), ZERO_E_INVALID_ARGUMENT) << nowhere.text();
+    const auto optimizer = make_optimizer(group, model_of(1), in_stage(1));
+    begin_training(*optimizer, model_of(1), in_stage(1));
+    zero_verify_result result{};
+    expect_refused(run_task(*optimizer, optimizer->verify(&result)), "zero_optimizer_verify looks at memory of the host only");
+  });
+}
+
+TEST_F(KeptOnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(1), in_stage(1)), &optimizer).ok());
+    Config config;
+    int64_t set = 0;
+    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "muon").ok());
+    EXPECT_EQ(optimizer->add_set(config, &set).code(), ZERO_E_UNSUPPORTED);
+    config = {};
+    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "lion").ok());
+    EXPECT_TRUE(optimizer->add_set(config, &set).ok());
+  });
+}
+
+TEST_F(KeptOnDevice, TiersThatDifferAreAMismatch) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Manner manner = in_stage(1);
+    manner.kept_there = group->rank() == 0;
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(2), manner), &optimizer).ok());
+    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "kept on"), nullptr) << status.text();
+  });
+}
+
+TEST_F(KeptOnDevice, RanksOfSeveralHostsAreAnErrorOfSeal) {
+  run_hosts(4, 2, [](const std::shared_ptr<Group> &group) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(4), in_stage(1)), &optimizer).ok());
+    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "memory of devices needs a group made by zero_group_create_local"), nullptr) << status.text();
+  });
+}
+
+}  // namespace
+}  // namespace zero::test

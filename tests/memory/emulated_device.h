@@ -1,0 +1,24 @@
+/// @file What the files of the emulation of CUDA share: streams, and the bytes behind a device's addresses.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace emulated {
+
+constexpr int32_t kFailed = 719;
+
+/// Counts a call, and tells whether it fails.
+bool fails();
+
+/// Gives a stream work, which it does late.
+void give(void *stream, std::function<void()> work);
+
+/// Where the bytes of a device's memory really lie. Ends the process where `nbytes` bytes from there on are not all of one piece of a
+/// device's memory, as a kernel that touches other memory would.
+void *bytes_of_device(const void *address, int64_t nbytes);
+
+/// zero::kernels::cuda::Table: kernels that run on the host, in streams, on memory of emulated devices.
+const void *kernels();
+
+}  // namespace emulated

@@ -1,0 +1,164 @@
+/// @file Kernels of emulated devices: the library's own, run on the host by a stream's thread after every address that they are given has
+/// been looked up. Knows the table's structs; never what is computed.
+#include "kernels/cuda/table.h"
+#include "tests/kernels/host_run_kernels.h"
+#include "tests/memory/emulated_device.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace emulated {
+namespace {
+
+using namespace zero::kernels::cuda;
+using zero::DType;
+using zero::dtype_nbytes;
+using zero::kLine;
+
+const Table &inner() { return *host_run_kernels(); }
+
+int64_t nbytes_of(int64_t count, int64_t dtype) { return count * dtype_nbytes(static_cast<DType>(dtype)); }
+
+template <class T>
+T *seen(T *address, int64_t nbytes) {
+  if (address == nullptr || nbytes == 0) return address;
+  return static_cast<T *>(bytes_of_device(address, nbytes));
+}
+
+const void *seen(const void *address, int64_t nbytes) { return nbytes == 0 ? address : bytes_of_device(address, nbytes); }
+
+template <class T>
+std::vector<T> array_of(const T *address, int64_t count) {
+  const auto nbytes = count * static_cast<int64_t>(sizeof(T));
+  const T *first = count == 0 ? nullptr : static_cast<const T *>(bytes_of_device(address, nbytes));
+  return std::vector<T>(first, first + count);
+}
+
+/// `offset` elements behind the address, where the piece begins in the memory of other ranks.
+Elements seen(Elements elements, int64_t count, int64_t offset = 0) {
+  if (elements.data == nullptr || count == 0) return elements;
+  const auto lines = [](int64_t entries) { return (entries + kLine - 1) / kLine; };
+  elements.data = seen(elements.data, nbytes_of(offset + count, elements.dtype));
+  elements.scales = seen(elements.scales, lines(offset + count) * static_cast<int64_t>(sizeof(float)));
+  return elements;
+}
+
+/// A piece with addresses of the host, and the arrays that it points to.
+struct SeenPiece {
+  Piece piece;
+  std::vector<const void *> sources;
+  std::vector<Elements> replicas;
+};
+
+void look_up(SeenPiece &seen_piece) {
+  Piece &piece = seen_piece.piece;
+  piece.param = seen(piece.param, piece.count);
+  piece.master = seen(piece.master, piece.count);
+  piece.average = seen(piece.average, piece.count);
+  if (piece.source_count == 0) piece.grad = seen(piece.grad, piece.count);
+  for (Elements &state : piece.state) state = seen(state, piece.count);
+  seen_piece.sources = array_of(piece.sources, piece.source_count);
+  seen_piece.replicas = array_of(piece.replicas, piece.replica_count);
+  for (const void *&source : seen_piece.sources) source = seen(source, nbytes_of(piece.peers_offset + piece.count, piece.grad.dtype));
+  for (Elements &replica : seen_piece.replicas) replica = seen(replica, piece.count, piece.peers_offset);
+  piece.sources = seen_piece.sources.data();
+  piece.replicas = seen_piece.replicas.data();
+}
+
+void run_update(int32_t algorithm, const Update &call) {
+  const std::vector<Chunk> chunks = array_of(call.chunks, call.chunk_count);
+  int64_t piece_count = 0;
+  for (const Chunk &chunk : chunks) piece_count = std::max(piece_count, chunk.piece + 1);
+  std::vector<SeenPiece> looked_up;
+  for (const Piece &piece : array_of(call.pieces, piece_count)) looked_up.push_back({piece, {}, {}});
+  std::vector<Piece> pieces;
+  int64_t scalar_count = 0;
+  for (SeenPiece &piece : looked_up) {
+    if (piece.piece.count > 0) look_up(piece);
+    pieces.push_back(piece.piece);
+    scalar_count = std::max(scalar_count, piece.piece.scalars + 1);
+  }
+  const std::vector<Scalars> scalars = array_of(call.scalars, scalar_count);
+  const Update here{pieces.data(), chunks.data(), call.chunk_count, scalars.data()};
+  inner().update(0, algorithm, &here, nullptr);
+}
+
+int32_t algorithm(const char *name) { return inner().algorithm(name); }
+
+void constants(int32_t number, const zero::kernels::HyperParameters *hyper, Constants *out) { inner().constants(number, hyper, out); }
+
+int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [number, call = *call] { run_update(number, call); });
+  return 0;
+}
+
+int32_t sum(int64_t, const Sum *call, int32_t *flag, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [call = *call, flag, sources = std::vector(call->sources, call->sources + call->source_count)]() mutable {
+    for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
+    call.out = seen(call.out, nbytes_of(call.count, call.out_dtype));
+    call.sources = sources.data();
+    inner().sum(0, &call, seen(flag, sizeof *flag), nullptr);
+  });
+  return 0;
+}
+
+int32_t all_within(int64_t, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  if (fails()) return kFailed;
+  give(stream,
+       [=] { inner().all_within(0, seen(values, nbytes_of(count, dtype)), dtype, count, limit, seen(flag, sizeof *flag), nullptr); });
+  return 0;
+}
+
+int32_t copy_within(int64_t, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    const int64_t nbytes = nbytes_of(count, dtype);
+    inner().copy_within(0, seen(out, nbytes), seen(values, nbytes), dtype, count, limit, seen(flag, sizeof *flag), nullptr);
+  });
+  return 0;
+}
+
+int32_t convert(int64_t, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    inner().convert(0, seen(out, nbytes_of(count, out_dtype)), out_dtype, seen(values, nbytes_of(count, dtype)), dtype, count, nullptr);
+  });
+  return 0;
+}
+
+int32_t scale(int64_t, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    const int64_t nbytes = nbytes_of(count, dtype);
+    inner().scale(0, seen(out, nbytes), seen(values, nbytes), dtype, count, factor, nullptr);
+  });
+  return 0;
+}
+
+int32_t add(int64_t, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    inner().add(0, seen(sum, nbytes_of(count, sum_dtype)), sum_dtype, seen(values, nbytes_of(count, dtype)), dtype, count, factor, nullptr);
+  });
+  return 0;
+}
+
+int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    const auto words_nbytes = kSquareWords * static_cast<int64_t>(sizeof *words);
+    inner().add_squares(0, seen(values, nbytes_of(count, dtype)), dtype, count, seen(words, words_nbytes), nullptr);
+  });
+  return 0;
+}
+
+}  // namespace
+
+const void *kernels() {
+  static const Table table = {sizeof(Table), algorithm, constants, update, sum, all_within, copy_within, convert, scale, add, add_squares};
+  return &table;
+}
+
+}  // namespace emulated
