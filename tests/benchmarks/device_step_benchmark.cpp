@@ -84,12 +84,12 @@ class Rank {
     }
     caller_wait(stream_);
     out[0] = seconds_since(begin);
-    must(zero_group_barrier(group_, nullptr));
+    must(zero_group_barrier(group_));
     begin = Clock::now();
     must(zero_optimizer_step(optimizer_, stream_, nullptr));
     out[1] = seconds_since(begin);
     caller_wait(stream_);
-    must(zero_group_barrier(group_, nullptr));
+    must(zero_group_barrier(group_));
     out[2] = seconds_since(begin);
   }
 
@@ -128,8 +128,8 @@ class Copy {
 
 /// All repeats of a case, between copies.
 void measure(Case &row, const Copy &copy, Samples &copies, int64_t repeats) {
-  std::vector<std::jthread> threads;
   std::barrier turn(row.ranks);
+  std::vector<std::jthread> threads;
   for (int64_t rank = 0; rank < row.ranks; ++rank) {
     threads.emplace_back([&, rank] {
       const Rank mine(row, rank);
