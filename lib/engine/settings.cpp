@@ -2,6 +2,7 @@
 #include "engine/settings.h"
 
 #include "engine/shard_weights.h"
+#include "kernels/update.h"
 
 namespace zero {
 namespace {
@@ -39,7 +40,7 @@ Status read_one_copy(const Config &config, Settings *out) {
 }
 
 /// What kernels of devices do not compute, or only the host can look at, is an error.
-Status read_tier(const Config &config, Settings *out) {
+Status read_tier(const Config &config, int64_t size, Settings *out) {
   out->device = config.i64(ZERO_KEY_DEVICE);
   out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
   if (!out->on_device) return {};
@@ -50,6 +51,10 @@ Status read_tier(const Config &config, Settings *out) {
                                                      : nullptr;
   ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE",
              left_out);
+  constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);
+  ZERO_CHECK(size <= kMostRanks, ZERO_E_UNSUPPORTED,
+             "the group has %lld ranks, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE kernels add the contributions of %lld at most",
+             static_cast<long long>(size), static_cast<long long>(kMostRanks));
   return {};
 }
 
@@ -91,7 +96,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
   settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
-  ZERO_TRY(read_tier(config, &settings));
+  ZERO_TRY(read_tier(config, size, &settings));
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
   settings.hook = config.hook;
   *out = std::move(settings);

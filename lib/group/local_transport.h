@@ -36,10 +36,8 @@ class LocalTransport final : public Transport {
   Place place() const override { return {rank_, size_, 1}; }
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
-  bool copy_through(std::shared_ptr<const Reducer> copier) override {
-    copier_ = std::move(copier);
-    return true;
-  }
+  bool copies_offers() const override { return true; }
+  void copy_through(std::shared_ptr<const Reducer> copier) override { copier_ = std::move(copier); }
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
   bool within_process() const override { return processes_.all_here(); }
   int64_t round_nbytes() const override { return round_nbytes_; }

@@ -67,9 +67,10 @@ class Transport {
   /// Bytes of staging memory this transport holds for this rank.
   virtual int64_t staging_nbytes() const = 0;
 
-  /// Copies offers by the reducer from now on, so that they may lie where the host cannot read them. False: this transport hands offers on
-  /// as they are. Before anything else is done with it.
-  virtual bool copy_through(std::shared_ptr<const Reducer>) { return false; }
+  /// True when offers may lie where the host cannot read them, once copy_through() was called.
+  virtual bool copies_offers() const { return false; }
+  /// Copies offers by the reducer from now on. Only where copies_offers(), before anything else is done with it.
+  virtual void copy_through(std::shared_ptr<const Reducer>) {}
   /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
   virtual void name_ranks(std::vector<int64_t>) {}
 

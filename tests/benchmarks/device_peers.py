@@ -11,6 +11,8 @@ import time
 
 import torch
 
+from library import Library
+
 F32 = 1
 KEY_OVERLAP, KEY_DEVICE, KEY_CUDA_MODULE, KEY_TIER = 306, 330, 331, 332
 TIER_DEVICE = 1
@@ -19,11 +21,11 @@ SOURCE_SHARDS = 2
 WARM_UPS = 3
 
 
-class Libzero:
+class Libzero(Library):
     """AdamW over flat fp32 tensors, alone in its world, on device 0."""
 
     def __init__(self, options, values):
-        self.lib = ctypes.CDLL(options.library)
+        super().__init__(options.library)
         self.counts = [value.numel() for value in values]
         self.stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         config = self.make("zero_config_create")
@@ -42,18 +44,6 @@ class Libzero:
             self.call("zero_optimizer_write", self.optimizer, ctypes.c_int64(index), SLOT_PARAM, ctypes.c_int64(0),
                       ctypes.c_void_p(host.data_ptr()), ctypes.c_int64(host.numel()), None)
         self.call("zero_optimizer_begin", self.optimizer, SOURCE_SHARDS)
-
-    def make(self, name, *arguments):
-        handle = ctypes.c_void_p()
-        self.call(name, *arguments, ctypes.byref(handle))
-        return handle
-
-    def call(self, name, *arguments):
-        status = getattr(self.lib, name)(*arguments)
-        if status != 0:
-            text = ctypes.create_string_buffer(1024)
-            self.lib.zero_last_error_copy(text, ctypes.c_int64(1024))
-            raise SystemExit(f"device_peers.py: {name}: {text.value.decode()}")
 
     def give(self, grads):
         for index, grad in enumerate(grads):

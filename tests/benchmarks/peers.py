@@ -21,6 +21,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from library import Library
+
 F32, BF16 = 1, 4
 KEY_THREADS, KEY_OVERLAP = 102, 306
 SOURCE_LOCAL = 0
@@ -66,11 +68,11 @@ class Table:
             print(f"{name:40} {1e3 * median:10.2f} {least:10.2f} {most:10.2f} {median / first:8.2f}", flush=True)
 
 
-class Libzero:
+class Libzero(Library):
     """An optimizer of libzero, alone in its world: AdamW over tensors of the given shapes."""
 
     def __init__(self, path, shapes, dtype, threads, values):
-        self.lib = ctypes.CDLL(path)
+        super().__init__(path)
         self.shapes, self.dtype = shapes, dtype
         config = self.make("zero_config_create")
         self.call("zero_config_set_i64", config, KEY_THREADS, ctypes.c_int64(threads))
@@ -87,18 +89,6 @@ class Libzero:
         for index, value in enumerate(values):
             self.param(index).copy_(value)
         self.call("zero_optimizer_begin", self.optimizer, SOURCE_LOCAL)
-
-    def make(self, name, *arguments):
-        handle = ctypes.c_void_p()
-        self.call(name, *arguments, ctypes.byref(handle))
-        return handle
-
-    def call(self, name, *arguments):
-        status = getattr(self.lib, name)(*arguments)
-        if status != 0:
-            text = ctypes.create_string_buffer(1024)
-            self.lib.zero_last_error_copy(text, ctypes.c_int64(1024))
-            raise SystemExit(f"peers.py: {name}: {text.value.decode()}")
 
     def tensor_at(self, address, index):
         shape = self.shapes[index]

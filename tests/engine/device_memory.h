@@ -27,6 +27,14 @@ struct Lent {
   void *stream;
 };
 
+/// Tests that need a device.
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
+  }
+};
+
 /// Whatever is lent is garbage once it was given.
 class DeviceMemory final : public RemoteMemory {
  public:

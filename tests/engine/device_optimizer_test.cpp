@@ -21,12 +21,7 @@ constexpr int64_t kModels = 16;
 
 const DeviceMemory kDevice(0);
 
-class OnDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
-  }
-};
+using OnDevice = DeviceTest;
 
 TEST(DeviceModule, TellsWhetherThereIsADevice) {
   std::unique_ptr<Device> device;

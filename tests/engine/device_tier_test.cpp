@@ -20,12 +20,7 @@ constexpr int64_t kModels = 16;
 
 const DeviceMemory kDevice(0);
 
-class KeptOnDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    if (*caller_missing() != '\0') GTEST_SKIP() << caller_missing();
-  }
-};
+using KeptOnDevice = DeviceTest;
 
 Manner kept_on(const DeviceMemory &device, Manner manner) {
   manner.remote = &device;
@@ -320,6 +315,15 @@ TEST_F(KeptOnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
   });
 }
 
+TEST_F(KeptOnDevice, RanksBeyondWhatKernelsAddAreAnError) {
+  Settings settings;
+  const Config config = make_config(model_of(64), in_stage(1));
+  EXPECT_TRUE(read_settings(config, 64, &settings).ok());
+  const Status status = read_settings(config, 65, &settings);
+  EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
+  EXPECT_NE(std::strstr(status.text(), "the group has 65 ranks"), nullptr) << status.text();
+}
+
 TEST_F(KeptOnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     std::shared_ptr<Optimizer> optimizer;
@@ -346,13 +350,13 @@ TEST_F(KeptOnDevice, TiersThatDifferAreAMismatch) {
   });
 }
 
-TEST_F(KeptOnDevice, RanksOfSeveralHostsAreAnErrorOfSeal) {
+TEST_F(KeptOnDevice, RanksOfSeveralHostsAreAnErrorThatLeavesTheGroup) {
   run_hosts(4, 2, [](const std::shared_ptr<Group> &group) {
     std::shared_ptr<Optimizer> optimizer;
-    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(4), in_stage(1)), &optimizer).ok());
-    const Status status = optimizer->seal_queue()->run(optimizer->seal());
+    const Status status = Optimizer::create(group, make_config(model_of(4), in_stage(1)), &optimizer);
     EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED) << status.text();
-    EXPECT_NE(std::strstr(status.text(), "memory of devices needs a group made by zero_group_create_local"), nullptr) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "sends memory of the host only"), nullptr) << status.text();
+    expect_ok(group->queue()->run(barrier(*group)), "barrier");
   });
 }
 

@@ -41,9 +41,7 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.deadline_ms(), &transport));
   out->reset();
   if (transport == nullptr) co_return Status();
-  ZERO_CO_CHECK(reducer == nullptr || transport->copy_through(reducer), ZERO_E_UNSUPPORTED,
-                "transport %s sends memory of the host only; memory of devices needs a group made by zero_group_create_local",
-                transport->name());
+  if (reducer != nullptr) transport->copy_through(reducer);
   *out = std::make_shared<Group>(std::move(transport), reducer != nullptr ? reducer : group.reducer(), group.deadline_ms());
   group.adopt(*out);
   co_return Status();
