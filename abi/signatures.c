@@ -43,6 +43,7 @@ int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, i
 int32_t zero_group_status(zero_group *group);
 int32_t zero_group_abort(zero_group *group, const char *reason);
 int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);
+int32_t zero_group_quiet(const zero_group *group, int64_t *out);
 int32_t zero_group_all_reduce(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count, int32_t dtype,
     int32_t op, void *stream);
 int32_t zero_group_all_reduce_async(zero_group *group, const void *send, int64_t send_count, void *recv, int64_t recv_count,

@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS zero EXPORT zeroTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi)
+install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi PATTERN "*nccl*" EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
 install(EXPORT zeroTargets NAMESPACE zero:: DESTINATION ${package_dir})

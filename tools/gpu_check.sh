@@ -9,6 +9,8 @@ packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-
 build=build/gpu
 tests_there=(kernels/device_kernels_test kernels/cuda_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
   engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test)
+nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test
+  api/cuda_nccl_api_test)
 failed=0
 scratch=
 
@@ -29,9 +31,14 @@ pack() {
 }
 
 configure() {
-  local options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_CUDA=ON -DZERO_MPI=OFF -DZERO_EXAMPLES=OFF -DZERO_TESTS=ON -DZERO_BENCHMARKS=ON)
+  local nccl options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_CUDA=ON -DZERO_MPI=OFF -DZERO_EXAMPLES=OFF -DZERO_TESTS=ON -DZERO_BENCHMARKS=ON)
   if command -v ninja >/dev/null; then options+=(-G Ninja); fi
   if [ -n "$1" ]; then options+=(-DCMAKE_PREFIX_PATH="$(realpath "$1")/usr"); fi
+  # Beside the toolkit, or as PyTorch brings it.
+  nccl=$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null || true)
+  if [ -e "$nccl/include/nccl.h" ]; then
+    options+=(-DZERO_NCCL_INCLUDE_DIR="$nccl/include" -DZERO_NCCL_LIBRARY="$nccl/lib/libnccl.so.2")
+  fi
   mkdir -p "$build"
   cmake -S . -B "$build" "${options[@]}" >"$build/configure.log" 2>&1 || { tail -n 30 "$build/configure.log" >&2; fail "not configured"; }
 }
@@ -58,6 +65,11 @@ describe_machine() {
 run_checks() {
   local tests=$build/tests sanitizer test
   configure "$1"
+  if grep -q 'libzero_nccl.so is left out' "$build/configure.log"; then
+    sed -n 's/^-- \(libzero_nccl.so is left out.*\)/\1/p' "$build/configure.log"
+  else
+    tests_there+=("${nccl_tests[@]}")
+  fi
   cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" device_benchmark device_step_benchmark \
     >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
   export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}

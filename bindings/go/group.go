@@ -161,6 +161,13 @@ func (g *Group) SetDeadline(deadline time.Duration) error {
 	return g.call(func(raw czero.Group) *czero.Failure { return czero.Zero_group_set_deadline(raw, int64(ms)) })
 }
 
+// Quiet tells whether memory that was given to calls is the caller's again after a failure. Without KeyNCCL it always is; with it not while
+// NCCL, in this process, may still read or write memory of a call that failed: such memory must then not be freed or used.
+func (g *Group) Quiet() (bool, error) {
+	quiet, err := g.number(czero.Zero_group_quiet)
+	return quiet == 1, err
+}
+
 // Barrier returns when every rank has called it.
 func (g *Group) Barrier(ctx context.Context) error { return g.wait(ctx, czero.Zero_group_barrier) }
 

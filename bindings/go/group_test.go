@@ -19,6 +19,7 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 		wantEqual(r, "local rank", must(r.LocalRank()), r.id)
 		wantEqual(r, "local size", must(r.LocalSize()), 3)
 		wantEqual(r, "hosts", must(r.HostCount()), 1)
+		wantEqual(r, "quiet", must(r.Quiet()), true)
 	})
 }
 
@@ -192,6 +193,7 @@ func TestAbortEndsWaitingRanksWithItsReason(t *testing.T) {
 			t.Error(err)
 		}
 		wantEqual(r, "status", r.Status().Error(), err.Error())
+		wantEqual(r, "quiet", must(r.Quiet()), true)
 	})
 }
 

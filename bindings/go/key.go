@@ -14,6 +14,8 @@ const (
 	KeyStagingBytes = Key(czero.ZERO_KEY_STAGING_BYTES) // i64
 	KeyMPIModule    = Key(czero.ZERO_KEY_MPI_MODULE)    // str
 	KeyMPIShared    = Key(czero.ZERO_KEY_MPI_SHARED)    // i64
+	KeyNCCL         = Key(czero.ZERO_KEY_NCCL)          // i64, for memory of devices, which C calls take
+	KeyNCCLModule   = Key(czero.ZERO_KEY_NCCL_MODULE)   // str
 )
 
 // Keys of buffers and partitions.

@@ -44,6 +44,7 @@ const (
 	FeatureLocal = Feature(czero.ZERO_FEATURE_LOCAL) // groups of goroutines and processes of one host
 	FeatureMPI   = Feature(czero.ZERO_FEATURE_MPI)   // CreateMPI
 	FeatureCUDA  = Feature(czero.ZERO_FEATURE_CUDA)  // KeyDevice
+	FeatureNCCL  = Feature(czero.ZERO_FEATURE_NCCL)  // KeyNCCL
 )
 
 // String returns its name, for example "mpi".

@@ -126,6 +126,7 @@ func calls(g *zero.Group, b *zero.Buffer[float32], o *zero.Optimizer) map[string
 		"LocalSize": func() error { return second(g.LocalSize()) }, "HostCount": func() error { return second(g.HostCount()) },
 		"Share": func() error { return third(g.Share(1, 0)) }, "Status": func() error { return g.Status() },
 		"Abort": func() error { return g.Abort("") }, "SetDeadline": func() error { return g.SetDeadline(time.Second) },
+		"Quiet":   func() error { return second(g.Quiet()) },
 		"Barrier": func() error { return g.Barrier(ctx) }, "Traffic": func() error { return second(g.Traffic(zero.OperationBarrier)) },
 		"Describe":      func() error { return second(g.Describe()) },
 		"AllReduce":     func() error { return zero.AllReduce(ctx, g, data, data, zero.Sum) },

@@ -14,7 +14,7 @@ const (
 	ErrState           = Status(czero.ZERO_E_STATE)            // the call is not allowed in the object's present state
 	ErrOutOfMemory     = Status(czero.ZERO_E_OUT_OF_MEMORY)    // also when a whole host would run out
 	ErrBusy            = Status(czero.ZERO_E_BUSY)             // reserved
-	ErrModule          = Status(czero.ZERO_E_MODULE)           // libzero_mpi.so or libzero_cuda.so, or what it needs, is missing or of another build
+	ErrModule          = Status(czero.ZERO_E_MODULE)           // a module (MPI, CUDA, NCCL), or what it needs, is missing or of another build
 	ErrRendezvous      = Status(czero.ZERO_E_RENDEZVOUS)       // the ranks of a new group did not meet
 	ErrSystem          = Status(czero.ZERO_E_SYSTEM)           // the operating system refused something
 	ErrLauncher        = Status(czero.ZERO_E_LAUNCHER)         // the launcher's variables contradict each other

@@ -38,6 +38,7 @@
 %nothread zero_group_local_size;
 %nothread zero_group_host_count;
 %nothread zero_group_share;
+%nothread zero_group_quiet;
 
 %{
 #include <string.h>

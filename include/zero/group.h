@@ -13,8 +13,16 @@
  * gets the error, later calls return it again with its cause.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
- * came in, so ranks must bring them in the same order. Different groups are independent. `stream` is reserved for device memory and must be
- * NULL on host groups.
+ * came in, so ranks must bring them in the same order. Different groups are independent.
+ *
+ * Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks). Memory that a call is given may then lie on that CUDA device or on the host,
+ * on each rank and for each argument as it likes. What lies on a device moves over NCCL, what lies on the host as in a group without the key;
+ * sums are the library's own, so results have the same bits. Messages of send and recv pass through the host. `stream` is a cudaStream_t of
+ * the device, NULL its default stream: what it was given before the call comes first; on return, or when the request has ended, every
+ * stream may use the results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too.
+ * Creation also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then
+ * with ZERO_E_PEER_FAILED. NCCL has no deadline: when a call fails in its midst, memory may still be in use. The call waits a quarter of a
+ * second for NCCL to let go; where it does not, libzero frees nothing on that device until it has, and zero_group_quiet tells when that is.
  *
  * Splitting by rank. Where a whole of `count` elements is cut over N ranks (reduce_scatter, all_gather, gather, scatter), rank r owns
  * elements [r * count / N, (r + 1) * count / N) in integer arithmetic, so any count works, also one below N.
@@ -153,12 +161,20 @@ ZERO_API int32_t zero_group_abort(zero_group *group, const char *reason);
 ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);
 
 /*
+ * Whether memory that was given to calls is the caller's again after a failure. Without ZERO_KEY_NCCL always 1. With it 0 while NCCL, in
+ * this process, may still read or write memory of a call that failed: such memory must then not be freed or used.
+ *   out  [out] 1 or 0
+ * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_quiet(const zero_group *group, int64_t *out);
+
+/*
  * Collectives. Common to all of them:
  *   send, send_count  [in]  what this rank gives, in elements of dtype; may be NULL when send_count is 0
  *   recv, recv_count  [out] what this rank gets; may be NULL when recv_count is 0
  *   dtype, op         [in]  a zero_dtype, a zero_reduce
  *   root              [in]  0 .. size - 1, the same on all ranks
- *   stream            [in]  NULL
+ *   stream            [in]  NULL, but for groups that reach devices
  * In place: all_reduce and reduce: recv may equal send; reduce_scatter: recv may be this rank's own part of send; all_gather and gather:
  * send may be this rank's own part of recv; scatter: recv may be root's own part of send. Any other overlap is an error.
  * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT (then the group is as before, but the other ranks are still waiting for this

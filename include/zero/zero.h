@@ -42,7 +42,8 @@ ZERO_API const char *zero_version(void);
 enum zero_feature {
   ZERO_FEATURE_LOCAL = 1, /* groups of threads and processes of one host */
   ZERO_FEATURE_MPI = 2,   /* libzero_mpi.so and the MPI library it needs can be loaded */
-  ZERO_FEATURE_CUDA = 3   /* libzero_cuda.so can be loaded and CUDA offers a device */
+  ZERO_FEATURE_CUDA = 3,  /* libzero_cuda.so can be loaded and CUDA offers a device */
+  ZERO_FEATURE_NCCL = 4   /* libzero_nccl.so and an NCCL that it works with can be loaded */
 };
 
 /* 1 when the library that was loaded can do it on this machine, otherwise 0; unknown numbers are 0. Threads: any. Since ZERO_0.1. */

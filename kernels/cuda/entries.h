@@ -8,7 +8,7 @@ namespace zero::kernels::cuda {
 int32_t algorithm(const char *name);
 void constants(int32_t algorithm, const HyperParameters *hyper, Constants *out);
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream);
-int32_t sum(int64_t device, const Sum *call, int32_t *flag, void *stream);
+int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream);
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);

@@ -2,8 +2,8 @@
 /// roundings. Slots of 8-bit floats are stored in a second step, when the largest element of each line is known. Knows no algorithm.
 #pragma once
 
+#include "kernels/cuda/sources.h"
 #include "kernels/cuda/table.h"
-#include "kernels/cuda/tree.h"
 #include "kernels/reference/block_scaled-inl.h"
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/reference/remainder-inl.h"

@@ -67,16 +67,16 @@ struct Update {
 /// Most sources of one reduction or update.
 inline constexpr int64_t kMostSources = 64;
 
-/// The sum over sources of floats by the fixed tree, divided: kernels/reduce.h. `sources` is an array of the host that holds addresses of
-/// devices.
-struct Sum {
-  void *out;
-  int64_t out_dtype;
+/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices.
+struct Reduce {
+  void *out;          ///< may equal any source
+  int64_t out_dtype;  ///< a DType that a Reduction may be stored in
   const void *const *sources;
-  int64_t source_count;
-  int64_t dtype;  ///< f32, f16, bf16
+  int64_t source_count;  ///< 1 to kMostSources
+  int64_t dtype;
   int64_t count;
-  double divisor;  ///< 1: none
+  int64_t op;  ///< a ReduceOp
+  double divisor;
 };
 
 /// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
@@ -95,7 +95,8 @@ struct Table {
   void (*constants)(int32_t algorithm, const HyperParameters *hyper, Constants *out);
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
 
-  int32_t (*sum)(int64_t device, const Sum *call, int32_t *flag, void *stream);
+  /// All dtypes of arrays. Other dtypes do nothing, as on the host.
+  int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);
   int32_t (*all_within)(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
   int32_t (*copy_within)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag,
                          void *stream);

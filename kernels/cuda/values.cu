@@ -1,54 +1,10 @@
-/// @file Element-wise operations over whole ranges: sums over sources, checks, copies, conversions. Each element is read and written once.
+/// @file Element-wise operations over whole ranges: checks, copies, conversions, products and sums of two. Each element is read and written
+/// once.
 #include "kernels/cuda/entries.h"
-#include "kernels/cuda/tree.h"
-#include "kernels/reference/elementwise-inl.h"
+#include "kernels/cuda/over_quads.h"
 
 namespace zero::kernels::cuda {
 namespace {
-
-/// Calls operation(index, count) for all quads of the range, one per thread.
-template <class Operation>
-struct OverQuads : ThreadsAlone {
-  Operation operation;
-  int64_t count;
-
-  template <int>
-  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
-    const int64_t index = (place.block * kThreads + place.thread) * kQuad;
-    if (index < count) operation(index, count - index < kQuad ? static_cast<int>(count - index) : kQuad);
-  }
-};
-
-template <class Operation>
-int32_t over_quads(int64_t device, void *stream, int64_t count, const Operation &operation) {
-  constexpr int64_t kPerBlock = kThreads * kQuad;
-  return launch(device, stream, (count + kPerBlock - 1) / kPerBlock, OverQuads<Operation>{{}, operation, count});
-}
-
-/// Raises the flag when one of the first `count` elements is beyond the limit.
-ZERO_DEVICE void check(const Quad<float> &quad, int count, float limit, int32_t *flag) {
-  bool within = true;
-  for (int i = 0; i < kQuad; ++i) within = within && (i >= count || reference::is_within(quad.element[i], limit));
-  if (!within) raise(flag);
-}
-
-constexpr float kLargest = 0x1.fffffep127F;
-
-struct Summing {
-  const void *address[kMostSources];
-  int64_t source_count;
-  DType dtype;
-  void *out;
-  DType out_dtype;
-  double divisor;
-  int32_t *flag;
-
-  ZERO_DEVICE void operator()(int64_t index, int count) const {
-    const Quad<float> kept = rounded(reduced({address, dtype, index, count}, source_count, divisor), out_dtype);
-    store_narrow(out, out_dtype, index, count, kept);
-    if (flag != nullptr) check(kept, count, kLargest, flag);
-  }
-};
 
 struct Checking {
   const void *values;
@@ -118,12 +74,6 @@ struct Adding {
 };
 
 }  // namespace
-
-int32_t sum(int64_t device, const Sum *call, int32_t *flag, void *stream) {
-  Summing summing = {{}, call->source_count, DType(call->dtype), call->out, DType(call->out_dtype), call->divisor, flag};
-  for (int64_t i = 0; i < call->source_count; ++i) summing.address[i] = call->sources[i];
-  return over_quads(device, stream, call->count, summing);
-}
 
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
   if (flag == nullptr) return 0;

@@ -1,7 +1,7 @@
 /// @file Reduction over sources, plain: elements one by one for float types, blocks for integers.
 #include "kernels/reduce.h"
 
-#include "kernels/reference/float_bits.h"
+#include "kernels/reference/reduce-inl.h"
 #include "kernels/target.h"
 
 #include <algorithm>
@@ -10,43 +10,6 @@
 
 namespace zero::kernels::reference {
 namespace {
-
-struct F32 {
-  using Element = float;
-  using Value = float;
-  static Value load(Element element) { return element; }
-  static Element store(Value value) { return value; }
-};
-
-struct F64 {
-  using Element = double;
-  using Value = double;
-  static Value load(Element element) { return element; }
-  static Element store(Value value) { return value; }
-};
-
-struct F16 {
-  using Element = uint16_t;
-  using Value = float;
-  static Value load(Element element) { return from_f16(element); }
-  static Element store(Value value) { return to_f16(value); }
-};
-
-struct Bf16 {
-  using Element = uint16_t;
-  using Value = float;
-  static Value load(Element element) { return from_bf16(element); }
-  static Element store(Value value) { return to_bf16(value); }
-};
-
-template <typename Value>
-Value combine(ReduceOp op, Value a, Value b) {
-  if (op == ReduceOp::prod) return a * b;
-  if (op == ReduceOp::sum || op == ReduceOp::avg) return a + b;
-  if (std::isnan(a) || std::isnan(b)) return a + b;
-  if (a == b) return std::signbit(a) == (op == ReduceOp::min) ? a : b;  // decides between -0 and +0
-  return (a < b) == (op == ReduceOp::min) ? a : b;
-}
 
 template <typename Format>
 typename Format::Value tree(const Reduction &reduction, int64_t index, int64_t lo, int64_t hi) {
@@ -58,51 +21,35 @@ typename Format::Value tree(const Reduction &reduction, int64_t index, int64_t l
 template <typename Format, typename Stored = Format>
 bool reduce_floats(const Reduction &reduction, int64_t begin, int64_t end) {
   using Value = typename Format::Value;
-  const bool divides = (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::avg) && reduction.divisor != 1;
+  const bool is_divided = divides<Value>(reduction.op, reduction.divisor);
   const auto divisor = static_cast<Value>(reduction.divisor);
   auto *out = static_cast<typename Stored::Element *>(reduction.out);
   bool finite = true;
   for (int64_t i = begin; i < end; ++i) {
     Value value = tree<Format>(reduction, i, 0, reduction.source_count);
-    if (divides) value /= divisor;
-    out[i] = Stored::store(canonical(value));
-    finite = finite && std::isfinite(Stored::load(out[i]));
+    if (is_divided) value /= divisor;
+    out[i] = Stored::store(value);
+    finite = finite && is_finite<Stored>(out[i]);
   }
   return finite;
 }
 
-/// `Wide` is 64 bits for avg; otherwise the element's own width, because wrapped arithmetic has the same low bits in any width.
-template <typename Wide>
-Wide combine_integers(ReduceOp op, Wide a, Wide b) {
-  using Unsigned = std::make_unsigned_t<Wide>;
-  switch (op) {
-    case ReduceOp::min:
-      return std::min(a, b);
-    case ReduceOp::max:
-      return std::max(a, b);
-    case ReduceOp::prod:
-      return static_cast<Wide>(uint64_t{static_cast<Unsigned>(a)} * static_cast<Unsigned>(b));
-    case ReduceOp::sum:
-    case ReduceOp::avg:
-      break;
-  }
-  return static_cast<Wide>(uint64_t{static_cast<Unsigned>(a)} + static_cast<Unsigned>(b));
-}
-
 template <ReduceOp op, typename Element>
 void reduce_integers(const Reduction &reduction, int64_t begin, int64_t end) {
-  using Wide = std::conditional_t<op == ReduceOp::avg, int64_t, Element>;
+  using Format = Integer<Element, std::conditional_t<op == ReduceOp::avg, int64_t, Element>>;
+  using Wide = typename Format::Value;
   constexpr int64_t kBlock = 1024;  // stays in the first-level cache; all sources are read before a block is written
-  const auto divisor = op == ReduceOp::avg ? static_cast<Wide>(reduction.divisor) : Wide{1};
+  const bool is_divided = divides<Wide>(op, reduction.divisor);
+  const auto divisor = is_divided ? static_cast<Wide>(reduction.divisor) : Wide{1};
   auto *out = static_cast<Element *>(reduction.out);
   Wide block[kBlock];
   for (int64_t at = begin; at < end; at += kBlock) {
     const int64_t count = std::min(kBlock, end - at);
     for (int64_t s = 0; s < reduction.source_count; ++s) {
       const auto *source = static_cast<const Element *>(reduction.sources[s]) + at;
-      for (int64_t i = 0; i < count; ++i) block[i] = s == 0 ? Wide{source[i]} : combine_integers<Wide>(op, block[i], source[i]);
+      for (int64_t i = 0; i < count; ++i) block[i] = s == 0 ? Format::load(source[i]) : combine<Wide>(op, block[i], source[i]);
     }
-    for (int64_t i = 0; i < count; ++i) out[at + i] = static_cast<Element>(op == ReduceOp::avg ? block[i] / divisor : block[i]);
+    for (int64_t i = 0; i < count; ++i) out[at + i] = Format::store(is_divided ? block[i] / divisor : block[i]);
   }
 }
 

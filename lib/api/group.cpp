@@ -4,6 +4,7 @@
 #include "api/request.h"
 #include "core/config.h"
 #include "core/partition.h"
+#include "engine/device_reducer.h"
 #include "engine/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
@@ -25,9 +26,21 @@ void describe_creation(Work &work, Task task) {
   work.makes = Work::Makes::group;
 }
 
-/// The group adds numbers with the host kernels of this machine.
+/// The group adds numbers with the host kernels of this machine, and those of its device where it reaches one.
 ReducerFactory reducer_factory(const Config &config) {
-  return [config](const Place &place) { return std::make_shared<HostReducer>(host_threads(config, place)); };
+  return [config](const Place &place) -> std::shared_ptr<const Reducer> {
+    const int64_t threads = host_threads(config, place);
+    if (config.i64(ZERO_KEY_NCCL) == 0) return std::make_shared<HostReducer>(threads);
+    return std::make_shared<GroupReducer>(config.str(ZERO_KEY_CUDA_MODULE), config.i64(ZERO_KEY_DEVICE), threads);
+  };
+}
+
+/// The options of a group to be made.
+Status read_config(const zero_config *config, std::shared_ptr<Config> *out) {
+  ZERO_TRY(find_config(config, out));
+  ZERO_CHECK((*out)->i64(ZERO_KEY_NCCL) == 0 || (*out)->i64(ZERO_KEY_DEVICE) >= 0, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_NCCL is 1, but ZERO_KEY_DEVICE names no device");
+  return {};
 }
 
 Status check_name(const char *name, int64_t size) {
@@ -44,7 +57,7 @@ Status check_name(const char *name, int64_t size) {
 
 Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, const zero_config *config) {
   std::shared_ptr<Config> options;
-  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(read_config(config, &options));
   ZERO_TRY(check_bounds(size, 1, kLargestSize, "size"));
   ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
   ZERO_TRY(check_name(name, size));
@@ -55,7 +68,7 @@ Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, 
 
 Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
   std::shared_ptr<Config> options;
-  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(read_config(config, &options));
   ZERO_TRY(check_bounds(comm, ZERO_MPI_WORLD, kLargestInt32, "comm"));
   describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), reducer_factory(*options), &work.group));
   return {};
@@ -63,7 +76,7 @@ Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
 
 Status describe_env(Work &work, const zero_config *config) {
   std::shared_ptr<Config> options;
-  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(read_config(config, &options));
   describe_creation(work, connect_env_group(GroupOptions(*options), reducer_factory(*options), &work.group));
   return {};
 }
@@ -213,6 +226,10 @@ int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms) {
     object->set_deadline_ms(deadline_ms);
     return {};
   });
+}
+
+int32_t zero_group_quiet(const zero_group *group, int64_t *out) {
+  return api::read_number(group, out, [](const Group &object) { return int64_t{object.quiet() ? 1 : 0}; });
 }
 
 void zero_group_release(zero_group *group) { api::release(group, "group"); }

@@ -21,13 +21,26 @@ struct Call {
 DType to_dtype(int32_t dtype) { return static_cast<DType>(dtype); }
 ReduceOp to_op(int32_t op) { return static_cast<ReduceOp>(op); }
 
+struct Argument {
+  const void *memory;
+  const char *name;
+};
+
+/// Memory and stream must be those of the group's device, where it reaches one; what the stream was given comes first.
+Status check_reach(const Group &group, std::initializer_list<Argument> arguments, void *stream) {
+  const Reducer &reducer = *group.reducer();
+  if (!reducer.on_device()) return check_stream(stream);
+  for (const Argument &argument : arguments) ZERO_TRY(reducer.check_memory(argument.memory, argument.name));
+  return reducer.follow(stream);
+}
+
 /// Checks what all of them share and names the queue of collectives.
 Status check_call(Work &work, const Call &call, std::shared_ptr<Group> *out) {
   ZERO_TRY(find(call.group, "group", out));
   ZERO_TRY(check_dtype(call.dtype));
   ZERO_TRY(check_elements(call.send, call.send_count, call.dtype, "send", "send_count"));
   ZERO_TRY(check_elements(call.recv, call.recv_count, call.dtype, "recv", "recv_count"));
-  ZERO_TRY(check_stream(call.stream));
+  ZERO_TRY(check_reach(**out, {{call.send, "send"}, {call.recv, "recv"}}, call.stream));
   work.queue = (*out)->queue();
   work.owner = *out;
   return {};
@@ -111,13 +124,13 @@ Status describe_all_gather(Work &work, const Call &call) {
   return {};
 }
 
-Status describe_broadcast(Work &work, zero_group *handle, void *data, int64_t count, int32_t dtype, int64_t root, const void *stream) {
+Status describe_broadcast(Work &work, zero_group *handle, void *data, int64_t count, int32_t dtype, int64_t root, void *stream) {
   std::shared_ptr<Group> group;
   ZERO_TRY(find(handle, "group", &group));
   ZERO_TRY(check_dtype(dtype));
   ZERO_TRY(check_elements(data, count, dtype, "data", "count"));
   ZERO_TRY(check_root(*group, root));
-  ZERO_TRY(check_stream(stream));
+  ZERO_TRY(check_reach(*group, {{data, "data"}}, stream));
   work.queue = group->queue();
   work.task.emplace(broadcast(*group, data, count, to_dtype(dtype), root));
   work.owner = std::move(group);
@@ -188,7 +201,7 @@ struct Message {
   int64_t count;
   int32_t dtype;
   int64_t peer;
-  const void *stream;
+  void *stream;
 };
 
 Status check_message(const Message &message, const char *argument, const char *count_argument, std::shared_ptr<Group> *out) {
@@ -198,7 +211,7 @@ Status check_message(const Message &message, const char *argument, const char *c
   ZERO_TRY(check_bounds(message.peer, 0, (*out)->size() - 1, "peer"));
   ZERO_CHECK(message.peer != (*out)->rank(), ZERO_E_INVALID_ARGUMENT, "peer is %lld, which is this rank itself; it must be another rank",
              static_cast<long long>(message.peer));
-  return check_stream(message.stream);
+  return check_reach(**out, {{message.data, argument}}, message.stream);
 }
 
 Status describe_send(Work &work, const Message &message) {

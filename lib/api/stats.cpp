@@ -5,6 +5,8 @@
 #include "engine/buffer.h"
 #include "engine/optimizer.h"
 #include "group/mpi_module.h"
+#include "group/nccl_comm.h"
+#include "group/nccl_module.h"
 #include "kernels/kernels.h"
 #include "memory/device.h"
 
@@ -41,6 +43,7 @@ std::string library_text() {
     text += std::string("\nMPI module: not loaded: ") + status.text();
   }
   text += "\nCUDA module: " + describe_devices();
+  text += "\nNCCL module: " + describe_nccl() + "; communicators in quarantine: " + std::to_string(nccl_quarantined());
   text += "\nlive handles: " + std::to_string(live_handles()) + "\n";
   return text;
 }

@@ -1,6 +1,7 @@
 /// @file zero/zero.h: versions and features of the library that was loaded.
 #include "core/status.h"
 #include "group/mpi_module.h"
+#include "group/nccl_module.h"
 #include "memory/cuda_module.h"
 
 #include <zero/zero.h>
@@ -27,6 +28,11 @@ bool has_device() {
   return load_cuda_module({}, &table).ok() && table->device_count(&count) == 0;
 }
 
+bool has_nccl() {
+  const zero_nccl_table *table = nullptr;
+  return load_nccl_module({}, &table).ok();
+}
+
 }  // namespace
 
 int64_t zero_has_feature(int32_t feature) {
@@ -34,6 +40,7 @@ int64_t zero_has_feature(int32_t feature) {
   try {
     if (feature == ZERO_FEATURE_MPI) return has_mpi() ? 1 : 0;
     if (feature == ZERO_FEATURE_CUDA) return has_device() ? 1 : 0;
+    if (feature == ZERO_FEATURE_NCCL) return has_nccl() ? 1 : 0;
     return feature == ZERO_FEATURE_LOCAL ? 1 : 0;
   } catch (...) {
     return 0;

@@ -2,10 +2,12 @@
 /// Groups are given a Reducer so that they need not know kernels.
 #pragma once
 
+#include "core/device_lane.h"
 #include "core/dtype.h"
 #include "core/status.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace zero {
 
@@ -38,6 +40,20 @@ class Reducer {
   virtual void copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const = 0;
   /// Waits until other ranks may read what was written, and write what was read.
   virtual Status settle() const { return {}; }
+
+  /// @name Memory of a device
+  /// @{
+  virtual bool on_device() const { return false; }
+  /// Most sources of a reduction.
+  virtual int64_t most_sources() const { return INT64_MAX; }
+  /// ZERO_E_INVALID_ARGUMENT for memory that cannot be reached; `argument` is its name.
+  virtual Status check_memory(const void *, const char * /*argument*/) const { return {}; }
+  /// What is asked for from now on comes after what the caller's stream was given. Only where on_device(). Errors:
+  /// ZERO_E_INVALID_ARGUMENT for a stream of another device.
+  virtual Status follow(void *) const { return {}; }
+  /// A stream beside the work of this object. Only where on_device().
+  virtual Status open_lane(std::shared_ptr<DeviceLane> *) const { return {}; }
+  /// @}
 };
 
 }  // namespace zero

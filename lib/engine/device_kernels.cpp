@@ -14,6 +14,7 @@ namespace {
 namespace cuda = kernels::cuda;
 
 int64_t number(DType dtype) { return static_cast<int64_t>(dtype); }
+int64_t number(ReduceOp op) { return static_cast<int64_t>(op); }
 
 cuda::Elements elements_of(const kernels::Elements &elements) { return {elements.data, elements.scales, number(elements.dtype)}; }
 
@@ -34,6 +35,17 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
   source_ = source;
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STAGING, sizeof(Told), &told_));
   return Arena::create_private(source, ZERO_MEMORY_STAGING, sources_nbytes, &sources_);
+}
+
+void DeviceKernels::reserve_sources(const Reduction &reduction) {
+  bool there = false;
+  if (!find(reduction.out, &there) || !there) return;
+  int64_t nbytes = 0;
+  for (int64_t i = 0; i < reduction.source_count; ++i) {
+    if (!find(reduction.sources[i], &there)) return;
+    if (!there) nbytes += Arena::view_nbytes(reduction.count * dtype_nbytes(reduction.dtype));
+  }
+  if (sources_.nbytes() < nbytes && settle().ok()) note(Arena::create_private(source_, ZERO_MEMORY_STAGING, nbytes, &sources_));
 }
 
 void DeviceKernels::release() {
@@ -114,7 +126,7 @@ void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
 }
 
 /// Sources on the host are brought to the device first; a round has room for them.
-void DeviceKernels::sum(const Reduction &reduction) const {
+void DeviceKernels::reduce(const Reduction &reduction) const {
   std::array<const void *, cuda::kMostSources> sources;
   const int64_t nbytes = reduction.count * dtype_nbytes(reduction.dtype);
   std::byte *room = sources_.data();
@@ -130,9 +142,9 @@ void DeviceKernels::sum(const Reduction &reduction) const {
     sources[static_cast<size_t>(i)] = source;
   }
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  const cuda::Sum call{reduction.out,           number(out_dtype), sources.data(),   reduction.source_count,
-                       number(reduction.dtype), reduction.count,   reduction.divisor};
-  note(table_.sum(device_.index(), &call, beyond(), device_.stream()), "adding contributions");
+  const cuda::Reduce call{reduction.out,           number(out_dtype), sources.data(),       reduction.source_count,
+                          number(reduction.dtype), reduction.count,   number(reduction.op), reduction.divisor};
+  note(table_.reduce(device_.index(), &call, beyond(), device_.stream()), "reducing contributions");
 }
 
 /// Jobs of one algorithm come one after another, and so do their chunks.
@@ -234,26 +246,6 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
                             reinterpret_cast<const cuda::Chunk *>(chunks_.data()) + launch.first_chunk, launch.chunk_count,
                             reinterpret_cast<const cuda::Scalars *>(jobs_.data() + nbytes_of(pieces_))};
     note(table_.update(device_.index(), launch.algorithm, &call, device_.stream()), "an update");
-  }
-}
-
-/// Where CUDA cannot tell whose memory it is nothing is done, and settle() says why.
-bool DeviceReducer::reduce(const Reduction &reduction) const {
-  bool there = false;
-  if (!kernels_.find(reduction.out, &there)) return true;
-  if (!there) return host_.reduce(reduction);
-  kernels_.sum(reduction);
-  return true;
-}
-
-void DeviceReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
-  bool to_device = false;
-  bool from_device = false;
-  if (nbytes == 0 || !kernels_.find(out, &to_device) || !kernels_.find(values, &from_device)) return;
-  if (to_device || from_device) {
-    kernels_.move(out, values, nbytes);
-  } else {
-    host_.copy(out, values, nbytes, total_nbytes);
   }
 }
 

@@ -16,7 +16,7 @@ namespace zero {
 /// Everything runs in the device's stream, in the order of calls. Any thread; update() and what waits are for one thread at a time.
 class DeviceKernels final : public Kernels {
  public:
-  explicit DeviceKernels(const Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
+  explicit DeviceKernels(Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
 
   /// ZERO_OK when there is a kernel for the algorithm.
   Status check_algorithm(const kernels::Algorithm &algorithm) const;
@@ -40,14 +40,17 @@ class DeviceKernels final : public Kernels {
   void finish_squares(kernels::ExactSum &sum) const override;
   Status status() const override;
 
-  /// A sum of floats into memory of the device.
-  void sum(const Reduction &reduction) const;
+  /// A reduction into memory of the device.
+  void reduce(const Reduction &reduction) const;
   /// Between devices and the host, any way.
   void move(void *out, const void *from, int64_t nbytes) const;
   /// False when CUDA cannot tell; status() then says why.
   bool find(const void *memory, bool *out_on_device) const;
   /// Waits for everything.
   Status settle() const;
+  Device &device() const { return device_; }
+  /// Makes room for those sources that lie on the host, of a reduction into memory of the device; status() says where there is none.
+  void reserve_sources(const Reduction &reduction);
 
  private:
   /// What kernels tell, in memory of the device.
@@ -70,7 +73,7 @@ class DeviceKernels final : public Kernels {
   void write_jobs(std::span<const UpdateJob> jobs);
   kernels::cuda::Piece piece_of(const UpdateJob &job, int64_t index) const;
 
-  const Device &device_;
+  Device &device_;
   const kernels::cuda::Table &table_;
   MemorySource source_{};
   Arena told_;
@@ -88,19 +91,6 @@ class DeviceKernels final : public Kernels {
 
   mutable std::mutex failure_mutex_;
   mutable Status failure_;
-};
-
-/// The reduce function of groups whose collectives move a device's memory as well as the host's.
-class DeviceReducer final : public Reducer {
- public:
-  DeviceReducer(const DeviceKernels &kernels, int64_t threads) : kernels_(kernels), host_(threads) {}
-  bool reduce(const Reduction &reduction) const override;
-  void copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const override;
-  Status settle() const override { return kernels_.settle(); }
-
- private:
-  const DeviceKernels &kernels_;
-  const HostReducer host_;
 };
 
 }  // namespace zero

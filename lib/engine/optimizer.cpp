@@ -34,10 +34,10 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
   ZERO_TRY(loss_scale.read(config, settings.skips_nonfinite));
   std::unique_ptr<Device> device;
   if (settings.device >= 0) ZERO_TRY(Device::open(config.str(ZERO_KEY_CUDA_MODULE), settings.device, &device));
-  ZERO_CHECK(
-      !settings.on_device || group->transport().copies_offers(), ZERO_E_UNSUPPORTED,
-      "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but transport %s sends memory of the host only; a group of zero_group_create_local is needed",
-      group->transport().name());
+  ZERO_CHECK(!settings.on_device || group->transport().copies_offers(), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but transport %s sends memory of the host only; set ZERO_KEY_NCCL for the group, or "
+             "make it with zero_group_create_local",
+             group->transport().name());
   std::unique_ptr<DeviceKernels> device_kernels;
   if (settings.on_device) device_kernels = std::make_unique<DeviceKernels>(*device);
   if (settings.on_device && settings.algorithm != nullptr) ZERO_TRY(device_kernels->check_algorithm(*settings.algorithm));

@@ -2,6 +2,7 @@
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
+#include "engine/device_reducer.h"
 #include "engine/memory_need.h"
 #include "engine/sealed_text.h"
 
@@ -20,11 +21,12 @@ Task Optimizer::seal_body() {
     unseal();
     co_return agreed;
   }
-  std::shared_ptr<const Reducer> reducer;
+  const std::shared_ptr<const Reducer> on_host = std::make_shared<HostReducer>(host_kernels_.threads());
+  std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_, reducer));
-  if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_));
+  if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
   if (made.ok()) made = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");

@@ -6,6 +6,8 @@
 #include "group/hierarchy_transport.h"
 #include "group/local_transport.h"
 #include "group/mpi_transport.h"
+#include "group/nccl_module.h"
+#include "group/nccl_transport.h"
 
 namespace zero {
 namespace {
@@ -13,6 +15,27 @@ namespace {
 std::shared_ptr<Group> make_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer) {
   std::shared_ptr<const Reducer> made = reducer(transport->place());
   return std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
+}
+
+/// Where devices are to be reached, NCCL moves their memory. A rank that cannot tells the others why.
+Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &options, std::shared_ptr<const Reducer> reducer) {
+  const zero_nccl_table *nccl = nullptr;
+  if (Status loaded = load_nccl_module(options.nccl_module, &nccl); !loaded.ok()) {
+    (*transport)->poison(told_to_peers(loaded, (*transport)->rank()));
+    co_return loaded;
+  }
+  auto over_nccl = std::make_shared<NcclTransport>(*transport, *nccl);
+  ZERO_CO_TRY(over_nccl->copy_through(std::move(reducer), options.rendezvous_ms));
+  *transport = std::move(over_nccl);
+  co_return Status();
+}
+
+Task finish_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer,
+                  std::shared_ptr<Group> *out) {
+  std::shared_ptr<const Reducer> made = reducer(transport->place());
+  if (options.nccl) ZERO_CO_TRY(reach_devices(&transport, options, made));
+  *out = std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
+  co_return Status();
 }
 
 /// What MPI ranks tell each other before they decide how data moves.
@@ -76,14 +99,15 @@ GroupOptions::GroupOptions(const Config &config)
       rendezvous_ms(config.i64(ZERO_KEY_RENDEZVOUS_MS)),
       staging_nbytes(config.i64(ZERO_KEY_STAGING_BYTES)),
       mpi_module(config.str(ZERO_KEY_MPI_MODULE)),
-      mpi_shared(config.i64(ZERO_KEY_MPI_SHARED) != 0) {}
+      mpi_shared(config.i64(ZERO_KEY_MPI_SHARED) != 0),
+      nccl(config.i64(ZERO_KEY_NCCL) != 0),
+      nccl_module(config.str(ZERO_KEY_NCCL_MODULE)) {}
 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out) {
   std::shared_ptr<Transport> transport;
   ZERO_CO_TRY(connect_local(std::move(name), rank, size, {options.rendezvous_ms, options.staging_nbytes}, &transport));
-  *out = make_group(std::move(transport), options, reducer);
-  co_return Status();
+  co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
@@ -97,8 +121,7 @@ Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reduce
     meeting->set_deadline_ms(options.rendezvous_ms);
     ZERO_CO_TRY(share_hosts(*meeting, options, std::move(over_mpi), &transport));
   }
-  *out = make_group(std::move(transport), options, reducer);
-  co_return Status();
+  co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {

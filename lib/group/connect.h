@@ -19,6 +19,8 @@ struct GroupOptions {
   int64_t staging_nbytes;
   std::string mpi_module;
   bool mpi_shared;
+  bool nccl;
+  std::string nccl_module;
 };
 
 /// Makes the reducer once it is known how many ranks share the host.

@@ -19,14 +19,6 @@ size_t scratch_nbytes(const Transport &transport) {
   return block == 1 ? 0 : static_cast<size_t>(std::max(transport.round_nbytes(), 2 * transport.size() / block * int64_t{sizeof(double)}));
 }
 
-/// What the peers of a rank with this error are told.
-Status as_told_to_peers(const Status &cause, int64_t rank) {
-  if (poisons_group(cause.code()))
-    return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
-  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()),
-                       cause.text());
-}
-
 }  // namespace
 
 Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer> reducer, int64_t deadline_ms)
@@ -57,7 +49,7 @@ Status Group::usable() {
 }
 
 void Group::fail(const Status &cause) {
-  const Status told = as_told_to_peers(cause, rank_);
+  const Status told = told_to_peers(cause, rank_);
   std::vector<std::weak_ptr<Group>> children;
   {
     const std::lock_guard lock(failure_mutex_);
@@ -98,6 +90,19 @@ void Group::count_direct(OperationKind kind, int64_t elements, int64_t nbytes) {
   count_sent(kind, elements, nbytes);
 }
 
+/// Awaits that the transport lets go of memory after a failure.
+class Withdrawn final : public Waitable {
+ public:
+  explicit Withdrawn(Transport &transport) : transport_(transport) {}
+  Status poll(bool *out_ready) override {
+    *out_ready = transport_.withdrawn();
+    return {};
+  }
+
+ private:
+  Transport &transport_;
+};
+
 Task Group::collective(Fingerprint fingerprint, Task body) {
   ZERO_CO_RETURN_IF_ERROR(usable());
   fingerprint.sequence = ++sequence_;
@@ -111,6 +116,8 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
     count_call(fingerprint.kind);
   } else {
     fail(status);
+    Withdrawn withdrawn(*transport_);
+    ZERO_CO_TRY(withdrawn);
   }
   co_return status;
 }

@@ -55,6 +55,8 @@ class Group {
   Status usable();
   /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes on to the groups split from it.
   void fail(const Status &cause);
+  /// False while, after a failure, something may still use memory that was given to calls.
+  bool quiet() const { return !transport_->holds_memory(); }
   /// Remembers a group that was split from this one.
   void adopt(const std::shared_ptr<Group> &child);
 

@@ -138,6 +138,12 @@ Status HierarchyTransport::health() {
   return !near.ok() ? near : far;
 }
 
+Status HierarchyTransport::watch() {
+  (void)near_->watch();
+  (void)far_->watch();
+  return health();
+}
+
 void HierarchyTransport::poison(const Status &cause) {
   far_->poison(cause);
   near_->poison(cause);

@@ -39,6 +39,7 @@ class HierarchyTransport final : public Transport {
   Status recv_poll(int64_t peer, bool *out_done) override;
 
   Status health() override;
+  Status watch() override;
   void poison(const Status &cause) override;
   void stand(const Fingerprint *fingerprint) override;
   std::string standings(const Fingerprint &mine) override;

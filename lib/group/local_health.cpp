@@ -65,6 +65,18 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
                             number(processes_.process(peer)), how, name_of(rank_), what.c_str()));
 }
 
+Status LocalTransport::check_present(int64_t peer, const Fingerprint *doing) {
+  static const std::atomic<uint64_t> nothing{0};
+  return peer == rank_ ? Status() : check_peer(peer, nothing, 1, doing);
+}
+
+Status LocalTransport::watch() {
+  ZERO_TRY(health());
+  processes_.look();
+  for (int64_t peer = 0; peer < size_; ++peer) ZERO_TRY(check_present(peer, &current_));
+  return {};
+}
+
 SegmentHeader &LocalTransport::root_header(int64_t peer) const {
   if (root_segments_ == nullptr) return segment(peer).header();
   return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();

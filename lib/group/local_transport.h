@@ -37,7 +37,7 @@ class LocalTransport final : public Transport {
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   bool copies_offers() const override { return true; }
-  void copy_through(std::shared_ptr<const Reducer> copier) override { copier_ = std::move(copier); }
+  Task copy_through(std::shared_ptr<const Reducer> copier, int64_t deadline_ms) override;
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
   bool within_process() const override { return processes_.all_here(); }
   int64_t round_nbytes() const override { return round_nbytes_; }
@@ -53,6 +53,7 @@ class LocalTransport final : public Transport {
   Status recv_poll(int64_t peer, bool *out_done) override;
 
   Status health() override;
+  Status watch() override;
   void poison(const Status &cause) override { static_cast<void>(fail(cause)); }
   void stand(const Fingerprint *fingerprint) override;
   std::string standings(const Fingerprint &mine) override;
@@ -124,6 +125,7 @@ class LocalTransport final : public Transport {
   Status fail(const Status &cause);
   void tell_all(const Status &failure);
   Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);
+  Status check_present(int64_t peer, const Fingerprint *doing);
   SegmentHeader &root_header(int64_t peer) const;
   bool awaits(int64_t peer) const;
   std::string standing_of(int64_t peer) const;

@@ -3,6 +3,7 @@
 #include "group/env.h"
 #include "group/mpi_module.h"
 #include "group/mpi_transport.h"
+#include "group/own_round.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,31 +67,6 @@ class Duplicate final : public Waitable {
  private:
   MpiRoot &root_;
   const int64_t limit_ms_;
-  const Deadline deadline_;
-};
-
-/// A round run by the transport itself.
-class OwnRound final : public Waitable {
- public:
-  OwnRound(Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code)
-      : transport_(transport),
-        fingerprint_(fingerprint),
-        limit_ms_(limit_ms),
-        late_code_(late_code),
-        deadline_(Deadline::after_ms(limit_ms)) {}
-  Status poll(bool *out_ready) override {
-    ZERO_TRY(transport_.poll(out_ready));
-    if (*out_ready || !deadline_.passed()) return {};
-    return Status::error(late_code_, "rank %lld waited %lld ms while a group over MPI was made: %s",
-                         static_cast<long long>(transport_.rank()), static_cast<long long>(limit_ms_),
-                         transport_.standings(fingerprint_).c_str());
-  }
-
- private:
-  Transport &transport_;
-  const Fingerprint &fingerprint_;
-  const int64_t limit_ms_;
-  const int32_t late_code_;
   const Deadline deadline_;
 };
 

@@ -33,6 +33,7 @@ struct Arrival {
   const void *data = nullptr;
   int64_t nbytes = 0;
   int64_t rest_nbytes = 0;     ///< that the peer's offer has behind data + nbytes
+  void *place = nullptr;       ///< where it is wanted, with its rest; a transport may put it there: then data == place
   bool rest_is_there = false;  ///< set with data: the rests of all offers of that rank can be read now
 };
 
@@ -58,7 +59,7 @@ class Transport {
   /// For groups that span hosts: the largest power of two for which every run of so many ranks, from rank 0 on, shares a host. The sum of
   /// such a run is a complete subtree of the fixed tree. 1: no ranks of one host can sum among themselves first.
   virtual int64_t host_block() const { return 1; }
-  /// "local", "mpi", "hierarchy".
+  /// "local", "mpi", "hierarchy", "nccl".
   virtual const char *name() const = 0;
   /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
   virtual bool single_thread() const { return false; }
@@ -69,8 +70,8 @@ class Transport {
 
   /// True when offers may lie where the host cannot read them, once copy_through() was called.
   virtual bool copies_offers() const { return false; }
-  /// Copies offers by the reducer from now on. Only where copies_offers(), before anything else is done with it.
-  virtual void copy_through(std::shared_ptr<const Reducer>) {}
+  /// Reaches memory as the reducer does from now on. Only where copies_offers(), before anything else is done with it. Collective.
+  virtual Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
   /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
   virtual void name_ranks(std::vector<int64_t>) {}
 
@@ -104,8 +105,15 @@ class Transport {
   /// @{
   /// The error that a peer, a death or the transport has brought upon the group since the last look; ZERO_OK otherwise. Any thread.
   virtual Status health() = 0;
+  /// As health(); also looks for peers that left or ended. Only while none can leave in good order.
+  virtual Status watch() { return health(); }
   /// Tells every peer that the group has failed and why. Does not block. Any thread; the first cause wins.
   virtual void poison(const Status &cause) = 0;
+  /// After a failure: whether nothing uses memory any more that was offered or is a place; true too when waiting for that has been given
+  /// up.
+  virtual bool withdrawn() { return true; }
+  /// Whether memory of a failed call, of this group or another of its kind in the process, may still be used. Any thread.
+  virtual bool holds_memory() { return false; }
   /// Publishes what this rank is doing, for the texts of other ranks' timeouts. `fingerprint` nullptr = outside the group.
   virtual void stand(const Fingerprint *fingerprint) = 0;
   /// For the text of a timeout: where each rank that has not arrived stands, as far as this rank can find out within ~100 ms.
@@ -125,5 +133,8 @@ class Transport {
   virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;
   /// @}
 };
+
+/// What the peers of a rank with this error are told.
+Status told_to_peers(const Status &cause, int64_t rank);
 
 }  // namespace zero

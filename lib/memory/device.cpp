@@ -1,6 +1,8 @@
 /// @file Copies between a device and the host, part by part.
 #include "memory/device.h"
 
+#include "memory/device_lane.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -53,6 +55,7 @@ Status Device::check(int32_t error, const char *what) const {
 }
 
 Status Device::allocate() {
+  if (stream_ != nullptr) return {};
   int32_t error = cuda_.stream_create(index_, &stream_);
   if (error == 0) error = cuda_.event_create(index_, &turn_);
   for (Buffer &buffer : buffers_) {
@@ -69,14 +72,18 @@ Status Device::allocate() {
 
 /// What is still under way ends first. A device that has failed gives nothing back, and nothing more can be done about it.
 void Device::release() {
-  if (stream_ != nullptr) (void)cuda_.stream_wait(stream_);
-  for (Buffer &buffer : buffers_) {
-    if (buffer.data != nullptr) (void)cuda_.pinned_free(buffer.data);
-    if (buffer.moved != nullptr) (void)cuda_.event_destroy(buffer.moved);
-    buffer = {};
-  }
-  if (turn_ != nullptr) (void)cuda_.event_destroy(std::exchange(turn_, nullptr));
-  if (stream_ != nullptr) (void)cuda_.stream_destroy(std::exchange(stream_, nullptr));
+  if (stream_ == nullptr && turn_ == nullptr) return;
+  const auto free = [&cuda = cuda_, stream = std::exchange(stream_, nullptr), turn = std::exchange(turn_, nullptr),
+                     buffers = std::exchange(buffers_, {})] {
+    if (stream != nullptr) (void)cuda.stream_wait(stream);
+    for (const Buffer &buffer : buffers) {
+      if (buffer.data != nullptr) (void)cuda.pinned_free(buffer.data);
+      if (buffer.moved != nullptr) (void)cuda.event_destroy(buffer.moved);
+    }
+    if (turn != nullptr) (void)cuda.event_destroy(turn);
+    if (stream != nullptr) (void)cuda.stream_destroy(stream);
+  };
+  give_back(index_, free);
 }
 
 Status Device::find(const void *memory, const char *argument, bool *out_here) const {
@@ -99,22 +106,22 @@ Status Device::check_stream(void *stream) const {
   return {};
 }
 
-Status Device::begin_after(void *stream) {
+Status Device::begin_after(void *stream) const {
   ZERO_TRY(check(cuda_.event_record(index_, turn_, stream), "recording an event"));
   return check(cuda_.stream_follow(index_, stream_, turn_), "waiting for an event");
 }
 
-Status Device::end_before(void *stream) {
+Status Device::end_before(void *stream) const {
   ZERO_TRY(check(cuda_.event_record(index_, turn_, stream_), "recording an event"));
   return check(cuda_.stream_follow(index_, stream, turn_), "waiting for an event");
 }
 
-Status Device::follow(void *stream) {
+Status Device::follow(void *stream) const {
   const std::lock_guard lock(mutex_);
   return begin_after(stream);
 }
 
-Status Device::lead(void *stream) {
+Status Device::lead(void *stream) const {
   const std::lock_guard lock(mutex_);
   return end_before(stream);
 }
@@ -129,14 +136,14 @@ Status Device::clear(void *data, int64_t nbytes) const {
 
 Status Device::wait() const { return check(cuda_.stream_wait(stream_), "work"); }
 
-Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const {
-  void *data = nullptr;
-  const int32_t error = cuda_.device_alloc(index_, nbytes, &data);
-  ZERO_CHECK(error == 0, ZERO_E_OUT_OF_MEMORY, "device %lld has no %lld bytes: %s", static_cast<long long>(index_),
-             static_cast<long long>(nbytes), text_of(cuda_, error).c_str());
-  // The module stays loaded, so its table outlives the memory.
-  const auto release = [cuda = &cuda_, data] { (void)cuda->device_free(data); };
-  return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
+Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, index_, nbytes, out); }
+
+Status Device::open_lane(std::shared_ptr<DeviceLane> *out) {
+  ZERO_TRY(allocate());
+  auto lane = std::make_shared<CudaLane>(cuda_, index_, stream_);
+  ZERO_TRY(lane->open());
+  *out = std::move(lane);
+  return {};
 }
 
 Status Device::find_any(const void *memory, bool *out_on_device) const {

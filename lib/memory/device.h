@@ -3,6 +3,7 @@
 /// tensors.
 #pragma once
 
+#include "core/device_lane.h"
 #include "core/mapping.h"
 #include "core/status.h"
 #include "memory/cuda_module.h"
@@ -33,7 +34,7 @@ class Device {
   /// As CUDA calls it.
   const std::string &name() const { return name_; }
 
-  /// Makes what copies need. Errors: ZERO_E_DEVICE.
+  /// Makes what copies need, unless it is there. Errors: ZERO_E_DEVICE.
   Status allocate();
   void release();
   static constexpr int64_t staging_nbytes() { return kBuffers * kBufferNbytes; }
@@ -53,8 +54,8 @@ class Device {
   Status clear(void *data, int64_t nbytes) const;
   Status wait() const;
   /// What this object does from now on comes after what `stream` was given, and the reverse.
-  Status follow(void *stream);
-  Status lead(void *stream);
+  Status follow(void *stream) const;
+  Status lead(void *stream) const;
   /// ZERO_OK, or ZERO_E_DEVICE_FAILED with CUDA's reason.
   Status check(int32_t error, const char *what) const;
   /// @}
@@ -65,6 +66,8 @@ class Device {
   Status alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const;
   /// Whether an address is memory of any device.
   Status find_any(const void *memory, bool *out_on_device) const;
+  /// A stream beside that of this object, which it may outlive; allocates.
+  Status open_lane(std::shared_ptr<DeviceLane> *out);
   /// Memory of `peer` may be used in this object's work from now on. ZERO_E_DEVICE where the devices do not reach each other.
   Status reach(int64_t peer) const;
   /// @}
@@ -92,8 +95,8 @@ class Device {
 
   Device(const zero_cuda_table &cuda, int64_t index, std::string name) : cuda_(cuda), index_(index), name_(std::move(name)) {}
 
-  Status begin_after(void *stream);
-  Status end_before(void *stream);
+  Status begin_after(void *stream) const;
+  Status end_before(void *stream) const;
   Status move(const Buffer &buffer, void *out, const void *from, int64_t nbytes);
   Status fetch_parts(const std::byte *from, int64_t nbytes, const Use &use);
   Status store_parts(std::byte *to, int64_t nbytes, const Fill &fill);
@@ -101,7 +104,7 @@ class Device {
   const zero_cuda_table &cuda_;
   const int64_t index_;
   const std::string name_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   void *stream_ = nullptr;
   void *turn_ = nullptr;  ///< event that hands over from the caller's stream to ours and back
   std::array<Buffer, kBuffers> buffers_;

@@ -65,7 +65,7 @@ TEST_F(Config, AKeyOfAnotherTypeIsAnError) {
 }
 
 TEST_F(Config, UnknownKeysAreNeverIgnored) {
-  for (const int32_t key : {0, -1, 99, 106, 600, INT32_MAX, INT32_MIN}) {
+  for (const int32_t key : {0, -1, 99, 108, 600, INT32_MAX, INT32_MIN}) {
     const std::string named = "key " + std::to_string(key);
     EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, 0), ZERO_E_UNSUPPORTED, named));
     EXPECT_TRUE(failed_with(zero_config_set_f64(config, key, 0), ZERO_E_UNSUPPORTED, named));
@@ -129,16 +129,19 @@ TEST_F(Config, StructsOfAnotherSizeAreRejected) {
 TEST(Library, AModuleThatCannotBeLoadedIsAnAnswerAndNoError) {
   ::setenv("ZERO_MPI_MODULE", "/no/such/module.so", 1);
   ::setenv("ZERO_CUDA_MODULE", "/no/such/devices.so", 1);
+  ::setenv("ZERO_NCCL_MODULE", "/no/such/nccl.so", 1);
   zero_config_release(reinterpret_cast<zero_config *>(uintptr_t{2}));
   const std::string before = last_text();
   EXPECT_EQ(zero_has_feature(ZERO_FEATURE_MPI), 0);
   EXPECT_EQ(zero_has_feature(ZERO_FEATURE_CUDA), 0);
+  EXPECT_EQ(zero_has_feature(ZERO_FEATURE_NCCL), 0);
   EXPECT_EQ(last_text(), before);
   std::array<char, 4096> text{};
   ZERO_EXPECT_OK(zero_describe_library(text.data(), static_cast<int64_t>(text.size()), nullptr));
   EXPECT_NE(std::string(text.data()).find("MPI module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("/no/such/module.so"), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("CUDA module: not loaded: "), std::string::npos) << text.data();
+  EXPECT_NE(std::string(text.data()).find("NCCL module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("/no/such/devices.so"), std::string::npos) << text.data();
 }
 

@@ -124,6 +124,33 @@ TEST_F(Pair, AbortReachesTheOtherRankWithItsReason) {
   zero_request_release(request);
 }
 
+TEST_F(Pair, MemoryOfAFailedCallIsTheCallersAgain) {
+  int64_t quiet = -7;
+  ZERO_EXPECT_OK(zero_group_quiet(ranks.rank[0], &quiet));
+  EXPECT_EQ(1, quiet);
+  float data[4] = {};
+  zero_request *request = nullptr;
+  ZERO_ASSERT_OK(zero_group_all_reduce_async(ranks.rank[1], data, 4, data, 4, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, nullptr, &request));
+  ZERO_EXPECT_OK(zero_group_abort(ranks.rank[0], "enough of this"));
+  EXPECT_EQ(ZERO_E_ABORTED, finish(request));
+  for (zero_group *group : ranks.rank) {
+    quiet = -7;
+    ZERO_EXPECT_OK(zero_group_quiet(group, &quiet));
+    EXPECT_EQ(1, quiet);
+  }
+}
+
+TEST_F(Pair, QuietNeedsAGroupAndAPlace) {
+  int64_t quiet = -7;
+  EXPECT_TRUE(failed_with(zero_group_quiet(nullptr, &quiet), ZERO_E_BAD_HANDLE, "group is NULL"));
+  zero_group *const released = ranks.rank[0];
+  zero_group_release(released);
+  ranks.rank[0] = nullptr;
+  EXPECT_TRUE(failed_with(zero_group_quiet(released, &quiet), ZERO_E_BAD_HANDLE, "was released"));
+  EXPECT_EQ(-7, quiet);
+  EXPECT_TRUE(failed_with(zero_group_quiet(ranks.rank[1], nullptr), ZERO_E_INVALID_ARGUMENT, "out"));
+}
+
 TEST_F(Pair, RequestsKeepTheirGroupAlive) {
   zero_request *first = nullptr;
   zero_request *second = nullptr;

@@ -96,6 +96,7 @@ void add_query_rows(Rows &rows) {
       {group_handle(), anything()});
   add(rows, "zero_group_set_deadline", zero_group_set_deadline, [](Bench &b) { return std::tuple(b.world.group, int64_t{1000}); },
       {group_handle(), deadline()});
+  add_number<zero_group_quiet>(rows, "zero_group_quiet");
 }
 
 void add_collective_rows(Rows &rows) {

@@ -157,19 +157,41 @@ void store_reduced(Bytes &bytes, const CollectiveCase &c, int64_t size, int64_t 
   store_float(bytes, c.dtype, at, value);
 }
 
+class HostMemory final : public CaseMemory {
+ public:
+  void *alloc(int64_t nbytes) override { return ::operator new(static_cast<size_t>(nbytes)); }
+  void free(void *data, int64_t) override { ::operator delete(data); }
+  void write(void *to, const void *from, int64_t nbytes) override { std::memcpy(to, from, static_cast<size_t>(nbytes)); }
+  void read(void *to, const void *from, int64_t nbytes) override { std::memcpy(to, from, static_cast<size_t>(nbytes)); }
+};
+
 /// Memory with guard bytes behind it.
-struct Guarded {
-  explicit Guarded(int64_t size) : bytes(static_cast<size_t>(size) + kGuardBytes, kGuard), nbytes(static_cast<size_t>(size)) {}
-  Guarded(const Bytes &data) : Guarded(static_cast<int64_t>(data.size())) { std::copy(data.begin(), data.end(), bytes.begin()); }
+class Guarded {
+ public:
+  Guarded(CaseMemory &memory, int64_t nbytes) : Guarded(memory, Bytes(), nbytes) {}
+  Guarded(CaseMemory &memory, const Bytes &data) : Guarded(memory, data, static_cast<int64_t>(data.size())) {}
+  Guarded(const Guarded &) = delete;
+  ~Guarded() { memory_.free(data_, static_cast<int64_t>(all_nbytes_)); }
+
+  void *data() const { return data_; }
   bool holds(const Bytes &expected) const {
-    if (expected.size() != nbytes || !std::equal(expected.begin(), expected.end(), bytes.begin())) return false;
-    for (size_t i = nbytes; i < bytes.size(); ++i) {
-      if (bytes[i] != kGuard) return false;
-    }
-    return true;
+    Bytes all(all_nbytes_);
+    memory_.read(all.data(), data_, static_cast<int64_t>(all.size()));
+    const auto guard = all.begin() + static_cast<std::ptrdiff_t>(all_nbytes_ - kGuardBytes);
+    return std::equal(all.begin(), guard, expected.begin(), expected.end()) &&
+           std::all_of(guard, all.end(), [](unsigned char byte) { return byte == kGuard; });
   }
-  Bytes bytes;
-  size_t nbytes;
+
+ private:
+  Guarded(CaseMemory &memory, Bytes data, int64_t nbytes)
+      : memory_(memory), all_nbytes_(static_cast<size_t>(nbytes) + kGuardBytes), data_(memory.alloc(static_cast<int64_t>(all_nbytes_))) {
+    data.resize(all_nbytes_, kGuard);
+    memory_.write(data_, data.data(), static_cast<int64_t>(data.size()));
+  }
+
+  CaseMemory &memory_;
+  const size_t all_nbytes_;
+  void *const data_;
 };
 
 Bytes concatenate_shares(const CollectiveCase &c, int64_t size) {
@@ -182,29 +204,29 @@ Bytes concatenate_shares(const CollectiveCase &c, int64_t size) {
   return whole;
 }
 
-void run_reducing(Group &group, const CollectiveCase &c, Report *report) {
+void run_reducing(Group &group, const CollectiveCase &c, CaseMemory &memory, Report *report) {
   const int64_t element = dtype_nbytes(c.dtype);
   const Range whole{0, c.count};
   const Range share = even_share(c.count, group.rank(), group.size());
   Range mine = c.kind == OperationKind::reduce_scatter ? share : whole;
   if (c.kind == OperationKind::reduce && group.rank() != c.root) mine = {0, 0};
-  Guarded send(data_of(c, group.rank(), 0, c.count));
-  const Guarded before = send;
+  const Bytes given = data_of(c, group.rank(), 0, c.count);
+  const Guarded send(memory, given);
   const bool in_place = bits_of(c, 0, c.count) % 3 == 0 && mine == whole;
-  Guarded recv = in_place ? send : Guarded(mine.count() * element);
-  const void *source = in_place ? recv.bytes.data() : send.bytes.data();
+  const Guarded recv(memory, in_place ? given : Bytes(static_cast<size_t>(mine.count() * element), kGuard));
+  const void *source = in_place ? recv.data() : send.data();
   Status status;
   if (c.kind == OperationKind::all_reduce) {
-    status = group.queue()->run(all_reduce(group, source, recv.bytes.data(), c.count, c.dtype, c.op));
+    status = group.queue()->run(all_reduce(group, source, recv.data(), c.count, c.dtype, c.op));
   } else if (c.kind == OperationKind::reduce) {
-    status = group.queue()->run(reduce(group, source, recv.bytes.data(), c.count, c.dtype, c.op, c.root));
+    status = group.queue()->run(reduce(group, source, recv.data(), c.count, c.dtype, c.op, c.root));
   } else {
     const Cuts cuts = even_cuts(c.count, group.size());
-    status = group.queue()->run(reduce_scatter(group, {source, recv.bytes.data(), &cuts, c.dtype, c.op}));
+    status = group.queue()->run(reduce_scatter(group, {source, recv.data(), &cuts, c.dtype, c.op}));
   }
   report->expect(status.ok(), to_text(c) + ": " + status.text());
   report->expect(recv.holds(reduced(c, group.size(), mine, report)), to_text(c) + ": wrong bits in recv");
-  report->expect(send.bytes == before.bytes, to_text(c) + ": send changed");
+  report->expect(send.holds(given), to_text(c) + ": send changed");
 }
 
 Status run_moving_call(Group &group, const CollectiveCase &c, const void *send, void *recv) {
@@ -224,13 +246,13 @@ Status run_moving_call(Group &group, const CollectiveCase &c, const void *send, 
   }
 }
 
-void run_ring(Group &group, const CollectiveCase &c, Report *report) {
+void run_ring(Group &group, const CollectiveCase &c, CaseMemory &memory, Report *report) {
   const int64_t next = (group.rank() + 1) % group.size();
   const int64_t previous = (group.rank() + group.size() - 1) % group.size();
-  const Guarded send(data_of(c, group.rank(), 0, c.count));
-  Guarded recv(c.count * dtype_nbytes(c.dtype));
-  const auto sending = group.send_queue(next)->submit(group.send(send.bytes.data(), c.count, c.dtype, next));
-  const auto receiving = group.recv_queue(previous)->submit(group.recv(recv.bytes.data(), c.count, c.dtype, previous));
+  const Guarded send(memory, data_of(c, group.rank(), 0, c.count));
+  const Guarded recv(memory, c.count * dtype_nbytes(c.dtype));
+  const auto sending = group.send_queue(next)->submit(group.send(send.data(), c.count, c.dtype, next));
+  const auto receiving = group.recv_queue(previous)->submit(group.recv(recv.data(), c.count, c.dtype, previous));
   Backoff backoff;
   while (!sending->done() || !receiving->done()) {
     group.send_queue(next)->progress();
@@ -242,7 +264,7 @@ void run_ring(Group &group, const CollectiveCase &c, Report *report) {
   report->expect(recv.holds(data_of(c, previous, 0, c.count)), to_text(c) + ": wrong bits received");
 }
 
-void run_moving(Group &group, const CollectiveCase &c, Report *report) {
+void run_moving(Group &group, const CollectiveCase &c, CaseMemory &memory, Report *report) {
   const int64_t rank = group.rank();
   const int64_t size = group.size();
   const bool is_root = rank == c.root;
@@ -270,10 +292,10 @@ void run_moving(Group &group, const CollectiveCase &c, Report *report) {
         expected.insert(expected.end(), part.begin(), part.end());
       }
   }
-  const Guarded send(given);
-  Guarded recv(static_cast<int64_t>(expected.size()));
-  if (c.kind == OperationKind::broadcast && is_root) recv = Guarded(expected);
-  const Status status = run_moving_call(group, c, send.bytes.data(), recv.bytes.data());
+  const Guarded send(memory, given);
+  const bool gives_recv = c.kind == OperationKind::broadcast && is_root;
+  const Guarded recv(memory, gives_recv ? expected : Bytes(expected.size(), kGuard));
+  const Status status = run_moving_call(group, c, send.data(), recv.data());
   report->expect(status.ok(), to_text(c) + ": " + status.text());
   report->expect(recv.holds(expected), to_text(c) + ": wrong bits in recv");
   report->expect(send.holds(given), to_text(c) + ": send changed");
@@ -331,21 +353,28 @@ std::string to_text(const CollectiveCase &c) {
          ", root " + std::to_string(c.root) + ")";
 }
 
-void run_collective_case(Group &group, const CollectiveCase &c, Report *report) {
+CaseMemory &host_memory() {
+  static HostMemory memory;
+  return memory;
+}
+
+void run_collective_case(Group &group, const CollectiveCase &c, Report *report, CaseMemory &memory) {
   ++report->cases;
   switch (c.kind) {
     case OperationKind::all_reduce:
     case OperationKind::reduce_scatter:
     case OperationKind::reduce:
-      return run_reducing(group, c, report);
+      return run_reducing(group, c, memory, report);
     case OperationKind::send:
-      return run_ring(group, c, report);
+      return run_ring(group, c, memory, report);
     default:
-      return run_moving(group, c, report);
+      return run_moving(group, c, memory, report);
   }
 }
 
-void run_split_cases(Group &group, Report *report) {
+void run_split_cases(Group &group, Report *report) { run_split_cases_in(group, report, host_memory()); }
+
+void run_split_cases_in(Group &group, Report *report, CaseMemory &memory) {
   std::shared_ptr<Group> child;
   const int64_t color = group.rank() % 2;
   const int64_t key = color == 0 ? -group.rank() : group.rank();
@@ -358,11 +387,11 @@ void run_split_cases(Group &group, Report *report) {
   Report in_child;
   std::thread both([&] {
     for (const CollectiveCase &c : collective_cases(child->size())) {
-      if (c.dtype == DType::f32) run_collective_case(*child, c, &in_child);
+      if (c.dtype == DType::f32) run_collective_case(*child, c, &in_child, memory);
     }
   });
   for (const CollectiveCase &c : collective_cases(group.size())) {
-    if (c.dtype == DType::bf16) run_collective_case(group, c, report);
+    if (c.dtype == DType::bf16) run_collective_case(group, c, report, memory);
   }
   both.join();
   report->cases += in_child.cases;

@@ -49,11 +49,24 @@ std::vector<CollectiveCase> collective_cases(int64_t size);
 
 std::string to_text(const CollectiveCase &collective);
 
+/// Where the memory lies that cases give to collectives. Any thread.
+class CaseMemory {
+ public:
+  virtual ~CaseMemory() = default;
+  virtual void *alloc(int64_t nbytes) = 0;
+  virtual void free(void *data, int64_t nbytes) = 0;
+  /// From and to memory of the host.
+  virtual void write(void *to, const void *from, int64_t nbytes) = 0;
+  virtual void read(void *to, const void *from, int64_t nbytes) = 0;
+};
+CaseMemory &host_memory();
+
 /// Runs one case on this rank and checks everything that it wrote or should not have written.
-void run_collective_case(Group &group, const CollectiveCase &collective, Report *report);
+void run_collective_case(Group &group, const CollectiveCase &collective, Report *report, CaseMemory &memory = host_memory());
 
 /// Splits the group into two colors (odd ranks, even ranks in reversed order) and runs cases in both children and the parent at once.
 void run_split_cases(Group &group, Report *report);
+void run_split_cases_in(Group &group, Report *report, CaseMemory &memory);
 
 /// A reducer over the kernels, as the library gives to its groups.
 std::shared_ptr<const Reducer> test_reducer();

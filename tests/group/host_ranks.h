@@ -17,19 +17,27 @@ namespace zero::test {
 /// The host of every rank.
 using Hosts = std::vector<int64_t>;
 
-inline Status connect_hosts(const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<const Reducer> reducer,
-                            std::shared_ptr<Group> *out) {
-  constexpr int64_t kDeadlineMs = 60'000;
+inline constexpr int64_t kHostsDeadlineMs = 60'000;
+
+inline Status connect_host_transport(const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<Transport> *out) {
   const int64_t host = hosts[static_cast<size_t>(rank)];
   const auto begin = hosts.begin();
-  const LocalOptions options{kDeadlineMs, 16384};
+  const LocalOptions options{kHostsDeadlineMs, 16384};
   OperationQueue queue;
   std::shared_ptr<Transport> near;
   std::shared_ptr<Transport> far;
   ZERO_TRY(queue.run(connect_local(name + ".near." + std::to_string(host), std::count(begin, begin + rank, host),
                                    std::count(begin, hosts.end(), host), options, &near)));
   ZERO_TRY(queue.run(connect_local(name + ".far", rank, static_cast<int64_t>(hosts.size()), options, &far)));
-  *out = std::make_shared<Group>(std::make_shared<HierarchyTransport>(near, far, hosts), std::move(reducer), kDeadlineMs);
+  *out = std::make_shared<HierarchyTransport>(near, far, hosts);
+  return {};
+}
+
+inline Status connect_hosts(const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<const Reducer> reducer,
+                            std::shared_ptr<Group> *out) {
+  std::shared_ptr<Transport> transport;
+  ZERO_TRY(connect_host_transport(name, rank, hosts, &transport));
+  *out = std::make_shared<Group>(std::move(transport), std::move(reducer), kHostsDeadlineMs);
   return {};
 }
 

@@ -1,4 +1,4 @@
-/// @file Sums, checks, copies, conversions and norms on a device: the bits of the plain host kernels.
+/// @file Checks, copies, sums of two, conversions and norms on a device: the bits of the plain host kernels.
 #include "kernels/convert.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/tested_device.h"
@@ -58,46 +58,12 @@ bool within(const Bytes &bytes, DType dtype, int64_t count, float limit) {
 
 class DeviceValues : public test::DeviceKernels {
  protected:
-  /// Elements that miss the alignment of whole quads, sometimes.
-  int64_t offset(DType dtype) { return (random.below(3) == 0 ? 1 + random.below(3) : 0) * dtype_nbytes(dtype); }
+  int64_t offset(DType dtype) { return test::random_offset(random, dtype); }
 
   int64_t dtype_number(DType dtype) { return static_cast<int64_t>(dtype); }
 
   Random random{71};
 };
-
-TEST_F(DeviceValues, SumsHaveTheBitsOfTheHost) {
-  DeviceMemory memory;
-  for (int64_t i = 0; i < test::cases(6000); ++i) {
-    const int64_t count = std::min<int64_t>(random_count(random), 3000);
-    const int64_t n = i < 64 ? i + 1 : 1 + random.below(random.below(4) == 0 ? 64 : 9);
-    const DType dtype = random_float(random);
-    const DType out_dtype = random.below(2) == 0 ? dtype : dtype == DType::f32 ? random_float(random) : DType::f32;
-    const bool special = random.below(3) == 0;
-    const double divisor = random.below(2) == 0 ? 1 : 1 + static_cast<double>(random.below(9));
-    std::vector<Bytes> sources;
-    for (int64_t s = 0; s < n; ++s) sources.push_back(random_values(random, dtype, count, special));
-    const bool in_place = dtype == out_dtype && random.below(2) == 0;
-    Bytes expected = in_place ? sources[0] : random_values(random, out_dtype, count, false);
-    Bytes actual = expected;
-    std::vector<const void *> addresses;
-    for (const Bytes &source : sources) addresses.push_back(source.data());
-    const bool finite = plain().reduce({expected.data(), addresses.data(), n, count, dtype, ReduceOp::sum, divisor, out_dtype});
-    std::vector<const void *> places;
-    for (Bytes &source : sources) places.push_back(memory.place(source, offset(dtype)));
-    void *out = in_place ? const_cast<void *>(places[0]) : memory.place(actual, offset(out_dtype));
-    std::vector<int32_t> flag = {0};
-    int32_t *flag_place = random.below(4) == 0 ? nullptr : memory.place(flag);
-    const cuda::Sum call = {out, dtype_number(out_dtype), places.data(), n, dtype_number(dtype), count, divisor};
-    memory.upload();
-    ASSERT_EQ(kernels_->sum(0, &call, flag_place, memory.stream()), 0);
-    memory.download();
-    ASSERT_EQ(in_place ? sources[0] : actual, expected) << dtype_name(dtype) << " " << n << " sources, count " << count;
-    if (flag_place != nullptr) {
-      ASSERT_EQ(flag[0], finite ? 0 : 1) << dtype_name(dtype) << " to " << dtype_name(out_dtype);
-    }
-  }
-}
 
 TEST_F(DeviceValues, ChecksFindWhatTheHostFinds) {
   DeviceMemory memory;

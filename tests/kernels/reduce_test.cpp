@@ -3,7 +3,7 @@
 #include "kernels/kernels.h"
 #include "kernels/reference/float_bits.h"
 
-#include "random.h"
+#include "elements.h"
 
 #include <gtest/gtest.h>
 
@@ -18,27 +18,14 @@
 namespace zero::kernels {
 namespace {
 
-constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8};
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::min, ReduceOp::max, ReduceOp::prod};
+using test::fraction_nbits;
+using test::kDTypes;
+using test::kOps;
+using test::random_element;
+
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 bool reference_reduce(const Reduction &reduction) { return supported().front()->reduce(reduction); }
-
-/// Explicit bits of the fraction; 0 for integers.
-int fraction_nbits(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 23;
-    case DType::f64:
-      return 52;
-    case DType::f16:
-      return 10;
-    case DType::bf16:
-      return 7;
-    default:
-      return 0;
-  }
-}
 
 /// Sources of one case, as bytes, with elements around them that must stay as they are.
 struct Case {
@@ -51,17 +38,6 @@ struct Case {
 
   size_t nbytes() const { return sources[0].size() * 8; }
 };
-
-/// With `tame` the exponents lie in the middle of their range, so that most results are finite.
-uint64_t random_element(test::Random &random, DType dtype, bool tame) {
-  const int nbits = static_cast<int>(dtype_nbytes(dtype)) * 8;
-  const int fraction = fraction_nbits(dtype);
-  if (fraction == 0) return random.next();
-  if (!tame) return random.special_bits(nbits, fraction);
-  const uint64_t sign = (random.next() & 1) << (nbits - 1);
-  const uint64_t middle = (uint64_t{1} << (nbits - fraction - 2)) - 5 + random.next() % 8;
-  return sign | (middle << fraction) | (random.next() & ((uint64_t{1} << fraction) - 1));
-}
 
 Case random_case(test::Random &random, int64_t index) {
   Case result = {};

@@ -2,6 +2,7 @@
 /// sources. Both programs have the functions of caller_device.h for its memory too.
 #pragma once
 
+#include "core/dtype.h"
 #include "kernels/cuda/table.h"
 #include "random.h"
 #include "tests/memory/caller_device.h"
@@ -16,6 +17,9 @@ namespace zero::kernels::test {
 
 /// nullptr: the module could not be loaded.
 const cuda::Table *tested_kernels();
+
+/// Bytes of elements that miss the alignment of whole quads, sometimes.
+inline int64_t random_offset(Random &random, DType dtype) { return (random.below(3) == 0 ? 1 + random.below(3) : 0) * dtype_nbytes(dtype); }
 
 /// Bytes of the host and what stands for them on the device. Each has an allocation of its own, whose bounds sanitizers watch.
 class DeviceMemory {

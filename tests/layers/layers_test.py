@@ -15,6 +15,7 @@ CLEAN = {
     "lib/core/status.cpp": FILE + '#include "core/status.h"\n',
     "lib/group/group.cpp": FILE + '#include "core/status.h"\n#include "group/group.h"\n',
     "lib/group/module/zero_mpi_module.c": FILE + "#include <mpi.h>\n",
+    "lib/group/module/zero_nccl_module.c": FILE + "#include <nccl.h>\n",
     "lib/memory/arena.cpp": FILE + '#include "core/status.h"\n',
     "lib/engine/step.cpp": FILE + '#include "kernels/kernels.h"\n#include "group/group.h"\n',
     "lib/api/group.cpp": FILE + '#include "engine/step.h"\nextern "C" int32_t zero_group_rank(const void *g) { return 0; }\n',

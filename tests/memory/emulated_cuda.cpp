@@ -6,7 +6,6 @@
 #include "tests/memory/emulated_device.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -25,6 +24,7 @@
 
 namespace {
 
+using emulated::bytes_at;
 using emulated::fails;
 using emulated::kFailed;
 
@@ -40,44 +40,6 @@ std::atomic<int64_t> late_us{50};
 std::atomic<int64_t> apart{0};
 std::atomic<int64_t> largest{-1};
 
-/// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
-struct Piece {
-  int64_t nbytes;
-  int64_t device;
-  char *bytes;
-};
-
-std::mutex memory_mutex;
-std::map<const char *, Piece> &memory() {
-  static auto *pieces = new std::map<const char *, Piece>;
-  return *pieces;
-}
-
-/// The piece that holds an address, or nullptr.
-const Piece *find(const void *address, int64_t *out_offset) {
-  const auto *at = static_cast<const char *>(address);
-  auto next = memory().upper_bound(at);
-  if (next == memory().begin()) return nullptr;
-  --next;
-  *out_offset = at - next->first;
-  return *out_offset < next->second.nbytes ? &next->second : nullptr;
-}
-
-/// nullptr for memory of the host.
-void *find_bytes(const void *address, int64_t nbytes) {
-  const std::lock_guard lock(memory_mutex);
-  int64_t offset = 0;
-  const Piece *piece = find(address, &offset);
-  if (piece == nullptr) return nullptr;
-  if (offset + nbytes > piece->nbytes) std::abort();
-  return piece->bytes + offset;
-}
-
-void *bytes_at(const void *address, int64_t nbytes) {
-  void *bytes = find_bytes(address, nbytes);
-  return bytes != nullptr ? bytes : const_cast<void *>(address);
-}
-
 /// What a stream was given when an event was recorded.
 class Record {
  public:
@@ -89,6 +51,10 @@ class Record {
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ended_; });
+  }
+  bool ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
   }
 
  private:
@@ -131,10 +97,18 @@ class Stream {
     give(nullptr);
     worker_.join();
   }
-  /// As freeing memory does.
-  static void wait_for_all() {
-    const std::lock_guard lock(streams_mutex());
-    for (Stream *stream : streams()) stream->wait();
+  /// As freeing memory of a device does.
+  static void wait_for_all(int64_t device) {
+    std::vector<std::shared_ptr<Record>> records;
+    {
+      const std::lock_guard lock(streams_mutex());
+      for (Stream *stream : streams()) {
+        if (stream->device() != device) continue;
+        records.push_back(std::make_shared<Record>());
+        stream->give([record = records.back()] { record->end(); });
+      }
+    }
+    for (const std::shared_ptr<Record> &record : records) record->wait();
   }
   int64_t device() const { return device_; }
   void give(std::function<void()> work) {
@@ -218,7 +192,7 @@ int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
 }
 
 int32_t device_free(void *data) {
-  Stream::wait_for_all();
+  Stream::wait_for_all(emulated::device_of_memory(data));
   caller_free(data);
   --objects;
   return fails() ? kFailed : 0;
@@ -251,16 +225,13 @@ int32_t device_name(int64_t device, char *out, int64_t out_nbytes) {
 
 int32_t memory_device(const void *address, int64_t *out) {
   if (fails()) return kFailed;
-  const std::lock_guard lock(memory_mutex);
-  int64_t offset = 0;
-  const Piece *piece = find(address, &offset);
-  *out = piece != nullptr ? piece->device : -1;
+  *out = emulated::device_of_memory(address);
   return 0;
 }
 
 int32_t stream_device(void *stream, int64_t *out) {
   if (fails()) return kFailed;
-  *out = static_cast<Stream *>(stream)->device();
+  *out = emulated::device_of_stream(stream);
   return 0;
 }
 
@@ -327,6 +298,13 @@ int32_t event_wait(void *event) {
   return 0;
 }
 
+int32_t event_ended(void *event, int32_t *out) {
+  if (fails()) return kFailed;
+  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  *out = record == nullptr || record->ended() ? 1 : 0;
+  return 0;
+}
+
 int32_t stream_follow(int64_t device, void *stream, void *event) {
   if (fails()) return kFailed;
   const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
@@ -334,7 +312,23 @@ int32_t stream_follow(int64_t device, void *stream, void *event) {
   return 0;
 }
 
+thread_local int64_t current_device = 0;
+
+int32_t enter(int64_t device, int64_t *out_before) {
+  if (fails()) return kFailed;
+  *out_before = current_device;
+  current_device = device;
+  return 0;
+}
+
+int32_t leave(int64_t before) {
+  current_device = before;
+  return fails() ? kFailed : 0;
+}
+
 }  // namespace
+
+int64_t emulated::current_device() { return ::current_device; }
 
 bool emulated::fails() {
   const int64_t from = fail_from.load();
@@ -348,11 +342,7 @@ void emulated::give(void *stream, std::function<void()> work) {
   });
 }
 
-void *emulated::bytes_of_device(const void *address, int64_t nbytes) {
-  void *bytes = find_bytes(address, nbytes);
-  if (bytes == nullptr) std::abort();
-  return bytes;
-}
+int64_t emulated::device_of_stream(void *stream) { return static_cast<Stream *>(stream)->device(); }
 
 void emulated_devices(int64_t count) { devices = count; }
 void emulated_apart(int64_t on) { apart = on; }
@@ -373,23 +363,6 @@ const char *caller_module() {
 }
 
 const char *caller_missing() { return ""; }
-
-void *caller_alloc(int64_t device, int64_t nbytes) {
-  void *address = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) std::abort();
-  const std::lock_guard lock(memory_mutex);
-  memory()[static_cast<const char *>(address)] = {nbytes, device, static_cast<char *>(std::malloc(static_cast<size_t>(nbytes)))};
-  return address;
-}
-
-void caller_free(void *data) {
-  const std::lock_guard lock(memory_mutex);
-  const auto piece = memory().find(static_cast<const char *>(data));
-  if (piece == memory().end()) std::abort();
-  std::free(piece->second.bytes);
-  ::munmap(data, static_cast<size_t>(piece->second.nbytes));
-  memory().erase(piece);
-}
 
 void *caller_pinned_alloc(int64_t nbytes) { return std::malloc(static_cast<size_t>(nbytes)); }
 void caller_pinned_free(void *data) { std::free(data); }
@@ -419,11 +392,14 @@ extern "C" const zero_cuda_table *zero_cuda_module() {
       .event_destroy = event_destroy,
       .event_record = event_record,
       .event_wait = event_wait,
+      .event_ended = event_ended,
       .stream_follow = stream_follow,
       .device_alloc = device_alloc,
       .device_free = device_free,
       .clear = clear,
       .reach = reach,
+      .enter = enter,
+      .leave = leave,
       .kernels = emulated::kernels(),
   };
   return &table;

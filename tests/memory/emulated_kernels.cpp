@@ -93,13 +93,13 @@ int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
   return 0;
 }
 
-int32_t sum(int64_t, const Sum *call, int32_t *flag, void *stream) {
+int32_t reduce(int64_t, const Reduce *call, int32_t *flag, void *stream) {
   if (fails()) return kFailed;
   give(stream, [call = *call, flag, sources = std::vector(call->sources, call->sources + call->source_count)]() mutable {
     for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
     call.out = seen(call.out, nbytes_of(call.count, call.out_dtype));
     call.sources = sources.data();
-    inner().sum(0, &call, seen(flag, sizeof *flag), nullptr);
+    inner().reduce(0, &call, seen(flag, sizeof *flag), nullptr);
   });
   return 0;
 }
@@ -157,7 +157,8 @@ int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, i
 }  // namespace
 
 const void *kernels() {
-  static const Table table = {sizeof(Table), algorithm, constants, update, sum, all_within, copy_within, convert, scale, add, add_squares};
+  static const Table table = {sizeof(Table), algorithm, constants, update, reduce,     all_within,
+                              copy_within,   convert,   scale,     add,    add_squares};
   return &table;
 }
 

@@ -31,6 +31,7 @@ install() {
   for path in bin/zero include/zero/zero.h share/libzero/mpi/CMakeLists.txt share/libzero/mpi/zero_mpi_module.c; do
     [ -f "$PREFIX/$path" ] || fail "$path was not installed"
   done
+  [ -z "$(find "$PREFIX/share/libzero/mpi" -name '*nccl*')" ] || fail "the source of the MPI module has files of NCCL's"
 }
 
 needed_libraries() {
@@ -39,6 +40,17 @@ needed_libraries() {
   echo "NEEDED:" $needed
   [ -n "$needed" ] || fail "no NEEDED entry was read"
   ! grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9]+)$' <<<"$needed" || fail "libzero.so needs more than the C library"
+}
+
+# It must find NCCL where it runs, and not where it was built.
+nccl_module() {
+  local module=$libdir/libzero_nccl.so dynamic
+  [ -f "$module" ] || skip "libzero_nccl.so is not built: no NCCL was found"
+  dynamic=$(readelf -d "$module")
+  grep NEEDED <<<"$dynamic"
+  grep -q 'NEEDED.*\[libnccl\.so\.2\]' <<<"$dynamic" || fail "libzero_nccl.so does not need libnccl.so.2"
+  ! grep -vE '\[(libnccl\.so\.2|libc\.so\.6)\]' <<<"$(grep NEEDED <<<"$dynamic")" || fail "libzero_nccl.so needs more than NCCL"
+  ! grep -E 'R(UN)?PATH' <<<"$dynamic" || fail "libzero_nccl.so names a path of the machine it was built on"
 }
 
 readme_text() {

@@ -132,6 +132,8 @@ static void group_facts(zero_group *group) {
   OK(zero_group_share(group, 5, 0, &offset, &value));
   CHECK(offset == 0 && value == 5);
   OK(zero_group_set_deadline(group, 10000));
+  OK(zero_group_quiet(group, &value));
+  CHECK(value == 1);
   OK(zero_group_status(group));
   OK(zero_describe_group(group, text, sizeof text, &value));
   CHECK(value == (int64_t)strlen(text) + 1);

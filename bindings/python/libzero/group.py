@@ -88,6 +88,12 @@ class Group(Owner):
         """How long later calls of this rank wait for the others."""
         zero.zero_group_set_deadline(self.native, deadline_ms)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether memory that was given to calls is the caller's again after a failure: without Key.NCCL always; with it not while NCCL, in
+        this process, may still read or write memory of a call that failed. Such memory must then not be freed or used."""
+        return bool(zero.zero_group_quiet(self.native))
+
     def all_reduce(self, send, out=None, op: Reduce | int = Reduce.SUM) -> np.ndarray:
         """op over ranks of `send`; `out` may be `send`."""
         send = elements.array(send)

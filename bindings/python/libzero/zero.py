@@ -125,6 +125,9 @@ def zero_group_abort(group, reason):
 def zero_group_set_deadline(group, deadline_ms):
     return _zero.zero_group_set_deadline(group, deadline_ms)
 
+def zero_group_quiet(group):
+    return _zero.zero_group_quiet(group)
+
 def zero_group_all_reduce(group, send, recv, dtype, op):
     return _zero.zero_group_all_reduce(group, send, recv, dtype, op)
 

@@ -3919,6 +3919,33 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_group_quiet(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_group *arg1 = (zero_group *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t value2 = 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = &value2;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  result = zero_group_quiet((struct zero_group const *)arg1,arg2);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg2));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_group_all_reduce(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_group *arg1 = (zero_group *) 0 ;
@@ -6493,6 +6520,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_group_status", _wrap_zero_group_status, METH_O, NULL},
 	 { "zero_group_abort", _wrap_zero_group_abort, METH_VARARGS, NULL},
 	 { "zero_group_set_deadline", _wrap_zero_group_set_deadline, METH_VARARGS, NULL},
+	 { "zero_group_quiet", _wrap_zero_group_quiet, METH_O, NULL},
 	 { "zero_group_all_reduce", _wrap_zero_group_all_reduce, METH_VARARGS, NULL},
 	 { "zero_group_reduce_scatter", _wrap_zero_group_reduce_scatter, METH_VARARGS, NULL},
 	 { "zero_group_all_gather", _wrap_zero_group_all_gather, METH_VARARGS, NULL},

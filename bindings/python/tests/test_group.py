@@ -164,8 +164,10 @@ class FailuresTest(TestCase):
                 return
             group.set_deadline(SHORT_MS)
             group.status()
+            self.assertIs(group.quiet, True)
             self.fails(Status.E_TIMEOUT, group.barrier)
             self.fails(Status.E_TIMEOUT, group.status)
+            self.assertIs(group.quiet, True)
             held.set()
 
         ranks.run(2, body)
@@ -198,6 +200,7 @@ class FailuresTest(TestCase):
         self.assertIn("Group was closed", self.fails(Status.E_BAD_HANDLE, lambda: group.size).text)
         self.fails(Status.E_BAD_HANDLE, group.all_reduce, np.zeros(1))
         self.fails(Status.E_BAD_HANDLE, group.split, 0)
+        self.fails(Status.E_BAD_HANDLE, lambda: group.quiet)
 
     def test_errors_have_their_parts(self):
         error = self.fails(Status.E_INVALID_ARGUMENT, Group.local, None, 5, 1)

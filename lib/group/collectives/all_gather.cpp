@@ -19,16 +19,15 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
       const Range part = chunk_of(cut, begin, step);
       pieces.offers[static_cast<size_t>(peer)] = {at(mine, offered.begin - own.begin, element), offered.count() * element,
                                                   (own.end - offered.end) * element};
-      pieces.arrivals[static_cast<size_t>(peer)] = {nullptr, part.count() * element, (cut.end - part.end) * element};
+      pieces.arrivals[static_cast<size_t>(peer)] = {nullptr, part.count() * element, (cut.end - part.end) * element,
+                                                    at(whole, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     const int64_t taken = round.rest_is_there() ? end - begin : step;
     for (int64_t peer = 0; peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, taken);
-      if (peer == group.rank() || part.empty()) continue;
-      group.reducer()->copy(at(whole, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element,
-                            nbytes);
+      if (peer != group.rank()) take(group, pieces.arrivals[static_cast<size_t>(peer)], part.count() * element, nbytes);
     }
     begin += taken;
   } while (begin < end);

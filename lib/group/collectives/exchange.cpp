@@ -33,14 +33,14 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       const Range offered = chunk_of(bytes_of(offers[peer].nbytes), begin, step);
       pieces.offers[peer] = {at(offers[peer].data, offered.begin, 1), offered.count()};
-      pieces.arrivals[peer] = {nullptr, chunk_of(bytes_of(receives[peer].nbytes), begin, step).count()};
+      const Range received = chunk_of(bytes_of(receives[peer].nbytes), begin, step);
+      pieces.arrivals[peer] = {.nbytes = received.count(), .place = at(receives[peer].data, received.begin, 1)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       const Range part = chunk_of(bytes_of(receives[peer].nbytes), begin, step);
-      if (peer == own || part.empty()) continue;
-      group.reducer()->copy(at(receives[peer].data, part.begin, 1), pieces.arrivals[peer].data, part.count(), receives[peer].nbytes);
+      if (peer != own) take(group, pieces.arrivals[peer], part.count(), receives[peer].nbytes);
     }
   }
   if (receives[own].nbytes > 0) group.reducer()->copy(receives[own].data, offers[own].data, receives[own].nbytes, receives[own].nbytes);
@@ -60,14 +60,13 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
     const Range part = chunk_of({0, block}, begin, step);
     for (size_t peer = 0; peer < pieces.offers.size(); ++peer) {
       pieces.offers[peer] = {at(send, static_cast<int64_t>(peer) * block + part.begin, element), part.count() * element};
-      pieces.arrivals[peer].nbytes = part.count() * element;
+      pieces.arrivals[peer] = {.nbytes = part.count() * element,
+                               .place = at(recv, static_cast<int64_t>(peer) * block + part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     for (size_t peer = 0; peer < pieces.offers.size(); ++peer) {
-      if (peer == own || part.empty()) continue;
-      group.reducer()->copy(at(recv, static_cast<int64_t>(peer) * block + part.begin, element), pieces.arrivals[peer].data,
-                            part.count() * element, count * element);
+      if (peer != own) take(group, pieces.arrivals[peer], part.count() * element, count * element);
     }
     begin += step;
   } while (begin < block);

@@ -49,6 +49,11 @@ struct Pieces {
   std::vector<const void *, CachedAllocator<const void *>> sources;
 };
 
+/// Brings what arrived to its place, unless it is there.
+inline void take(const Group &group, const Arrival &arrival, int64_t nbytes, int64_t total_nbytes) {
+  if (nbytes > 0 && arrival.data != arrival.place) group.reducer()->copy(arrival.place, arrival.data, nbytes, total_nbytes);
+}
+
 Fingerprint describe(OperationKind kind, int64_t count, DType dtype);
 uint64_t hash_cuts(const Cuts &cuts, double divisor);
 

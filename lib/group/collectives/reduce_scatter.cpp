@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace zero {
 namespace {
@@ -89,8 +88,9 @@ Task all_reduce_at_once(Group &group, const void *send, void *recv, int64_t coun
   }
   Quiet quiet(group);
   ZERO_CO_TRY(quiet);
-  if (count > 0) std::memcpy(recv, sum.data(), static_cast<size_t>(nbytes));
-  co_return Status();
+  if (count == 0) co_return Status();
+  group.reducer()->copy(recv, sum.data(), nbytes, nbytes);
+  co_return group.reducer()->settle();
 }
 
 Task all_reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {

@@ -21,14 +21,11 @@ Task broadcast_rounds(Group &group, void *data, int64_t count, int64_t element, 
     if (is_root) {
       for (Offer &offer : pieces.offers) offer = {at(data, part.begin, element), part.count() * element};
     } else {
-      pieces.arrivals[static_cast<size_t>(root)].nbytes = part.count() * element;
+      pieces.arrivals[static_cast<size_t>(root)] = {.nbytes = part.count() * element, .place = at(data, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
-    if (!is_root && !part.empty()) {
-      group.reducer()->copy(at(data, part.begin, element), pieces.arrivals[static_cast<size_t>(root)].data, part.count() * element,
-                            count * element);
-    }
+    if (!is_root) take(group, pieces.arrivals[static_cast<size_t>(root)], part.count() * element, count * element);
     begin += step;
   } while (begin < count);
   Quiet quiet(group);
@@ -49,15 +46,14 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
       pieces.offers[static_cast<size_t>(root)] = {at(send, offered.begin - own.begin, element), offered.count() * element};
     }
     for (int64_t peer = 0; is_root && peer < group.size(); ++peer) {
-      pieces.arrivals[static_cast<size_t>(peer)].nbytes = chunk_of(cuts[static_cast<size_t>(peer)], begin, step).count() * element;
+      const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
+      pieces.arrivals[static_cast<size_t>(peer)] = {.nbytes = part.count() * element, .place = at(recv, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
     for (int64_t peer = 0; is_root && peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
-      if (peer == root || part.empty()) continue;
-      group.reducer()->copy(at(recv, part.begin, element), pieces.arrivals[static_cast<size_t>(peer)].data, part.count() * element,
-                            total * element);
+      if (peer != root) take(group, pieces.arrivals[static_cast<size_t>(peer)], part.count() * element, total * element);
     }
     begin += step;
   } while (begin < longest(cuts));
@@ -82,13 +78,12 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
       const Range offered = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       pieces.offers[static_cast<size_t>(peer)] = {at(send, offered.begin, element), offered.count() * element};
     }
-    if (!is_root) pieces.arrivals[static_cast<size_t>(root)].nbytes = part.count() * element;
+    if (!is_root) {
+      pieces.arrivals[static_cast<size_t>(root)] = {.nbytes = part.count() * element, .place = at(recv, part.begin - own.begin, element)};
+    }
     Round round(group, pieces.offers, pieces.arrivals);
     ZERO_CO_TRY(round);
-    if (!is_root && !part.empty()) {
-      group.reducer()->copy(at(recv, part.begin - own.begin, element), pieces.arrivals[static_cast<size_t>(root)].data,
-                            part.count() * element, own.count() * element);
-    }
+    if (!is_root) take(group, pieces.arrivals[static_cast<size_t>(root)], part.count() * element, own.count() * element);
     begin += step;
   } while (begin < longest(cuts));
   if (is_root && !own.empty() && at(send, own.begin, element) != recv) {

@@ -41,8 +41,9 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.deadline_ms(), &transport));
   out->reset();
   if (transport == nullptr) co_return Status();
-  if (reducer != nullptr) transport->copy_through(reducer);
-  *out = std::make_shared<Group>(std::move(transport), reducer != nullptr ? reducer : group.reducer(), group.deadline_ms());
+  if (reducer == nullptr) reducer = group.reducer();
+  if (reducer->on_device()) ZERO_CO_TRY(transport->copy_through(reducer, group.deadline_ms()));
+  *out = std::make_shared<Group>(std::move(transport), std::move(reducer), group.deadline_ms());
   group.adopt(*out);
   co_return Status();
 }

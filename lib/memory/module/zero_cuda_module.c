@@ -104,6 +104,12 @@ static int32_t module_event_record(int64_t device, void *event, void *stream) {
 
 static int32_t module_event_wait(void *event) { return settle(cudaEventSynchronize((cudaEvent_t)event)); }
 
+static int32_t module_event_ended(void *event, int32_t *out) {
+  const cudaError_t error = cudaEventQuery((cudaEvent_t)event);
+  *out = error == cudaSuccess;
+  return error == cudaErrorNotReady ? settle(error), 0 : settle(error);
+}
+
 static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
   int before = -1;
   cudaError_t error = enter(device, &before);
@@ -151,6 +157,15 @@ static int32_t module_reach(int64_t device, int64_t peer) {
   return leave(error, device, before);
 }
 
+static int32_t module_enter(int64_t device, int64_t *out_before) {
+  int before = -1;
+  const cudaError_t error = enter(device, &before);
+  *out_before = before;
+  return settle(error);
+}
+
+static int32_t module_leave(int64_t before) { return settle(cudaSetDevice((int)before)); }
+
 /* kernels/cuda/table.cu */
 extern const struct zero_cuda_kernels zero_cuda_kernels;
 
@@ -174,11 +189,14 @@ const zero_cuda_table *zero_cuda_module(void) {
       .event_destroy = module_event_destroy,
       .event_record = module_event_record,
       .event_wait = module_event_wait,
+      .event_ended = module_event_ended,
       .stream_follow = module_stream_follow,
       .device_alloc = module_device_alloc,
       .device_free = module_device_free,
       .clear = module_clear,
       .reach = module_reach,
+      .enter = module_enter,
+      .leave = module_leave,
       .kernels = &zero_cuda_kernels,
   };
   return &table;

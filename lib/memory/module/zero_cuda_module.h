@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
-#define ZERO_CUDA_TABLE_VERSION 2
+#define ZERO_CUDA_TABLE_VERSION 3
 
 #define ZERO_CUDA_TEXT_(x) #x
 #define ZERO_CUDA_TEXT(x) ZERO_CUDA_TEXT_(x)
@@ -23,7 +23,7 @@ extern "C" {
 
 /*
  * Functions return 0 or a CUDA error code for error_text. Streams are those of CUDA; NULL is the default stream of the device. The calling
- * thread's current device and last error stay as they are. Nothing here waits but event_wait, stream_wait, reach and the functions that
+ * thread's current device, but for enter and leave, and its last error stay as they are. Nothing here waits but event_wait, stream_wait, reach and the functions that
  * make or free something.
  */
 typedef struct zero_cuda_table {
@@ -55,6 +55,7 @@ typedef struct zero_cuda_table {
   /* The event ends when all that the stream was given so far has ended. One that was never recorded has ended. */
   int32_t (*event_record)(int64_t device, void *event, void *stream);
   int32_t (*event_wait)(void *event);
+  int32_t (*event_ended)(void *event, int32_t *out);
   /* What the stream is given from now on comes after the event. */
   int32_t (*stream_follow)(int64_t device, void *stream, void *event);
 
@@ -65,6 +66,10 @@ typedef struct zero_cuda_table {
   int32_t (*clear)(void *data, int64_t nbytes, void *stream);
   /* Kernels of `device` may read and write the memory of `peer` from now on. */
   int32_t (*reach)(int64_t device, int64_t peer);
+
+  /* Makes a device the thread's current one, for libraries that work on that, and the former one again. */
+  int32_t (*enter)(int64_t device, int64_t *out_before);
+  int32_t (*leave)(int64_t before);
 
   const void *kernels; /* zero::kernels::cuda::Table of kernels/cuda/table.h */
 } zero_cuda_table;

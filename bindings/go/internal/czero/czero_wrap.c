@@ -621,6 +621,21 @@ _gostring_ _wrap_zero_group_set_deadline_czero_9d8181f580d658e6(zero_group *_swi
 }
 
 
+_gostring_ _wrap_zero_group_quiet_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+  zero_group *arg1 = (zero_group *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_group *)_swig_go_0; 
+  arg2 = (int64_t *)_swig_go_1; 
+  
+  result = zero_group_quiet((struct zero_group const *)arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_group_all_reduce_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;

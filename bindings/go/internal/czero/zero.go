@@ -63,91 +63,91 @@ typedef _gostring_ swig_type_33;
 typedef _gostring_ swig_type_34;
 typedef long long swig_type_35;
 typedef _gostring_ swig_type_36;
-typedef long long swig_type_37;
+typedef _gostring_ swig_type_37;
 typedef long long swig_type_38;
-typedef _gostring_ swig_type_39;
-typedef long long swig_type_40;
+typedef long long swig_type_39;
+typedef _gostring_ swig_type_40;
 typedef long long swig_type_41;
-typedef _gostring_ swig_type_42;
-typedef long long swig_type_43;
+typedef long long swig_type_42;
+typedef _gostring_ swig_type_43;
 typedef long long swig_type_44;
-typedef _gostring_ swig_type_45;
-typedef long long swig_type_46;
+typedef long long swig_type_45;
+typedef _gostring_ swig_type_46;
 typedef long long swig_type_47;
-typedef _gostring_ swig_type_48;
-typedef long long swig_type_49;
+typedef long long swig_type_48;
+typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
 typedef long long swig_type_51;
-typedef _gostring_ swig_type_52;
-typedef long long swig_type_53;
+typedef long long swig_type_52;
+typedef _gostring_ swig_type_53;
 typedef long long swig_type_54;
 typedef long long swig_type_55;
 typedef long long swig_type_56;
-typedef _gostring_ swig_type_57;
-typedef long long swig_type_58;
+typedef long long swig_type_57;
+typedef _gostring_ swig_type_58;
 typedef long long swig_type_59;
 typedef long long swig_type_60;
 typedef long long swig_type_61;
-typedef _gostring_ swig_type_62;
-typedef long long swig_type_63;
+typedef long long swig_type_62;
+typedef _gostring_ swig_type_63;
 typedef long long swig_type_64;
-typedef _gostring_ swig_type_65;
-typedef long long swig_type_66;
+typedef long long swig_type_65;
+typedef _gostring_ swig_type_66;
 typedef long long swig_type_67;
-typedef _gostring_ swig_type_68;
-typedef long long swig_type_69;
+typedef long long swig_type_68;
+typedef _gostring_ swig_type_69;
 typedef long long swig_type_70;
-typedef _gostring_ swig_type_71;
+typedef long long swig_type_71;
 typedef _gostring_ swig_type_72;
-typedef long long swig_type_73;
-typedef _gostring_ swig_type_74;
+typedef _gostring_ swig_type_73;
+typedef long long swig_type_74;
 typedef _gostring_ swig_type_75;
 typedef _gostring_ swig_type_76;
 typedef _gostring_ swig_type_77;
-typedef long long swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef long long swig_type_80;
+typedef _gostring_ swig_type_78;
+typedef long long swig_type_79;
+typedef _gostring_ swig_type_80;
 typedef long long swig_type_81;
-typedef _gostring_ swig_type_82;
-typedef long long swig_type_83;
+typedef long long swig_type_82;
+typedef _gostring_ swig_type_83;
 typedef long long swig_type_84;
-typedef _gostring_ swig_type_85;
-typedef long long swig_type_86;
-typedef _gostring_ swig_type_87;
-typedef long long swig_type_88;
-typedef _gostring_ swig_type_89;
+typedef long long swig_type_85;
+typedef _gostring_ swig_type_86;
+typedef long long swig_type_87;
+typedef _gostring_ swig_type_88;
+typedef long long swig_type_89;
 typedef _gostring_ swig_type_90;
 typedef _gostring_ swig_type_91;
 typedef _gostring_ swig_type_92;
 typedef _gostring_ swig_type_93;
-typedef long long swig_type_94;
-typedef _gostring_ swig_type_95;
-typedef long long swig_type_96;
-typedef _gostring_ swig_type_97;
+typedef _gostring_ swig_type_94;
+typedef long long swig_type_95;
+typedef _gostring_ swig_type_96;
+typedef long long swig_type_97;
 typedef _gostring_ swig_type_98;
-typedef long long swig_type_99;
-typedef _gostring_ swig_type_100;
-typedef long long swig_type_101;
-typedef _gostring_ swig_type_102;
+typedef _gostring_ swig_type_99;
+typedef long long swig_type_100;
+typedef _gostring_ swig_type_101;
+typedef long long swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
-typedef long long swig_type_105;
+typedef _gostring_ swig_type_105;
 typedef long long swig_type_106;
-typedef _gostring_ swig_type_107;
-typedef long long swig_type_108;
-typedef _gostring_ swig_type_109;
+typedef long long swig_type_107;
+typedef _gostring_ swig_type_108;
+typedef long long swig_type_109;
 typedef _gostring_ swig_type_110;
-typedef long long swig_type_111;
+typedef _gostring_ swig_type_111;
 typedef long long swig_type_112;
-typedef _gostring_ swig_type_113;
-typedef long long swig_type_114;
-typedef _gostring_ swig_type_115;
-typedef long long swig_type_116;
-typedef _gostring_ swig_type_117;
-typedef long long swig_type_118;
+typedef long long swig_type_113;
+typedef _gostring_ swig_type_114;
+typedef long long swig_type_115;
+typedef _gostring_ swig_type_116;
+typedef long long swig_type_117;
+typedef _gostring_ swig_type_118;
 typedef long long swig_type_119;
 typedef long long swig_type_120;
-typedef _gostring_ swig_type_121;
+typedef long long swig_type_121;
 typedef _gostring_ swig_type_122;
 typedef _gostring_ swig_type_123;
 typedef _gostring_ swig_type_124;
@@ -155,50 +155,51 @@ typedef _gostring_ swig_type_125;
 typedef _gostring_ swig_type_126;
 typedef _gostring_ swig_type_127;
 typedef _gostring_ swig_type_128;
-typedef long long swig_type_129;
-typedef _gostring_ swig_type_130;
-typedef long long swig_type_131;
-typedef _gostring_ swig_type_132;
-typedef long long swig_type_133;
-typedef _gostring_ swig_type_134;
-typedef long long swig_type_135;
-typedef _gostring_ swig_type_136;
+typedef _gostring_ swig_type_129;
+typedef long long swig_type_130;
+typedef _gostring_ swig_type_131;
+typedef long long swig_type_132;
+typedef _gostring_ swig_type_133;
+typedef long long swig_type_134;
+typedef _gostring_ swig_type_135;
+typedef long long swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
-typedef _gostring_ swig_type_139;
-typedef long long swig_type_140;
+typedef _gostring_ swig_type_138;
+typedef long long swig_type_139;
+typedef _gostring_ swig_type_140;
 typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef long long swig_type_143;
+typedef long long swig_type_142;
+typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
 typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
+typedef long long swig_type_146;
+typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
 typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
+typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
-typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
+typedef _gostring_ swig_type_152;
+typedef long long swig_type_153;
 typedef _gostring_ swig_type_154;
 typedef _gostring_ swig_type_155;
-typedef long long swig_type_156;
-typedef _gostring_ swig_type_157;
+typedef _gostring_ swig_type_156;
+typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef _gostring_ swig_type_159;
-typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
+typedef _gostring_ swig_type_160;
+typedef long long swig_type_161;
 typedef _gostring_ swig_type_162;
-typedef long long swig_type_163;
-typedef _gostring_ swig_type_164;
-typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
-typedef long long swig_type_167;
-typedef _gostring_ swig_type_168;
-typedef long long swig_type_169;
+typedef _gostring_ swig_type_163;
+typedef long long swig_type_164;
+typedef _gostring_ swig_type_165;
+typedef long long swig_type_166;
+typedef _gostring_ swig_type_167;
+typedef long long swig_type_168;
+typedef _gostring_ swig_type_169;
 typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
+typedef long long swig_type_171;
+typedef _gostring_ swig_type_172;
+typedef long long swig_type_173;
 extern void _wrap_Swig_free_czero_9d8181f580d658e6(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_czero_9d8181f580d658e6(swig_intgo arg1);
 
@@ -228,77 +229,78 @@ extern swig_type_28 _wrap_zero_group_share_czero_9d8181f580d658e6(uintptr_t arg1
 extern swig_type_31 _wrap_zero_group_status_czero_9d8181f580d658e6(uintptr_t arg1);
 extern swig_type_32 _wrap_zero_group_abort_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_33 arg2);
 extern swig_type_34 _wrap_zero_group_set_deadline_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_35 arg2);
-extern swig_type_36 _wrap_zero_group_all_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_37 arg3, uintptr_t arg4, swig_type_38 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_39 _wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_40 arg3, uintptr_t arg4, swig_type_41 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_42 _wrap_zero_group_all_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_43 arg3, uintptr_t arg4, swig_type_44 arg5, int arg6, uintptr_t arg7);
-extern swig_type_45 _wrap_zero_group_broadcast_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_46 arg3, int arg4, swig_type_47 arg5, uintptr_t arg6);
-extern swig_type_48 _wrap_zero_group_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_49 arg3, uintptr_t arg4, swig_type_50 arg5, int arg6, int arg7, swig_type_51 arg8, uintptr_t arg9);
-extern swig_type_52 _wrap_zero_group_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, swig_type_55 arg6, int arg7, swig_type_56 arg8, uintptr_t arg9);
-extern swig_type_57 _wrap_zero_group_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3, uintptr_t arg4, swig_type_59 arg5, swig_type_60 arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
-extern swig_type_62 _wrap_zero_group_all_to_all_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, int arg6, uintptr_t arg7);
-extern swig_type_65 _wrap_zero_group_send_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_66 arg3, int arg4, swig_type_67 arg5, uintptr_t arg6);
-extern swig_type_68 _wrap_zero_group_recv_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_69 arg3, int arg4, swig_type_70 arg5, uintptr_t arg6);
-extern swig_type_71 _wrap_zero_group_barrier_czero_9d8181f580d658e6(uintptr_t arg1);
+extern swig_type_36 _wrap_zero_group_quiet_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_37 _wrap_zero_group_all_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_38 arg3, uintptr_t arg4, swig_type_39 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_40 _wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_41 arg3, uintptr_t arg4, swig_type_42 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_43 _wrap_zero_group_all_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, uintptr_t arg7);
+extern swig_type_46 _wrap_zero_group_broadcast_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, int arg4, swig_type_48 arg5, uintptr_t arg6);
+extern swig_type_49 _wrap_zero_group_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, swig_type_52 arg8, uintptr_t arg9);
+extern swig_type_53 _wrap_zero_group_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_54 arg3, uintptr_t arg4, swig_type_55 arg5, swig_type_56 arg6, int arg7, swig_type_57 arg8, uintptr_t arg9);
+extern swig_type_58 _wrap_zero_group_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, swig_type_61 arg6, int arg7, swig_type_62 arg8, uintptr_t arg9);
+extern swig_type_63 _wrap_zero_group_all_to_all_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_64 arg3, uintptr_t arg4, swig_type_65 arg5, int arg6, uintptr_t arg7);
+extern swig_type_66 _wrap_zero_group_send_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, int arg4, swig_type_68 arg5, uintptr_t arg6);
+extern swig_type_69 _wrap_zero_group_recv_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, int arg4, swig_type_71 arg5, uintptr_t arg6);
+extern swig_type_72 _wrap_zero_group_barrier_czero_9d8181f580d658e6(uintptr_t arg1);
 extern void _wrap_zero_group_release_czero_9d8181f580d658e6(uintptr_t arg1);
-extern swig_type_72 _wrap_zero_buffer_create_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_73 arg4, uintptr_t arg5);
-extern swig_type_74 _wrap_zero_buffer_shard_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_75 _wrap_zero_buffer_whole_acquire_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_76 _wrap_zero_buffer_whole_release_czero_9d8181f580d658e6(uintptr_t arg1);
-extern swig_type_77 _wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3, int arg4, uintptr_t arg5);
-extern swig_type_79 _wrap_zero_buffer_read_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_80 arg2, uintptr_t arg3, swig_type_81 arg4, uintptr_t arg5);
-extern swig_type_82 _wrap_zero_buffer_write_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_83 arg2, uintptr_t arg3, swig_type_84 arg4, uintptr_t arg5);
+extern swig_type_73 _wrap_zero_buffer_create_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_74 arg4, uintptr_t arg5);
+extern swig_type_75 _wrap_zero_buffer_shard_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_76 _wrap_zero_buffer_whole_acquire_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_77 _wrap_zero_buffer_whole_release_czero_9d8181f580d658e6(uintptr_t arg1);
+extern swig_type_78 _wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, uintptr_t arg5);
+extern swig_type_80 _wrap_zero_buffer_read_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_81 arg2, uintptr_t arg3, swig_type_82 arg4, uintptr_t arg5);
+extern swig_type_83 _wrap_zero_buffer_write_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_84 arg2, uintptr_t arg3, swig_type_85 arg4, uintptr_t arg5);
 extern void _wrap_zero_buffer_release_czero_9d8181f580d658e6(uintptr_t arg1);
-extern swig_type_85 _wrap_zero_step_result_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_86 arg2);
-extern swig_type_87 _wrap_zero_verify_result_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_88 arg2);
-extern swig_type_89 _wrap_zero_optimizer_create_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_90 _wrap_zero_optimizer_add_set_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_91 _wrap_zero_optimizer_set_model_group_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_92 _wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_93 arg3, int arg4, uintptr_t arg5, swig_type_94 arg6, uintptr_t arg7);
-extern swig_type_95 _wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_96 arg3);
-extern swig_type_97 _wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_98 arg2, int arg3, uintptr_t arg4, swig_type_99 arg5, int arg6, uintptr_t arg7);
-extern swig_type_100 _wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_101 arg3);
-extern swig_type_102 _wrap_zero_optimizer_seal_czero_9d8181f580d658e6(uintptr_t arg1);
-extern swig_type_103 _wrap_zero_optimizer_begin_czero_9d8181f580d658e6(uintptr_t arg1, int arg2);
-extern swig_type_104 _wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_105 arg2, int arg3, double arg4, double arg5, swig_type_106 arg6);
-extern swig_type_107 _wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_108 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_109 _wrap_zero_optimizer_sync_module_buffers_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_110 _wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_111 arg2, uintptr_t arg3, swig_type_112 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_113 _wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_114 arg2);
-extern swig_type_115 _wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_116 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_117 _wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, swig_type_119 arg4, swig_type_120 arg5, uintptr_t arg6);
-extern swig_type_121 _wrap_zero_optimizer_set_weight_czero_9d8181f580d658e6(uintptr_t arg1, double arg2);
-extern swig_type_122 _wrap_zero_optimizer_micro_step_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_123 _wrap_zero_optimizer_step_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_124 _wrap_zero_optimizer_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_125 _wrap_zero_optimizer_apply_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_126 _wrap_zero_optimizer_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_127 _wrap_zero_optimizer_view_count_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_128 _wrap_zero_optimizer_view_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_129 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_130 _wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_131 arg2, int arg3, double arg4);
-extern swig_type_132 _wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_133 arg2, int arg3, uintptr_t arg4);
-extern swig_type_134 _wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, swig_type_135 arg3);
-extern swig_type_136 _wrap_zero_optimizer_get_i64_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_137 _wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_138 arg2, uintptr_t arg3);
-extern swig_type_139 _wrap_zero_optimizer_slot_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_142 _wrap_zero_optimizer_read_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_143 arg2, int arg3, swig_type_144 arg4, uintptr_t arg5, swig_type_145 arg6, uintptr_t arg7);
-extern swig_type_146 _wrap_zero_optimizer_write_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_147 arg2, int arg3, swig_type_148 arg4, uintptr_t arg5, swig_type_149 arg6, uintptr_t arg7);
-extern swig_type_150 _wrap_zero_optimizer_verify_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_86 _wrap_zero_step_result_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_87 arg2);
+extern swig_type_88 _wrap_zero_verify_result_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_89 arg2);
+extern swig_type_90 _wrap_zero_optimizer_create_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_91 _wrap_zero_optimizer_add_set_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_92 _wrap_zero_optimizer_set_model_group_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_93 _wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_94 arg3, int arg4, uintptr_t arg5, swig_type_95 arg6, uintptr_t arg7);
+extern swig_type_96 _wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_97 arg3);
+extern swig_type_98 _wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_99 arg2, int arg3, uintptr_t arg4, swig_type_100 arg5, int arg6, uintptr_t arg7);
+extern swig_type_101 _wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3);
+extern swig_type_103 _wrap_zero_optimizer_seal_czero_9d8181f580d658e6(uintptr_t arg1);
+extern swig_type_104 _wrap_zero_optimizer_begin_czero_9d8181f580d658e6(uintptr_t arg1, int arg2);
+extern swig_type_105 _wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_106 arg2, int arg3, double arg4, double arg5, swig_type_107 arg6);
+extern swig_type_108 _wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_109 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_110 _wrap_zero_optimizer_sync_module_buffers_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_111 _wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_112 arg2, uintptr_t arg3, swig_type_113 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_114 _wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_115 arg2);
+extern swig_type_116 _wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_118 _wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3, swig_type_120 arg4, swig_type_121 arg5, uintptr_t arg6);
+extern swig_type_122 _wrap_zero_optimizer_set_weight_czero_9d8181f580d658e6(uintptr_t arg1, double arg2);
+extern swig_type_123 _wrap_zero_optimizer_micro_step_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_124 _wrap_zero_optimizer_step_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_125 _wrap_zero_optimizer_reduce_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_126 _wrap_zero_optimizer_apply_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_127 _wrap_zero_optimizer_gather_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_128 _wrap_zero_optimizer_view_count_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_129 _wrap_zero_optimizer_view_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_130 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_131 _wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_132 arg2, int arg3, double arg4);
+extern swig_type_133 _wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_134 arg2, int arg3, uintptr_t arg4);
+extern swig_type_135 _wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, swig_type_136 arg3);
+extern swig_type_137 _wrap_zero_optimizer_get_i64_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_138 _wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_139 arg2, uintptr_t arg3);
+extern swig_type_140 _wrap_zero_optimizer_slot_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_143 _wrap_zero_optimizer_read_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_144 arg2, int arg3, swig_type_145 arg4, uintptr_t arg5, swig_type_146 arg6, uintptr_t arg7);
+extern swig_type_147 _wrap_zero_optimizer_write_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_148 arg2, int arg3, swig_type_149 arg4, uintptr_t arg5, swig_type_150 arg6, uintptr_t arg7);
+extern swig_type_151 _wrap_zero_optimizer_verify_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_optimizer_release_czero_9d8181f580d658e6(uintptr_t arg1);
-extern swig_type_151 _wrap_zero_memory_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_152 arg2);
-extern swig_type_153 _wrap_zero_stats_optimizer_memory_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_154 _wrap_zero_stats_buffer_memory_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_155 _wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_156 arg2);
-extern swig_type_157 _wrap_zero_stats_group_traffic_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_158 _wrap_zero_stats_optimizer_traffic_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_159 _wrap_zero_step_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_zero_stats_optimizer_step_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_162 _wrap_zero_describe_library_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_163 arg2, uintptr_t arg3);
-extern swig_type_164 _wrap_zero_describe_group_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_165 arg3, uintptr_t arg4);
-extern swig_type_166 _wrap_zero_describe_optimizer_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_167 arg3, uintptr_t arg4);
-extern swig_type_168 _wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_169 arg3, uintptr_t arg4);
-extern swig_type_170 _wrap_zero_abi_version_czero_9d8181f580d658e6(void);
-extern swig_type_171 _wrap_zero_version_czero_9d8181f580d658e6(void);
-extern swig_type_172 _wrap_zero_has_feature_czero_9d8181f580d658e6(int arg1);
+extern swig_type_152 _wrap_zero_memory_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_153 arg2);
+extern swig_type_154 _wrap_zero_stats_optimizer_memory_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_155 _wrap_zero_stats_buffer_memory_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_156 _wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_157 arg2);
+extern swig_type_158 _wrap_zero_stats_group_traffic_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_159 _wrap_zero_stats_optimizer_traffic_czero_9d8181f580d658e6(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_160 _wrap_zero_step_stats_init_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_zero_stats_optimizer_step_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_163 _wrap_zero_describe_library_czero_9d8181f580d658e6(uintptr_t arg1, swig_type_164 arg2, uintptr_t arg3);
+extern swig_type_165 _wrap_zero_describe_group_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_166 arg3, uintptr_t arg4);
+extern swig_type_167 _wrap_zero_describe_optimizer_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_168 arg3, uintptr_t arg4);
+extern swig_type_169 _wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(uintptr_t arg1, uintptr_t arg2, swig_type_170 arg3, uintptr_t arg4);
+extern swig_type_171 _wrap_zero_abi_version_czero_9d8181f580d658e6(void);
+extern swig_type_172 _wrap_zero_version_czero_9d8181f580d658e6(void);
+extern swig_type_173 _wrap_zero_has_feature_czero_9d8181f580d658e6(int arg1);
 #undef intgo
 */
 import "C"
@@ -704,6 +706,22 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	return swig_r_1
 }
 
+func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	swig_r_p := C._wrap_zero_group_quiet_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
 func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.Pointer, arg5 int64, arg6 int32, arg7 int32, arg8 unsafe.Pointer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
@@ -727,7 +745,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_37(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_38(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_39(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -757,7 +775,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_40(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_41(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_41(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_42(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -786,7 +804,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_43(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_44(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -810,7 +828,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_46(_swig_i_2), C.int(_swig_i_3), C.swig_type_47(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.int(_swig_i_3), C.swig_type_48(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -841,7 +859,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_49(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_50(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_51(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_52(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -872,7 +890,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.swig_type_55(_swig_i_5), C.int(_swig_i_6), C.swig_type_56(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_54(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_55(_swig_i_4), C.swig_type_56(_swig_i_5), C.int(_swig_i_6), C.swig_type_57(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -903,7 +921,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_58(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_59(_swig_i_4), C.swig_type_60(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.swig_type_61(_swig_i_5), C.int(_swig_i_6), C.swig_type_62(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -932,7 +950,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_64(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_65(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -956,7 +974,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_66(_swig_i_2), C.int(_swig_i_3), C.swig_type_67(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.int(_swig_i_3), C.swig_type_68(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -980,7 +998,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_69(_swig_i_2), C.int(_swig_i_3), C.swig_type_70(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.int(_swig_i_3), C.swig_type_71(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1017,7 +1035,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_73(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_74(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1098,7 +1116,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_78(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1121,7 +1139,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_81(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1144,7 +1162,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_84(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_85(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1165,7 +1183,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1180,7 +1198,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1255,7 +1273,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_94(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_95(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1275,7 +1293,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_96(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_97(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1300,7 +1318,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_99(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_100(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1320,7 +1338,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_101(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_102(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1359,7 +1377,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_105(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_106(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_107(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1381,7 +1399,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1425,7 +1443,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_112(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_113(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1437,7 +1455,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1464,7 +1482,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_116(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1488,7 +1506,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_120(_swig_i_3), C.swig_type_121(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1640,7 +1658,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1654,7 +1672,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1672,7 +1690,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1685,7 +1703,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_135(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_136(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1719,7 +1737,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1747,7 +1765,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.swig_type_141(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1772,7 +1790,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.swig_type_144(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_145(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.int(_swig_i_2), C.swig_type_145(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_146(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1797,7 +1815,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1), C.int(_swig_i_2), C.swig_type_148(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_149(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.int(_swig_i_2), C.swig_type_149(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_150(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1839,7 +1857,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1888,7 +1906,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1937,7 +1955,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_160(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1973,7 +1991,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1995,7 +2013,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_165(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_166(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2017,7 +2035,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_167(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_168(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2039,7 +2057,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_169(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_170(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 

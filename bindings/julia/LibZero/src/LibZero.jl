@@ -24,7 +24,7 @@ import Libdl
 export BFloat16, Buffer, Config, Group, ModuleBuffer, Optimizer, Parameter, ZeroError
 export KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, mpi_group
-export abort, barrier, group_rank, group_size, host_count, local_rank, local_size, set_deadline!, share, status
+export abort, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
 export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, reduce_scatter!, scatter!, send
 export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!

@@ -46,6 +46,8 @@ const ZERO_KEY_THREADS = Int32(102)
 const ZERO_KEY_STAGING_BYTES = Int32(103)
 const ZERO_KEY_MPI_MODULE = Int32(104)
 const ZERO_KEY_MPI_SHARED = Int32(105)
+const ZERO_KEY_NCCL = Int32(106)
+const ZERO_KEY_NCCL_MODULE = Int32(107)
 const ZERO_KEY_SHARD_WEIGHTS = Int32(200)
 const ZERO_KEY_STAGE = Int32(300)
 const ZERO_KEY_ALGORITHM = Int32(301)
@@ -206,6 +208,7 @@ const ZERO_MEMORY_WORKSPACE = Int32(10)
 const ZERO_FEATURE_LOCAL = Int32(1)
 const ZERO_FEATURE_MPI = Int32(2)
 const ZERO_FEATURE_CUDA = Int32(3)
+const ZERO_FEATURE_NCCL = Int32(4)
 
 const ZERO_MPI_WORLD = -1
 const ZERO_VERSION_MAJOR = 0
@@ -234,6 +237,8 @@ const KEY = Enumeration("key", [
     :staging_bytes => ZERO_KEY_STAGING_BYTES,
     :mpi_module => ZERO_KEY_MPI_MODULE,
     :mpi_shared => ZERO_KEY_MPI_SHARED,
+    :nccl => ZERO_KEY_NCCL,
+    :nccl_module => ZERO_KEY_NCCL_MODULE,
     :shard_weights => ZERO_KEY_SHARD_WEIGHTS,
     :stage => ZERO_KEY_STAGE,
     :algorithm => ZERO_KEY_ALGORITHM,
@@ -394,6 +399,7 @@ const FEATURE = Enumeration("feature", [
     :local => ZERO_FEATURE_LOCAL,
     :mpi => ZERO_FEATURE_MPI,
     :cuda => ZERO_FEATURE_CUDA,
+    :nccl => ZERO_FEATURE_NCCL,
 ])
 
 struct KeyBounds
@@ -498,6 +504,7 @@ mutable struct Functions
     zero_group_status::Ptr{Cvoid}
     zero_group_abort::Ptr{Cvoid}
     zero_group_set_deadline::Ptr{Cvoid}
+    zero_group_quiet::Ptr{Cvoid}
     zero_group_all_reduce::Ptr{Cvoid}
     zero_group_all_reduce_async::Ptr{Cvoid}
     zero_group_reduce_scatter::Ptr{Cvoid}
@@ -597,7 +604,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 132)...)
+    Functions() = new(ntuple(_ -> C_NULL, 133)...)
 end
 const libzero = Functions()
 
@@ -751,6 +758,12 @@ end
 function zero_group_set_deadline(group, deadline_ms)
     check(ccall(entry(libzero.zero_group_set_deadline), Int32, (Handle, Int64), group, deadline_ms))
     return nothing
+end
+
+function zero_group_quiet(group)
+    out = Ref(Int64(0))
+    check(ccall(entry(libzero.zero_group_quiet), Int32, (Handle, Ptr{Int64}), group, out))
+    return out[]
 end
 
 function zero_group_all_reduce(group, send, recv, dtype, op, stream = C_NULL)
@@ -1276,6 +1289,8 @@ const CONSTANTS = [
     "ZERO_KEY_STAGING_BYTES" => Int64(ZERO_KEY_STAGING_BYTES),
     "ZERO_KEY_MPI_MODULE" => Int64(ZERO_KEY_MPI_MODULE),
     "ZERO_KEY_MPI_SHARED" => Int64(ZERO_KEY_MPI_SHARED),
+    "ZERO_KEY_NCCL" => Int64(ZERO_KEY_NCCL),
+    "ZERO_KEY_NCCL_MODULE" => Int64(ZERO_KEY_NCCL_MODULE),
     "ZERO_KEY_SHARD_WEIGHTS" => Int64(ZERO_KEY_SHARD_WEIGHTS),
     "ZERO_KEY_STAGE" => Int64(ZERO_KEY_STAGE),
     "ZERO_KEY_ALGORITHM" => Int64(ZERO_KEY_ALGORITHM),
@@ -1404,6 +1419,7 @@ const CONSTANTS = [
     "ZERO_FEATURE_LOCAL" => Int64(ZERO_FEATURE_LOCAL),
     "ZERO_FEATURE_MPI" => Int64(ZERO_FEATURE_MPI),
     "ZERO_FEATURE_CUDA" => Int64(ZERO_FEATURE_CUDA),
+    "ZERO_FEATURE_NCCL" => Int64(ZERO_FEATURE_NCCL),
     "ZERO_MPI_WORLD" => Int64(ZERO_MPI_WORLD),
     "ZERO_VERSION_MAJOR" => Int64(ZERO_VERSION_MAJOR),
     "ZERO_VERSION_MINOR" => Int64(ZERO_VERSION_MINOR),

@@ -111,3 +111,11 @@ abort(group::Group, reason::AbstractString = "") = zero_group_abort(group, reaso
 How long later calls of this rank wait for the other ranks.
 """
 set_deadline!(group::Group, milliseconds::Integer) = zero_group_set_deadline(group, milliseconds)
+
+"""
+    quiet(group)
+
+Whether memory that was given to calls is the caller's again after a failure. Without `nccl` always. With it `false` while NCCL, in this
+process, may still read or write memory of a call that failed: such memory must then not be freed or used.
+"""
+quiet(group::Group) = zero_group_quiet(group) == 1

@@ -13,6 +13,7 @@
         () -> config[:stage] = 1,
         () -> group_rank(group), () -> group_size(group), () -> local_rank(group), () -> local_size(group), () -> host_count(group),
         () -> share(group, 3, 0), () -> split(group, 0), () -> status(group), () -> abort(group), () -> set_deadline!(group, 5),
+        () -> quiet(group),
         () -> describe(group), () -> traffic_stats(group, :barrier), () -> barrier(group),
         () -> all_reduce!(group, [1], :sum), () -> reduce_scatter!(group, [1], [1], :sum), () -> all_gather!(group, [1], [1]),
         () -> bcast!(group, [1]), () -> reduce!(group, [1], [1], :sum), () -> gather!(group, [1], [1], 1),

@@ -90,6 +90,8 @@ pub const ZERO_KEY_THREADS: i32 = 102;
 pub const ZERO_KEY_STAGING_BYTES: i32 = 103;
 pub const ZERO_KEY_MPI_MODULE: i32 = 104;
 pub const ZERO_KEY_MPI_SHARED: i32 = 105;
+pub const ZERO_KEY_NCCL: i32 = 106;
+pub const ZERO_KEY_NCCL_MODULE: i32 = 107;
 pub const ZERO_KEY_SHARD_WEIGHTS: i32 = 200;
 pub const ZERO_KEY_STAGE: i32 = 300;
 pub const ZERO_KEY_ALGORITHM: i32 = 301;
@@ -250,6 +252,7 @@ pub const ZERO_MEMORY_WORKSPACE: i32 = 10;
 pub const ZERO_FEATURE_LOCAL: i32 = 1;
 pub const ZERO_FEATURE_MPI: i32 = 2;
 pub const ZERO_FEATURE_CUDA: i32 = 3;
+pub const ZERO_FEATURE_NCCL: i32 = 4;
 
 pub const ZERO_MPI_WORLD: i64 = -1;
 pub const ZERO_VERSION_MAJOR: i64 = 0;
@@ -430,6 +433,9 @@ extern "C" {
 
     /// See `zero/group.h`.
     pub fn zero_group_set_deadline(group: *mut zero_group, deadline_ms: i64) -> i32;
+
+    /// See `zero/group.h`.
+    pub fn zero_group_quiet(group: *const zero_group, out: *mut i64) -> i32;
 
     /// See `zero/group.h`; reads `send[..send_count]`; writes `recv[..recv_count]`; waits for other ranks.
     pub fn zero_group_all_reduce(group: *mut zero_group, send: *const c_void, send_count: i64, recv: *mut c_void, recv_count: i64, dtype: i32, op: i32, stream: *mut c_void) -> i32;
@@ -772,6 +778,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_STAGING_BYTES", ZERO_KEY_STAGING_BYTES as i64),
     ("ZERO_KEY_MPI_MODULE", ZERO_KEY_MPI_MODULE as i64),
     ("ZERO_KEY_MPI_SHARED", ZERO_KEY_MPI_SHARED as i64),
+    ("ZERO_KEY_NCCL", ZERO_KEY_NCCL as i64),
+    ("ZERO_KEY_NCCL_MODULE", ZERO_KEY_NCCL_MODULE as i64),
     ("ZERO_KEY_SHARD_WEIGHTS", ZERO_KEY_SHARD_WEIGHTS as i64),
     ("ZERO_KEY_STAGE", ZERO_KEY_STAGE as i64),
     ("ZERO_KEY_ALGORITHM", ZERO_KEY_ALGORITHM as i64),
@@ -900,6 +908,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_FEATURE_LOCAL", ZERO_FEATURE_LOCAL as i64),
     ("ZERO_FEATURE_MPI", ZERO_FEATURE_MPI as i64),
     ("ZERO_FEATURE_CUDA", ZERO_FEATURE_CUDA as i64),
+    ("ZERO_FEATURE_NCCL", ZERO_FEATURE_NCCL as i64),
     ("ZERO_MPI_WORLD", ZERO_MPI_WORLD),
     ("ZERO_VERSION_MAJOR", ZERO_VERSION_MAJOR),
     ("ZERO_VERSION_MINOR", ZERO_VERSION_MINOR),

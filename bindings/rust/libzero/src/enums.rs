@@ -52,7 +52,7 @@ c_enum! {
         OutOfMemory = ZERO_E_OUT_OF_MEMORY,
         /// Reserved: another thread is using this object.
         Busy = ZERO_E_BUSY,
-        /// `libzero_mpi.so` or `libzero_cuda.so`, or the library it needs, is missing or from another build.
+        /// `libzero_mpi.so`, `libzero_cuda.so` or `libzero_nccl.so`, or the library it needs, is missing or from another build.
         Module = ZERO_E_MODULE,
         /// The ranks of a new group did not meet.
         Rendezvous = ZERO_E_RENDEZVOUS,
@@ -345,6 +345,8 @@ c_enum! {
         Mpi = ZERO_FEATURE_MPI,
         /// Optimizers for memory of devices: `libzero_cuda.so` can be loaded and CUDA offers a device.
         Cuda = ZERO_FEATURE_CUDA,
+        /// Groups that move memory of devices: `libzero_nccl.so` and an NCCL that it works with can be loaded.
+        Nccl = ZERO_FEATURE_NCCL,
     }
 }
 

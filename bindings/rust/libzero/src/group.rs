@@ -147,6 +147,13 @@ impl Group {
         check(unsafe { sys::zero_group_set_deadline(self.as_ptr(), deadline_ms) })
     }
 
+    /// Whether memory that was given to calls is the caller's again after a failure. Without [`Key::Nccl`](crate::Key::Nccl) always. With
+    /// it `false` while NCCL, in this process, may still read or write memory of a call that failed: such memory must then not be freed or
+    /// used.
+    pub fn quiet(&self) -> Result<bool> {
+        Ok(self.place(sys::zero_group_quiet)? == 1)
+    }
+
     pub(crate) fn as_ptr(&self) -> *mut sys::zero_group {
         self.handle.as_ptr()
     }

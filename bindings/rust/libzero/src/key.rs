@@ -22,6 +22,10 @@ c_enum! {
         MpiModule = ZERO_KEY_MPI_MODULE,
         /// 1: MPI ranks of one host move data between them through shared memory; 0: through MPI.
         MpiShared = ZERO_KEY_MPI_SHARED,
+        /// 1: collectives of `libzero_sys` also take memory of the CUDA device [`Key::Device`], which moves between ranks over NCCL.
+        Nccl = ZERO_KEY_NCCL,
+        /// Path of `libzero_nccl.so`.
+        NcclModule = ZERO_KEY_NCCL_MODULE,
         /// A non-negative integer per rank, with commas; shard sizes follow it.
         ShardWeights = ZERO_KEY_SHARD_WEIGHTS,
         /// What is sharded: 0 nothing, 1 optimizer states, 2 gradients too, 3 parameters too.

@@ -17,6 +17,7 @@ fn ranks_know_their_place() {
     let places = ranks::run(3, |group, _| {
         let size = group.size().unwrap();
         assert_eq!((size, group.local_size().unwrap(), group.host_count().unwrap()), (3, 3, 1));
+        assert!(group.quiet().unwrap());
         (group.rank().unwrap(), group.local_rank().unwrap())
     });
     assert_eq!(places, [(0, 0), (1, 1), (2, 2)]);
@@ -222,6 +223,7 @@ fn an_abort_reaches_every_rank_with_its_reason() {
         assert_eq!((error.code(), error.code().scope()), (Code::Aborted, Scope::Group));
         assert!(error.text().contains("enough"), "{error}");
         assert_eq!(group.status().unwrap_err().code(), Code::Aborted);
+        assert!(group.quiet().unwrap());
     });
 }
 

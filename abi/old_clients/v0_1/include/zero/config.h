@@ -24,6 +24,9 @@ enum zero_key {
   ZERO_KEY_MPI_MODULE = 104,    /* str: path of libzero_mpi.so; default: the variable ZERO_MPI_MODULE, then the folder of libzero.so */
   ZERO_KEY_MPI_SHARED = 105,    /* i64, 0 .. 1, 1: MPI ranks of one host move data between them through shared memory; 0: all data moves
                                    through MPI; equal on all ranks */
+  ZERO_KEY_NCCL = 106,          /* i64, 0 .. 1, 0: collectives also take memory of the device ZERO_KEY_DEVICE, which moves between ranks
+                                   over NCCL (zero/group.h); the same on all ranks */
+  ZERO_KEY_NCCL_MODULE = 107,   /* str: path of libzero_nccl.so; default: the variable ZERO_NCCL_MODULE, then the folder of libzero.so */
 
   /* buffer and partition: 200 .. 299 */
   ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal */

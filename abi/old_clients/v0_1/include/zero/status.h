@@ -34,7 +34,8 @@ enum zero_status {
   ZERO_E_STATE = -103,            /* the call is not allowed in the object's present state */
   ZERO_E_OUT_OF_MEMORY = -104,
   ZERO_E_BUSY = -105,             /* reserved: another thread is using this handle */
-  ZERO_E_MODULE = -106,           /* libzero_mpi.so or libzero_cuda.so, or the library it needs, is missing or from another build */
+  ZERO_E_MODULE = -106,           /* libzero_mpi.so, libzero_cuda.so or libzero_nccl.so, or the library it needs, is missing or from
+                                     another build */
   ZERO_E_RENDEZVOUS = -107,       /* the ranks of a new group did not meet: missing, doubled or disagreeing ranks */
   ZERO_E_SYSTEM = -108,           /* the operating system refused something; the text holds its reason */
   ZERO_E_LAUNCHER = -109,         /* the launcher's variables contradict each other or name a transport that is not there */

@@ -1,0 +1,100 @@
+/// @file libzero_nccl.so: NCCL behind the table of zero_nccl_module.h. The only file that includes <nccl.h>; no policy, no state.
+#include "zero_nccl_module.h"
+
+#include <nccl.h>
+#include <stdio.h>
+#include <string.h>
+
+#if NCCL_VERSION_CODE < ZERO_NCCL_OLDEST
+#error "libzero_nccl.so needs NCCL 2.28 or newer; this nccl.h is older"
+#endif
+
+/* C99 has no static assertion; an array of negative size stands in. */
+typedef char id_fits[sizeof(ncclUniqueId) == ZERO_NCCL_ID_NBYTES ? 1 : -1];
+
+/* That something is under way is what non-blocking communicators are for; comm_state tells it. */
+static int32_t settle(ncclResult_t result) { return result == ncclInProgress ? 0 : (int32_t)result; }
+
+static int32_t module_version(int64_t *out) {
+  int version = 0;
+  const ncclResult_t result = ncclGetVersion(&version);
+  *out = version;
+  return settle(result);
+}
+
+static void module_error_text(int32_t error, char *out, int64_t out_nbytes) {
+  const char *latest = ncclGetLastError(NULL);
+  if (out_nbytes <= 0) return;
+  if (latest == NULL || *latest == '\0') {
+    snprintf(out, (size_t)out_nbytes, "%s", ncclGetErrorString((ncclResult_t)error));
+  } else {
+    snprintf(out, (size_t)out_nbytes, "%s; its latest error: %s", ncclGetErrorString((ncclResult_t)error), latest);
+  }
+}
+
+static int32_t module_unique_id(void *out) {
+  ncclUniqueId id;
+  const ncclResult_t result = ncclGetUniqueId(&id);
+  if (result == ncclSuccess) memcpy(out, &id, sizeof id);
+  return settle(result);
+}
+
+static int32_t module_comm_begin(const void *id, int64_t rank, int64_t size, void **out) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  ncclUniqueId copy;
+  ncclComm_t comm = NULL;
+  ncclResult_t result;
+  config.blocking = 0;
+  memcpy(&copy, id, sizeof copy);
+  result = ncclCommInitRankConfig(&comm, (int)size, copy, (int)rank, &config);
+  *out = comm;
+  return settle(result);
+}
+
+static int32_t module_comm_state(void *comm, int32_t *out_busy) {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t result = ncclCommGetAsyncError((ncclComm_t)comm, &state);
+  *out_busy = result == ncclSuccess && state == ncclInProgress;
+  return settle(result != ncclSuccess ? result : state);
+}
+
+static ncclResult_t give(ncclComm_t comm, const zero_nccl_move *move, cudaStream_t stream) {
+  if (move->nbytes == 0) return ncclSuccess;
+  if (move->sends) return ncclSend(move->data, (size_t)move->nbytes, ncclInt8, (int)move->peer, comm, stream);
+  return ncclRecv(move->data, (size_t)move->nbytes, ncclInt8, (int)move->peer, comm, stream);
+}
+
+static int32_t module_move(void *comm, const zero_nccl_move *moves, int64_t count, void *stream) {
+  int64_t i;
+  ncclResult_t ended;
+  ncclResult_t result = ncclGroupStart();
+  if (result != ncclSuccess) return settle(result);
+  for (i = 0; i < count && result == ncclSuccess; ++i) result = give((ncclComm_t)comm, &moves[i], (cudaStream_t)stream);
+  /* Always: a group left open would take in whatever this thread gives NCCL next. */
+  ended = ncclGroupEnd();
+  return settle(result != ncclSuccess ? result : ended);
+}
+
+static int32_t module_comm_abort(void *comm) { return settle(ncclCommAbort((ncclComm_t)comm)); }
+
+static int32_t module_comm_finish(void *comm) { return settle(ncclCommFinalize((ncclComm_t)comm)); }
+
+static int32_t module_comm_free(void *comm) { return settle(ncclCommDestroy((ncclComm_t)comm)); }
+
+__attribute__((visibility("default"))) const zero_nccl_table *zero_nccl_module(void);
+const zero_nccl_table *zero_nccl_module(void) {
+  static const zero_nccl_table table = {
+      .struct_size = sizeof(zero_nccl_table),
+      .build = ZERO_NCCL_BUILD,
+      .version = module_version,
+      .error_text = module_error_text,
+      .unique_id = module_unique_id,
+      .comm_begin = module_comm_begin,
+      .comm_state = module_comm_state,
+      .move = module_move,
+      .comm_abort = module_comm_abort,
+      .comm_finish = module_comm_finish,
+      .comm_free = module_comm_free,
+  };
+  return &table;
+}

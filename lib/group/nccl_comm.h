@@ -1,0 +1,61 @@
+/// @file NcclComm: one communicator of NCCL and the stream it works in. Knows pieces and ranks; never rounds. Nothing here waits for other
+/// ranks, and the end, which NCCL may never come to, is awaited by a thread of its own.
+#pragma once
+
+#include "core/clock.h"
+#include "core/device_lane.h"
+#include "core/status.h"
+#include "group/module/zero_nccl_module.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+namespace zero {
+
+/// Any thread, one call at a time but for end().
+class NcclComm {
+ public:
+  NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
+  NcclComm(const NcclComm &) = delete;
+  /// Gives up after a moment where other ranks keep theirs; the end goes on without this object.
+  ~NcclComm();
+
+  /// Begins to make it; idle() tells when it is there. `id` has ZERO_NCCL_ID_NBYTES bytes.
+  Status begin(const void *id, int64_t rank, int64_t size);
+  /// Gives the stream one round of moves, after the work that the lane follows. `staging`, where some of them end, is kept for as long as
+  /// they may write there.
+  Status move(std::span<const zero_nccl_move> moves, std::shared_ptr<Mapping> staging);
+  /// Whether what was begun has ended, on the device too. Errors of the network come here.
+  Status idle(bool *out);
+
+  /// Ends it for good: in order, or in the middle of what is under way. Does not wait. Only the first call counts.
+  void end(bool in_order);
+  /// After end(): whether nothing of it uses memory of this rank any more. Where NCCL does not come to an end within a moment that is given
+  /// up: until it does the device gets nothing back and the communicator counts as quarantined, and this is true.
+  bool over();
+
+ private:
+  /// Of what was begun: NCCL is taking it in; it is in the stream, whose end is awaited.
+  enum class State { idle, given, taken };
+  class Ending;
+
+  Status check(int32_t error, const char *what) const;
+
+  const zero_nccl_table &nccl_;
+  const std::shared_ptr<DeviceLane> lane_;
+  std::mutex mutex_;
+  void *comm_ = nullptr;
+  State state_ = State::idle;
+  std::shared_ptr<Mapping> staging_;
+  std::shared_ptr<Ending> ending_;
+};
+
+/// Communicators whose end was given up and has not come. Any thread.
+int64_t nccl_quarantined();
+/// Whether NCCL may still use memory that a communicator was given before it was ended in the middle of something. Any thread.
+bool nccl_holds_memory();
+
+}  // namespace zero

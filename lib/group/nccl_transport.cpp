@@ -1,0 +1,291 @@
+/// @file Rounds between devices.
+#include "group/nccl_transport.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace zero {
+namespace {
+
+long long number(int64_t value) { return static_cast<long long>(value); }
+
+constexpr int64_t kAlignment = 256;
+
+constexpr int64_t aligned(int64_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_table &nccl, std::shared_ptr<Transport> parent)
+    : under_(std::move(under)),
+      nccl_(nccl),
+      parent_(std::move(parent)),
+      sent_(static_cast<size_t>(size())),
+      received_(static_cast<size_t>(size())),
+      told_(static_cast<size_t>(size())),
+      heard_(static_cast<size_t>(size())),
+      has_place_(static_cast<size_t>(size())),
+      under_offers_(static_cast<size_t>(size())),
+      under_arrivals_(static_cast<size_t>(size())),
+      hosted_(static_cast<size_t>(size())) {}
+
+int64_t NcclTransport::staging_nbytes() const { return under_->staging_nbytes() + (staging_ != nullptr ? staging_->nbytes() : 0); }
+
+/// Data of devices moves in longer rounds: each waits for the device a few times.
+int64_t NcclTransport::round_nbytes() const {
+  constexpr int64_t kOnDevices = int64_t{16} << 20;
+  return reaches() ? std::max(under_->round_nbytes(), kOnDevices) : under_->round_nbytes();
+}
+
+int64_t NcclTransport::host_step() const {
+  const int64_t step = under_->round_nbytes() / std::max<int64_t>(size() - 1, 1);
+  return std::max<int64_t>(step / kAlignment * kAlignment, 1);
+}
+
+Status NcclTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
+  if (!reaches()) return under_->start(fingerprint, offers, arrivals);
+  offers_ = offers;
+  arrivals_ = arrivals;
+  ZERO_TRY(describe_offers());
+  if (longest_on_host_ > 0) ZERO_TRY(reducer_->settle());
+  return tell(fingerprint);
+}
+
+/// Fills told_ but for what all offers have in common.
+Status NcclTransport::describe_offers() {
+  longest_on_host_ = 0;
+  any_on_device_ = false;
+  const void *known = nullptr;
+  bool on_device = false;
+  for (size_t peer = 0; peer < offers_.size(); ++peer) {
+    const Offer &offer = offers_[peer];
+    const int64_t whole = offer.nbytes + offer.rest_nbytes;
+    told_[peer] = {offer.nbytes, offer.rest_nbytes, 0, 0, 0, 0, 0};
+    if (static_cast<int64_t>(peer) == rank() || whole == 0) continue;
+    if (offer.data != known) ZERO_TRY(lane_->find(offer.data, &on_device));
+    known = offer.data;
+    told_[peer].on_device = on_device ? 1 : 0;
+    any_on_device_ = any_on_device_ || on_device;
+    if (!on_device) longest_on_host_ = std::max(longest_on_host_, offer.nbytes);
+  }
+  return {};
+}
+
+/// Whether all that this rank awaits has a place on the device.
+Status NcclTransport::find_places(bool *out_all) {
+  *out_all = true;
+  for (size_t peer = 0; peer < arrivals_.size(); ++peer) {
+    const Arrival &arrival = arrivals_[peer];
+    bool here = false;
+    const bool awaited = static_cast<int64_t>(peer) != rank() && arrival.nbytes + arrival.rest_nbytes > 0;
+    if (awaited && arrival.place != nullptr) ZERO_TRY(lane_->find(arrival.place, &here));
+    has_place_[peer] = here;
+    *out_all = *out_all && (here || !awaited);
+  }
+  return {};
+}
+
+Status NcclTransport::tell(const Fingerprint *fingerprint) {
+  bool has_places = false;
+  ZERO_TRY(find_places(&has_places));
+  moves_rests_ = has_places && longest_on_host_ == 0;
+  for (size_t peer = 0; peer < told_.size(); ++peer) {
+    Word &word = told_[peer];
+    word.longest_on_host = longest_on_host_;
+    word.any_on_device = any_on_device_ ? 1 : 0;
+    word.moves_rests = moves_rests_ ? 1 : 0;
+    under_offers_[peer] = {&word, sizeof word};
+    under_arrivals_[peer] = {.nbytes = sizeof word};
+    arrivals_[peer].data = nullptr;
+  }
+  phase_ = Phase::telling;
+  return under_->start(fingerprint, under_offers_, under_arrivals_);
+}
+
+/// All ranks hear the same of all others, and so decide the same.
+Status NcclTransport::hear() {
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    if (static_cast<int64_t>(peer) == rank()) continue;
+    Word &word = heard_[peer];
+    std::memcpy(&word, under_arrivals_[peer].data, sizeof word);
+    longest_on_host_ = std::max(longest_on_host_, word.longest_on_host);
+    any_on_device_ = any_on_device_ || word.any_on_device != 0;
+    moves_rests_ = moves_rests_ && word.moves_rests != 0;
+  }
+  under_->consume();
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    Arrival &arrival = arrivals_[peer];
+    arrival.rest_is_there = moves_rests_;
+    if (static_cast<int64_t>(peer) == rank()) continue;
+    const Word &word = heard_[peer];
+    const bool fits = word.nbytes == arrival.nbytes && (!moves_rests_ || word.rest_nbytes == arrival.rest_nbytes);
+    ZERO_CHECK(fits, ZERO_E_TRANSPORT, "rank %zu offered %lld and %lld bytes, rank %lld expected %lld and %lld", peer, number(word.nbytes),
+               number(word.rest_nbytes), number(rank()), number(arrival.nbytes), number(arrival.rest_nbytes));
+  }
+  return {};
+}
+
+Status NcclTransport::begin_moves() {
+  int64_t nbytes = 0;
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    if (static_cast<int64_t>(peer) == rank() || heard_[peer].on_device == 0 || has_place_[peer]) continue;
+    nbytes += aligned(moved_nbytes(heard_[peer]));
+  }
+  if (staging_->nbytes() < nbytes) ZERO_TRY(lane_->alloc(nbytes, &staging_));
+  list_moves(staging_->data());
+  if (moves_.empty()) return begin_host_pieces();
+  phase_ = Phase::moving;
+  return comm_->move(moves_, staging_);
+}
+
+void NcclTransport::list_moves(std::byte *staging) {
+  moves_.clear();
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    if (static_cast<int64_t>(peer) == rank()) continue;
+    const int64_t out = moved_nbytes(told_[peer]);
+    if (told_[peer].on_device != 0 && out > 0) {
+      moves_.push_back({const_cast<void *>(offers_[peer].data), out, static_cast<int64_t>(peer), 1});
+    }
+    const int64_t in = moved_nbytes(heard_[peer]);
+    if (heard_[peer].on_device == 0 || in == 0) continue;
+    void *to = has_place_[peer] ? arrivals_[peer].place : staging;
+    if (!has_place_[peer]) staging += aligned(in);
+    arrivals_[peer].data = to;
+    moves_.push_back({to, in, static_cast<int64_t>(peer), 0});
+  }
+}
+
+/// While pieces are under way nobody can be done with the round, so nobody leaves in good order.
+Status NcclTransport::poll_moves() {
+  bool ended = false;
+  const Status moved = comm_->idle(&ended);
+  if (moved.ok() && ended) return begin_host_pieces();
+  // What another rank says about its failure explains more than what NCCL makes of it.
+  ZERO_TRY(under_->watch());
+  return moved;
+}
+
+/// The next part of every piece that lies on the host; the end of the round when there is none.
+Status NcclTransport::begin_host_pieces() {
+  if (hosted_nbytes_ >= longest_on_host_) return begin_last();
+  const auto part = [this](int64_t whole) { return std::clamp<int64_t>(whole - hosted_nbytes_, 0, host_step()); };
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    const Offer &offer = offers_[peer];
+    const bool gives = told_[peer].on_device == 0;
+    const bool gets = heard_[peer].on_device == 0 && static_cast<int64_t>(peer) != rank();
+    under_offers_[peer] = {};
+    if (gives && part(offer.nbytes) > 0) {
+      under_offers_[peer] = {static_cast<const std::byte *>(offer.data) + hosted_nbytes_, part(offer.nbytes)};
+    }
+    under_arrivals_[peer] = {.nbytes = gets ? part(heard_[peer].nbytes) : 0};
+  }
+  phase_ = Phase::hosting;
+  return under_->start(nullptr, under_offers_, under_arrivals_);
+}
+
+void NcclTransport::take_host_pieces() {
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    const Arrival &part = under_arrivals_[peer];
+    if (static_cast<int64_t>(peer) == rank() || part.nbytes == 0) continue;
+    std::vector<std::byte> &piece = hosted_[peer];
+    piece.resize(static_cast<size_t>(heard_[peer].nbytes));
+    std::memcpy(piece.data() + hosted_nbytes_, part.data, static_cast<size_t>(part.nbytes));
+    arrivals_[peer].data = piece.data();
+  }
+  under_->consume();
+  hosted_nbytes_ += host_step();
+}
+
+/// Where nothing moved between devices the round is over.
+Status NcclTransport::begin_last() {
+  if (!any_on_device_) {
+    phase_ = Phase::idle;
+    return {};
+  }
+  std::fill(under_offers_.begin(), under_offers_.end(), Offer{});
+  std::fill(under_arrivals_.begin(), under_arrivals_.end(), Arrival{});
+  phase_ = Phase::ending;
+  return under_->start(nullptr, under_offers_, under_arrivals_);
+}
+
+Status NcclTransport::poll(bool *out_arrived) {
+  if (!reaches()) return under_->poll(out_arrived);
+  *out_arrived = false;
+  if (phase_ == Phase::moving) {
+    ZERO_TRY(poll_moves());
+  } else {
+    bool arrived = false;
+    ZERO_TRY(under_->poll(&arrived));
+    if (!arrived) return {};
+    switch (phase_) {
+      case Phase::telling:
+        ZERO_TRY(hear());
+        hosted_nbytes_ = 0;
+        ZERO_TRY(any_on_device_ ? begin_moves() : begin_host_pieces());
+        break;
+      case Phase::hosting:
+        take_host_pieces();
+        ZERO_TRY(begin_host_pieces());
+        break;
+      default:
+        under_->consume();
+        phase_ = Phase::idle;
+    }
+  }
+  *out_arrived = phase_ == Phase::idle;
+  return {};
+}
+
+/// Pieces that came through the host may still be on their way to the device.
+void NcclTransport::consume() {
+  if (!reaches()) return under_->consume();
+  if (longest_on_host_ > 0) (void)reducer_->settle();
+}
+
+Status NcclTransport::poll_quiet(bool *out_quiet) {
+  if (reaches()) ZERO_TRY(reducer_->settle());
+  return under_->poll_quiet(out_quiet);
+}
+
+/// Messages pass through the host: NCCL would match them with the pieces of rounds.
+Status NcclTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
+  bool on_device = false;
+  if (reaches() && offer.nbytes > 0) ZERO_TRY(lane_->find(offer.data, &on_device));
+  if (!on_device) return under_->send_start(peer, fingerprint, offer);
+  std::vector<std::byte> &bytes = sent_[static_cast<size_t>(peer)].bytes;
+  bytes.resize(static_cast<size_t>(offer.nbytes));
+  reducer_->copy(bytes.data(), offer.data, offer.nbytes, offer.nbytes);
+  ZERO_TRY(reducer_->settle());
+  return under_->send_start(peer, fingerprint, {bytes.data(), offer.nbytes});
+}
+
+Status NcclTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
+  bool on_device = false;
+  if (reaches() && nbytes > 0) ZERO_TRY(lane_->find(data, &on_device));
+  if (!on_device) return under_->recv_start(peer, fingerprint, data, nbytes);
+  Bounce &bounce = received_[static_cast<size_t>(peer)];
+  bounce.bytes.resize(static_cast<size_t>(nbytes));
+  bounce.to = data;
+  return under_->recv_start(peer, fingerprint, bounce.bytes.data(), nbytes);
+}
+
+Status NcclTransport::recv_poll(int64_t peer, bool *out_done) {
+  ZERO_TRY(under_->recv_poll(peer, out_done));
+  Bounce &bounce = received_[static_cast<size_t>(peer)];
+  if (!*out_done || bounce.to == nullptr) return {};
+  const auto nbytes = static_cast<int64_t>(bounce.bytes.size());
+  reducer_->copy(std::exchange(bounce.to, nullptr), bounce.bytes.data(), nbytes, nbytes);
+  return reducer_->settle();
+}
+
+void NcclTransport::poison(const Status &cause) {
+  under_->poison(cause);
+  if (comm_ != nullptr) comm_->end(false);
+}
+
+std::string NcclTransport::standings(const Fingerprint &mine) {
+  if (phase_ != Phase::moving) return under_->standings(mine);
+  return "NCCL has not moved all of its " + std::to_string(moves_.size()) + " pieces, although every rank has arrived";
+}
+
+}  // namespace zero

@@ -1,0 +1,17 @@
+/// @file What transports do that reach memory of the host only.
+#include "group/transport.h"
+
+namespace zero {
+
+Task Transport::copy_through(std::shared_ptr<const Reducer> /*reducer*/, int64_t /*deadline_ms*/) {
+  co_return Status::error(ZERO_E_UNSUPPORTED, "transport %s sends memory of the host only", name());
+}
+
+Status told_to_peers(const Status &cause, int64_t rank) {
+  if (poisons_group(cause.code()))
+    return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
+  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()),
+                       cause.text());
+}
+
+}  // namespace zero

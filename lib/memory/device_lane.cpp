@@ -1,0 +1,124 @@
+/// @file Lanes of CUDA devices.
+#include "memory/device_lane.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace zero {
+namespace {
+
+/// Lanes of one device that may never end, and what waits for them to be given back.
+struct Abandoned {
+  int64_t lanes = 0;
+  std::vector<std::function<void()>> kept;
+};
+
+struct AbandonedDevices {
+  std::mutex mutex;
+  std::map<int64_t, Abandoned> devices;
+};
+
+/// Never destroyed: threads that end communicators may outlive everything else.
+AbandonedDevices &abandoned() {
+  static auto *all = new AbandonedDevices;
+  return *all;
+}
+
+}  // namespace
+
+void give_back(int64_t device, std::function<void()> free) {
+  {
+    const std::lock_guard lock(abandoned().mutex);
+    const auto found = abandoned().devices.find(device);
+    if (found != abandoned().devices.end() && found->second.lanes > 0) return found->second.kept.push_back(std::move(free));
+  }
+  free();
+}
+
+CudaLane::~CudaLane() {
+  give_back(device_, [&cuda = cuda_, stream = stream_, turn = turn_, marked = marked_] {
+    for (void *event : {turn, marked}) {
+      if (event != nullptr) (void)cuda.event_destroy(event);
+    }
+    if (stream != nullptr) (void)cuda.stream_destroy(stream);
+  });
+}
+
+Status CudaLane::open() {
+  ZERO_TRY(check(cuda_.stream_create(device_, &stream_), "making a stream"));
+  ZERO_TRY(check(cuda_.event_create(device_, &turn_), "making an event"));
+  return check(cuda_.event_create(device_, &marked_), "making an event");
+}
+
+Status CudaLane::check(int32_t error, const char *what) const {
+  if (error == 0) return {};
+  char text[256] = "";
+  cuda_.error_text(error, text, sizeof text);
+  return Status::error(ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, static_cast<long long>(device_), text);
+}
+
+Status CudaLane::find(const void *memory, bool *out_here) const {
+  int64_t device = -1;
+  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  ZERO_CHECK(device < 0 || device == device_, ZERO_E_INVALID_ARGUMENT,
+             "memory of device %lld was given, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", static_cast<long long>(device),
+             static_cast<long long>(device_));
+  *out_here = device >= 0;
+  return {};
+}
+
+Status CudaLane::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, device_, nbytes, out); }
+
+Status CudaLane::within(const std::function<void()> &use) const {
+  int64_t before = -1;
+  ZERO_TRY(check(cuda_.enter(device_, &before), "entering"));
+  use();
+  return check(cuda_.leave(before), "leaving");
+}
+
+Status CudaLane::follow() {
+  ZERO_TRY(check(cuda_.event_record(device_, turn_, leader_), "recording an event"));
+  return check(cuda_.stream_follow(device_, stream_, turn_), "waiting for an event");
+}
+
+Status CudaLane::mark() { return check(cuda_.event_record(device_, marked_, stream_), "recording an event"); }
+
+Status CudaLane::ended(bool *out) const {
+  int32_t ended = 0;
+  ZERO_TRY(check(cuda_.event_ended(marked_, &ended), "work"));
+  *out = ended != 0;
+  return {};
+}
+
+void CudaLane::abandon() const {
+  const std::lock_guard lock(abandoned().mutex);
+  ++abandoned().devices[device_].lanes;
+}
+
+void CudaLane::reclaim() const {
+  std::vector<std::function<void()>> kept;
+  {
+    const std::lock_guard lock(abandoned().mutex);
+    Abandoned &device = abandoned().devices[device_];
+    if (--device.lanes == 0) kept.swap(device.kept);
+  }
+  for (const std::function<void()> &free : kept) free();
+}
+
+Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  void *data = nullptr;
+  const int32_t error = cuda.device_alloc(device, nbytes, &data);
+  if (error != 0) {
+    char text[256] = "";
+    cuda.error_text(error, text, sizeof text);
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "device %lld has no %lld bytes: %s", static_cast<long long>(device),
+                         static_cast<long long>(nbytes), text);
+  }
+  // The module stays loaded, so its table outlives the memory.
+  const auto release = [&cuda, device, data] { give_back(device, [&cuda, data] { (void)cuda.device_free(data); }); };
+  return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
+}
+
+}  // namespace zero

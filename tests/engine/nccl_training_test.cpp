@@ -1,0 +1,103 @@
+/// @file Trainings over groups that reach devices: the bits of the local transport's whatever the stage, whether everything is kept on
+/// devices, whose memory then moves over an NCCL of threads, or on the host.
+#include "tests/engine/device_memory.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+#include "tests/group/nccl_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace zero::test {
+namespace {
+
+#ifdef ZERO_TEST_SLOW_BUILD
+constexpr int64_t kModels = 2;
+#else
+constexpr int64_t kModels = 4;
+#endif
+
+/// Runs body(group, local) on every rank: a group that reaches devices, and one over the local transport alone.
+template <class Body>
+void run_nccl_world(int64_t size, Body &&body) {
+  const std::string meeting = nccl_meeting();
+  run_world(size, [&](const std::shared_ptr<Group> &local) {
+    std::shared_ptr<Group> group;
+    const Status status = connect_nccl(meeting, local->rank(), size, &group, {.staging_nbytes = 65'536});
+    EXPECT_TRUE(status.ok()) << status.text();
+    if (group != nullptr) body(group, local);
+  });
+}
+
+class TrainingOverNccl : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_nccl_reset();
+    objects_ = emulated_objects();
+  }
+  void TearDown() override {
+    EXPECT_EQ(fake_nccl_objects(), 0);
+    EXPECT_EQ(emulated_objects(), objects_);
+  }
+
+ private:
+  int64_t objects_ = 0;
+};
+
+Model model_for_devices(uint64_t seed, int64_t ranks) {
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "adam"};
+  Model model = random_model(seed, ranks, 1 << 13);
+  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
+  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
+  model.recipe = random_recipe(seed, model.algorithm);
+  model.recipe.coded = false;
+  return model;
+}
+
+void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner) {
+  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+  EXPECT_EQ(differing(expected, outcome), 0) << model.text() << "\n" << manner.text();
+}
+
+TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
+  const int64_t models = full_tests() ? 60 : kModels;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 91'001;
+    const int64_t ranks = std::array{2, 4, 3, 1}[static_cast<size_t>(i % 4)];
+    const Model model = model_for_devices(seed, ranks);
+    const int64_t moved = fake_nccl_moved();
+    run_nccl_world(ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
+      const DeviceMemory memory(group->rank() % kDevices);
+      const Outcome expected = train(local, model, Manner{});
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        Manner manner = random_manner(seed * 10 + static_cast<uint64_t>(stage), ranks);
+        manner.stage = stage;
+        manner.one_copy = false;
+        manner.kept_there = true;
+        manner.remote = &memory;
+        expect_same(expected, train(group, model, manner), model, manner);
+      }
+    });
+    EXPECT_EQ(fake_nccl_moved() > moved, ranks > 1);
+  }
+}
+
+/// They move over the transport underneath, as if there were no devices.
+TEST_F(TrainingOverNccl, TrainingsOnTheHostHaveTheBitsOfTheLocalTransport) {
+  const int64_t ranks = 2;
+  const Model model = model_for_devices(91'500, ranks);
+  const int64_t moved = fake_nccl_moved();
+  run_nccl_world(ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
+    const Outcome expected = train(local, model, Manner{});
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      Manner manner;
+      manner.stage = stage;
+      expect_same(expected, train(group, model, manner), model, manner);
+    }
+  });
+  EXPECT_EQ(fake_nccl_moved(), moved);
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,327 @@
+/// @file Groups over an NCCL that comes late, fails, never ends or hangs in its abort: every rank gets an error within its deadline and
+/// half a second, and what NCCL may still use is kept.
+#include "core/clock.h"
+#include "group/collectives.h"
+#include "group/nccl_comm.h"
+#include "tests/group/nccl_ranks.h"
+#include "tests/group/thread_ranks.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace zero::test {
+namespace {
+
+constexpr int64_t kRanks = 3;
+constexpr int64_t kOdd = 1;
+constexpr int64_t kDeadlineMs = 400;
+constexpr int64_t kGraceMs = 500;
+constexpr int64_t kCount = 1000;
+constexpr int32_t kSystemError = 2;
+constexpr int32_t kRemoteError = 6;
+
+void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+/// One rank's memory on its device.
+struct Data {
+  explicit Data(int64_t rank) : cases(rank % kDevices), values(cases.alloc(nbytes())) {
+    std::vector<float> ones(kCount, 1);
+    cases.write(values, ones.data(), nbytes());
+  }
+  Data(const Data &) = delete;
+  ~Data() { cases.free(values, nbytes()); }
+  static int64_t nbytes() { return kCount * int64_t{sizeof(float)}; }
+
+  DeviceCases cases;
+  void *values;
+};
+
+Status run_all_reduce(Group &group, const Data &data) {
+  return group.queue()->run(all_reduce(group, data.values, data.values, kCount, DType::f32, ReduceOp::sum));
+}
+
+/// An error and how long it took.
+struct Outcome {
+  Status status;
+  int64_t waited_ms = 0;
+};
+
+Outcome timed(const std::function<Status()> &call) {
+  const int64_t begin = now_ns();
+  Status status = call();
+  return {std::move(status), (now_ns() - begin) / 1'000'000};
+}
+
+class NcclFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_nccl_reset();
+    emulated_late(0);
+    emulated_fail_from(-1);
+    objects_ = emulated_objects();
+  }
+  void TearDown() override {
+    fake_nccl_reset();
+    wait_for([] { return nccl_quarantined() == 0 && fake_nccl_objects() == 0; });
+    EXPECT_EQ(nccl_quarantined(), 0);
+    EXPECT_EQ(fake_nccl_objects(), 0);
+  }
+
+  static void wait_for(const std::function<bool()> &holds) {
+    const Deadline deadline = Deadline::after_ms(10'000);
+    while (!holds() && !deadline.passed()) sleep_ms(1);
+  }
+
+  /// Nothing of a device is left.
+  void expect_no_objects() const {
+    wait_for([&] { return emulated_objects() == objects_; });
+    EXPECT_EQ(emulated_objects(), objects_);
+  }
+
+  /// Connects the ranks, calls prepare() when one all_reduce has gone well, and returns the outcomes of the next one; then calls
+  /// after(group) on each rank.
+  static std::vector<Outcome> run(
+      const std::function<void()> &prepare, const std::function<void(Group &)> &after = [](Group &) {}) {
+    const std::string meeting = nccl_meeting();
+    std::vector<Outcome> outcomes(kRanks);
+    std::barrier together(kRanks);
+    run_thread_ranks(kRanks, [&](int64_t rank) {
+      std::shared_ptr<Group> group;
+      const Data data(rank);
+      const Status made = connect_nccl(meeting, rank, kRanks, &group, {.deadline_ms = kDeadlineMs});
+      EXPECT_TRUE(made.ok()) << made.text();
+      if (made.ok()) {
+        const Status good = run_all_reduce(*group, data);
+        EXPECT_TRUE(good.ok()) << good.text();
+      }
+      together.arrive_and_wait();
+      if (rank == 0) prepare();
+      together.arrive_and_wait();
+      if (group == nullptr) return;
+      outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
+      together.arrive_and_wait();
+      after(*group);
+      together.arrive_and_wait();
+    });
+    return outcomes;
+  }
+
+  static void expect_error(const std::vector<Outcome> &outcomes, int32_t code, const char *text, int64_t limit_ms) {
+    for (const Outcome &outcome : outcomes) {
+      EXPECT_EQ(outcome.status.code(), code) << status_name(outcome.status.code()) << ": " << outcome.status.text();
+      EXPECT_NE(std::string(outcome.status.text()).find(text), std::string::npos) << outcome.status.text();
+      EXPECT_LE(outcome.waited_ms, limit_ms) << outcome.status.text();
+    }
+  }
+
+ private:
+  int64_t objects_ = 0;
+};
+
+TEST_F(NcclFaults, AMoveThatNeverEndsIsATimeoutThatNamesTheOperation) {
+  const auto outcomes = run([] { fake_nccl_stick(kOdd, 0); });
+  expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
+  expect_error(outcomes, ZERO_E_TIMEOUT, "all_reduce(f32, count 1000, sum)", kDeadlineMs + kGraceMs);
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, AnErrorOfTheNetworkReachesEveryRankAtOnce) {
+  const auto outcomes = run([] { fake_nccl_break(kOdd, 0, kRemoteError); });
+  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL failed", kDeadlineMs / 2);
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, AnAbortThatHangsIsGivenUpAndCounted) {
+  const auto outcomes = run(
+      [] {
+        fake_nccl_stick(kOdd, 0);
+        fake_nccl_hang_abort(fake_nccl_every_rank);
+      },
+      [](Group &group) {
+        EXPECT_FALSE(group.quiet());
+        if (group.rank() == 0) {
+          EXPECT_EQ(nccl_quarantined(), kRanks);
+          fake_nccl_release();
+        }
+        wait_for([&] { return group.quiet(); });
+        EXPECT_TRUE(group.quiet());
+      });
+  expect_no_objects();
+  expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
+}
+
+/// Groups of the same devices work on, and their memory can be given back afterwards.
+TEST_F(NcclFaults, OtherGroupsGoOnBesideOneInQuarantine) {
+  (void)run([] {
+    fake_nccl_stick(kOdd, 0);
+    fake_nccl_hang_abort(0);
+  });
+  EXPECT_EQ(nccl_quarantined(), 1);
+  const auto outcomes = run([] {});
+  for (const Outcome &outcome : outcomes) EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
+  fake_nccl_release();
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, AbortEndsACallThatWaitsForNccl) {
+  const std::string meeting = nccl_meeting();
+  std::vector<Outcome> outcomes(kRanks);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    const Data data(rank);
+    const Status made = connect_nccl(meeting, rank, kRanks, &group);
+    ASSERT_TRUE(made.ok()) << made.text();
+    std::jthread aborts;
+    if (rank == 0) {
+      fake_nccl_stick(kOdd, 0);
+      aborts = std::jthread([&] {
+        sleep_ms(50);
+        group->fail(Status::error(ZERO_E_ABORTED, "the test wants no more of this all_reduce"));
+      });
+    } else {
+      sleep_ms(10);
+    }
+    outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
+  });
+  expect_error(outcomes, ZERO_E_ABORTED, "all_reduce", 50 + kGraceMs);
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, ARankThatLeavesBeforeItsPartIsNamed) {
+  const std::string meeting = nccl_meeting();
+  std::vector<Outcome> outcomes(kRanks);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    const Data data(rank);
+    const Status made = connect_nccl(meeting, rank, kRanks, &group);
+    ASSERT_TRUE(made.ok()) << made.text();
+    if (rank == kOdd) return;
+    outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
+  });
+  outcomes.erase(outcomes.begin() + kOdd);
+  expect_error(outcomes, ZERO_E_PEER_LEFT, "rank 1", 2 * kGraceMs);
+  expect_no_objects();
+}
+
+/// Connects ranks that cannot.
+std::vector<Outcome> outcomes_of_connecting(int64_t rendezvous_ms) {
+  const std::string meeting = nccl_meeting();
+  std::vector<Outcome> outcomes(kRanks);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    outcomes[static_cast<size_t>(rank)] =
+        timed([&] { return connect_nccl(meeting, rank, kRanks, &group, {.rendezvous_ms = rendezvous_ms}); });
+  });
+  return outcomes;
+}
+
+TEST_F(NcclFaults, ACommunicatorThatNeverComesIsAnErrorAtTheRendezvousDeadline) {
+  fake_nccl_stick_init(kOdd);
+  const auto outcomes = outcomes_of_connecting(kDeadlineMs);
+  for (const Outcome &outcome : outcomes) {
+    const int32_t code = outcome.status.code();
+    EXPECT_TRUE(code == ZERO_E_RENDEZVOUS || code == ZERO_E_PEER_FAILED) << status_name(code) << ": " << outcome.status.text();
+    expect_error({outcome}, code, "waited 400 ms", kDeadlineMs + kGraceMs);
+  }
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, ACommunicatorThatCannotBeMadeIsAnErrorOnEveryRank) {
+  fake_nccl_break_init(kOdd, kSystemError);
+  const auto outcomes = outcomes_of_connecting(20'000);
+  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL failed in", 2 * kGraceMs);
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, AnIdThatCannotBeMadeIsAnErrorOnEveryRank) {
+  fake_nccl_fail("ncclGetUniqueId", 0);
+  const auto outcomes = outcomes_of_connecting(20'000);
+  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL names no communicator", 2 * kGraceMs);
+  expect_no_objects();
+}
+
+TEST_F(NcclFaults, RanksThatDoNotReleaseTogetherDoNotWaitForOneAnother) {
+  const std::string meeting = nccl_meeting();
+  std::atomic<int64_t> released{0};
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    const Status made = connect_nccl(meeting, rank, kRanks, &group);
+    ASSERT_TRUE(made.ok()) << made.text();
+    if (rank == 0) fake_nccl_stick_finalize(kOdd);
+    while (rank == kOdd && released < kRanks - 1) sleep_ms(1);
+    const int64_t begin = now_ns();
+    group.reset();
+    ++released;
+    EXPECT_LE((now_ns() - begin) / 1'000'000, kGraceMs);
+  });
+  expect_no_objects();
+}
+
+/// Every call of NCCL fails once: in creation, in a collective, in release. Every rank comes back in time and nothing is left.
+TEST_F(NcclFaults, AnyCallThatFailsIsAnErrorAndLeavesNothing) {
+  constexpr int64_t kMostCalls = 400;
+  int64_t failures = 0;
+  for (int64_t number = 0; number < kMostCalls; number += 1 + number / 16) {
+    fake_nccl_reset();
+    fake_nccl_fail(nullptr, number);
+    const std::string meeting = nccl_meeting();
+    std::vector<Outcome> outcomes(kRanks);
+    run_thread_ranks(kRanks, [&](int64_t rank) {
+      const Data data(rank);
+      outcomes[static_cast<size_t>(rank)] = timed([&] {
+        std::shared_ptr<Group> group;
+        ZERO_TRY(connect_nccl(meeting, rank, kRanks, &group));
+        ZERO_TRY(run_all_reduce(*group, data));
+        return run_all_reduce(*group, data);
+      });
+    });
+    const bool failed = fake_nccl_failed() != 0;
+    failures += failed ? 1 : 0;
+    for (const Outcome &outcome : outcomes) EXPECT_LE(outcome.waited_ms, 3 * kGraceMs) << number << ": " << outcome.status.text();
+    const auto bad = [](const Outcome &outcome) { return !outcome.status.ok(); };
+    EXPECT_TRUE(failed || std::none_of(outcomes.begin(), outcomes.end(), bad)) << number;
+    expect_no_objects();
+    EXPECT_EQ(fake_nccl_objects(), 0) << number;
+  }
+  EXPECT_GT(failures, 20);
+}
+
+/// From some call on, all calls of CUDA fail.
+TEST_F(NcclFaults, DevicesThatFailAreAnErrorOnEveryRank) {
+  constexpr int64_t kMostCalls = 300;
+  int64_t failures = 0;
+  for (int64_t number = 0; number < kMostCalls; number += 1 + number / 16) {
+    fake_nccl_reset();
+    const std::string meeting = nccl_meeting();
+    std::vector<Outcome> outcomes(kRanks);
+    std::barrier together(kRanks);
+    run_thread_ranks(kRanks, [&](int64_t rank) {
+      const Data data(rank);
+      together.arrive_and_wait();
+      if (rank == 0) emulated_fail_from(number);
+      together.arrive_and_wait();
+      outcomes[static_cast<size_t>(rank)] = timed([&] {
+        std::shared_ptr<Group> group;
+        ZERO_TRY(connect_nccl(meeting, rank, kRanks, &group));
+        return run_all_reduce(*group, data);
+      });
+      together.arrive_and_wait();
+      if (rank == 0) emulated_fail_from(-1);
+      together.arrive_and_wait();
+    });
+    for (const Outcome &outcome : outcomes) {
+      EXPECT_LE(outcome.waited_ms, 3 * kGraceMs) << number << ": " << outcome.status.text();
+      failures += outcome.status.ok() ? 0 : 1;
+    }
+    wait_for([] { return fake_nccl_objects() == 0; });
+    EXPECT_EQ(fake_nccl_objects(), 0) << number;
+  }
+  EXPECT_GT(failures, 50);
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -1,0 +1,194 @@
+/// @file Collectives of groups that reach devices: over an NCCL of threads, with memory of devices, of the host, and of both.
+#include "group/collectives.h"
+#include "group/nccl_module.h"
+#include "group/nccl_transport.h"
+#include "tests/group/fake_mpi.h"
+#include "tests/group/host_ranks.h"
+#include "tests/group/mismatch_cases.h"
+#include "tests/group/nccl_ranks.h"
+#include "tests/group/thread_ranks.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace zero::test {
+namespace {
+
+/// Every case runs over threads as well (collectives_test.cpp); here cases differ in the ways that pieces take.
+constexpr size_t kStride = kCaseStride == 1 ? 3 : 5 * kCaseStride;
+
+bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
+
+enum class Lies { on_devices, on_host, on_both };
+
+/// Runs body(group, memory, report) on `size` thread ranks that connect(rank, out) and expects no failure; returns rank 0's number of
+/// cases.
+template <class Connect, class Body>
+int64_t run_connected(int64_t size, Lies lies, Connect connect, Body body) {
+  std::vector<Report> reports(static_cast<size_t>(size));
+  run_thread_ranks(size, [&](int64_t rank) {
+    Report &report = reports[static_cast<size_t>(rank)];
+    DeviceCases cases(rank % kDevices, lies == Lies::on_both);
+    std::shared_ptr<Group> group;
+    const Status status = connect(rank, &group);
+    report.expect(status.ok(), status.text());
+    if (group != nullptr) body(*group, lies == Lies::on_host ? host_memory() : cases, &report);
+  });
+  for (const Report &report : reports) EXPECT_EQ(report.failures, 0) << report.text;
+  return reports[0].cases;
+}
+
+/// On one host.
+template <class Body>
+int64_t run_ranks(int64_t size, Lies lies, Body body) {
+  const auto connect = [&, meeting = nccl_meeting()](int64_t rank, std::shared_ptr<Group> *out) {
+    return connect_nccl(meeting, rank, size, out);
+  };
+  return run_connected(size, lies, connect, body);
+}
+
+/// A seventh of what a test on one host does.
+void run_few_cases(Group &group, CaseMemory &memory, Report *report) {
+  const std::vector<CollectiveCase> all = collective_cases(group.size());
+  for (size_t i = 0; i < all.size(); i += 7 * kStride) run_collective_case(group, all[i], report, memory);
+}
+
+class CollectivesOverNccl : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    fake_nccl_reset();
+    emulated_late(0);
+    objects_ = emulated_objects();
+  }
+  void TearDown() override {
+    EXPECT_EQ(fake_nccl_objects(), 0);
+    EXPECT_EQ(emulated_objects(), objects_);
+  }
+
+  void run_cases(Lies lies) {
+    const int64_t groups = fake_nccl_groups();
+    const int64_t cases = run_ranks(GetParam(), lies, [](Group &group, CaseMemory &memory, Report *report) {
+      const std::vector<CollectiveCase> all = collective_cases(group.size());
+      for (size_t i = 0; i < all.size(); i += full() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
+    });
+    std::printf("%lld ranks: %lld cases, %lld rounds over NCCL\n", static_cast<long long>(GetParam()), static_cast<long long>(cases),
+                static_cast<long long>(fake_nccl_groups() - groups));
+    EXPECT_EQ(fake_nccl_groups() > groups, lies != Lies::on_host && GetParam() > 1);
+  }
+
+ private:
+  int64_t objects_ = 0;
+};
+
+TEST_P(CollectivesOverNccl, EveryCaseOnDevicesMatchesTheTreeAndFloat64) { run_cases(Lies::on_devices); }
+TEST_P(CollectivesOverNccl, EveryCaseOnTheHostMatchesTheTreeAndFloat64) { run_cases(Lies::on_host); }
+TEST_P(CollectivesOverNccl, EveryCaseOnBothMatchesTheTreeAndFloat64) { run_cases(Lies::on_both); }
+
+TEST_P(CollectivesOverNccl, MovesThatComeLateChangeNothing) {
+  fake_nccl_late(300);
+  emulated_late(100);
+  run_ranks(GetParam(), Lies::on_devices, run_few_cases);
+}
+
+class SplitOverNccl : public CollectivesOverNccl {};
+
+TEST_P(SplitOverNccl, SplitGroupsRunAtTheSameTime) {
+  run_ranks(GetParam(), Lies::on_devices,
+            [](Group &group, CaseMemory &memory, Report *report) { run_split_cases_in(group, report, memory); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverNccl, testing::Values(1, 2, 3, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, SplitOverNccl, testing::Values(1, 2, 4));
+
+TEST(NcclMismatch, DifferingCollectivesAreErrorsOnEveryRank) {
+  fake_nccl_reset();
+  emulated_late(0);
+  const int64_t every = full() ? 7 : 61 * static_cast<int64_t>(kCaseStride);
+  const int64_t pairs =
+      run_ranks(4, Lies::on_host, [&](Group &group, CaseMemory &, Report *report) { run_mismatch_cases(group, every, report); });
+  std::printf("4 ranks: %lld pairs of differing collectives\n", static_cast<long long>(pairs));
+  EXPECT_EQ(fake_nccl_objects(), 0);
+}
+
+/// What is underneath spans hosts.
+TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
+  fake_nccl_reset();
+  emulated_late(0);
+  const Hosts hosts = {0, 0, 1, 1};
+  const auto connect = [&, meeting = nccl_meeting()](int64_t rank, std::shared_ptr<Group> *out) -> Status {
+    const zero_nccl_table *nccl = nullptr;
+    std::shared_ptr<Transport> under;
+    ZERO_TRY(load_nccl_module(ZERO_NCCL_FILE, &nccl));
+    ZERO_TRY(connect_host_transport(meeting, rank, hosts, &under));
+    auto transport = std::make_shared<NcclTransport>(std::move(under), *nccl);
+    const std::shared_ptr<const Reducer> reducer = std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1);
+    OperationQueue queue;
+    ZERO_TRY(queue.run(transport->copy_through(reducer, kHostsDeadlineMs)));
+    *out = std::make_shared<Group>(std::move(transport), reducer, kHostsDeadlineMs);
+    return {};
+  };
+  for (const Lies lies : {Lies::on_devices, Lies::on_both}) EXPECT_GT(run_connected(4, lies, connect, run_few_cases), 0);
+  EXPECT_EQ(fake_nccl_objects(), 0);
+}
+
+TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
+  fake_nccl_reset();
+  emulated_late(0);
+  for (const int64_t shared : {0, 1}) {
+    fake_mpi::begin_world(3);
+    const auto connect = [&](int64_t rank, std::shared_ptr<Group> *out) {
+      fake_mpi::join(rank);
+      Config config = nccl_config(rank);
+      EXPECT_TRUE(config.set_str(ZERO_KEY_MPI_MODULE, ZERO_FAKE_MPI_FILE).ok());
+      EXPECT_TRUE(config.set_i64(ZERO_KEY_MPI_SHARED, shared).ok());
+      const auto reducer = [rank](const Place &) { return std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1); };
+      OperationQueue queue;
+      return queue.run(connect_mpi_group(ZERO_MPI_WORLD, GroupOptions(config), reducer, out));
+    };
+    EXPECT_GT(run_connected(3, Lies::on_both, connect, run_few_cases), 0);
+    EXPECT_EQ(fake_nccl_objects(), 0);
+  }
+}
+
+/// Element i of a rank's contribution to a sum that no round holds.
+int32_t part_of_sum(int64_t rank, int64_t index) { return static_cast<int32_t>((rank + 1) * (index % 1009)); }
+
+TEST(NcclRounds, ASumTakesSeveralRounds) {
+  fake_nccl_reset();
+  emulated_late(0);
+  constexpr int64_t kCount = 9'000'001;
+  run_ranks(3, Lies::on_devices, [](Group &group, CaseMemory &memory, Report *report) {
+    std::vector<int32_t> values(kCount);
+    for (int64_t i = 0; i < kCount; ++i) values[static_cast<size_t>(i)] = part_of_sum(group.rank(), i);
+    const int64_t nbytes = kCount * dtype_nbytes(DType::i32);
+    void *data = memory.alloc(nbytes);
+    memory.write(data, values.data(), nbytes);
+    const int64_t rounds = fake_nccl_groups();
+    const Status status = group.queue()->run(all_reduce(group, data, data, kCount, DType::i32, ReduceOp::sum));
+    report->expect(status.ok(), status.text());
+    report->expect(fake_nccl_groups() - rounds > 2 * group.size(), "few rounds");
+    memory.read(values.data(), data, nbytes);
+    memory.free(data, nbytes);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < kCount; ++i) {
+      wrong += values[static_cast<size_t>(i)] != part_of_sum(0, i) + part_of_sum(1, i) + part_of_sum(2, i) ? 1 : 0;
+    }
+    report->expect(wrong == 0, std::to_string(wrong) + " wrong elements");
+  });
+}
+
+/// Pieces of the host fill many rounds of the transport underneath.
+TEST(NcclRounds, LargePiecesOfTheHostArrive) {
+  fake_nccl_reset();
+  emulated_late(0);
+  for (const Lies lies : {Lies::on_host, Lies::on_both}) {
+    run_ranks(3, lies, [](Group &group, CaseMemory &memory, Report *report) {
+      for (const OperationKind kind : {OperationKind::all_gather, OperationKind::broadcast, OperationKind::all_to_all}) {
+        run_collective_case(group, {kind, DType::f64, ReduceOp::sum, 99'999, 1}, report, memory);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace zero::test
