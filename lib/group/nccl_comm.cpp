@@ -6,7 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 namespace zero {
@@ -25,31 +25,40 @@ std::atomic<int64_t> interrupted{0};  ///< ends in disorder that have not come
 int64_t nccl_quarantined() { return quarantined.load(std::memory_order_relaxed); }
 bool nccl_holds_memory() { return interrupted.load(std::memory_order_acquire) > 0; }
 
-/// The end of one communicator. Holds what NCCL may still use.
+/// The end of one communicator. Made before it is needed, because an end must not fail. Holds what NCCL may still use.
 class NcclComm::Ending {
  public:
-  Ending(const zero_nccl_table &nccl, void *comm, bool in_order, std::shared_ptr<DeviceLane> lane, std::shared_ptr<Mapping> staging)
-      : nccl_(nccl),
-        comm_(comm),
-        in_order_(in_order),
-        lane_(std::move(lane)),
-        staging_(std::move(staging)),
-        given_up_at_(Deadline::after_ms(kAbortMs)) {}
+  Ending(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
 
-  /// On its own thread.
+  void begin(void *comm, bool in_order, std::shared_ptr<Mapping> staging) {
+    comm_ = comm;
+    in_order_ = in_order;
+    staging_ = std::move(staging);
+    given_up_at_ = Deadline::after_ms(kAbortMs);
+    if (!in_order) interrupted.fetch_add(1);
+  }
+
+  /// On a thread of its own.
   void run() {
     if (!in_order_ || !finish()) {
       (void)nccl_.comm_abort(comm_);
     } else {
       (void)nccl_.comm_free(comm_);
     }
-    const std::lock_guard lock(mutex_);
-    if (quarantined_) lane_->reclaim();
+    bool was_quarantined = false;
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      was_quarantined = quarantined_;
+      if (!in_order_) interrupted.fetch_sub(1, std::memory_order_release);
+    }
+    // What this gives back may wait for other work of the device, and no call waits for that.
+    if (was_quarantined) lane_->reclaim();
     staging_.reset();
     lane_.reset();
-    if (quarantined_) quarantined.fetch_sub(1);
-    if (!in_order_) interrupted.fetch_sub(1, std::memory_order_release);
-    over_ = true;
+    if (was_quarantined) quarantined.fetch_sub(1);
+    const std::lock_guard lock(mutex_);
+    gave_back_ = true;
     changed_.notify_all();
   }
 
@@ -59,9 +68,10 @@ class NcclComm::Ending {
     return over_ || quarantined_;
   }
 
+  /// A moment, for everything to be given back.
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(kReleaseMs), [this] { return over_ || quarantined_; });
+    changed_.wait_for(lock, std::chrono::milliseconds(kReleaseMs), [this] { return gave_back_ || quarantined_; });
   }
 
   /// Where no thread could be had.
@@ -90,27 +100,31 @@ class NcclComm::Ending {
   }
 
   const zero_nccl_table &nccl_;
-  void *const comm_;
-  const bool in_order_;  ///< nothing is under way
+  std::shared_ptr<DeviceLane> lane_;
+  void *comm_ = nullptr;
+  bool in_order_ = true;  ///< nothing is under way
+  std::shared_ptr<Mapping> staging_;
+  Deadline given_up_at_ = Deadline::after_ms(0);
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<DeviceLane> lane_;
-  std::shared_ptr<Mapping> staging_;
-  const Deadline given_up_at_;
-  bool over_ = false;
+  bool over_ = false;       ///< NCCL uses nothing any more
+  bool gave_back_ = false;  ///< so has this
   bool quarantined_ = false;
 };
 
+NcclComm::NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane)
+    : nccl_(nccl), lane_(lane), ending_(std::make_shared<Ending>(nccl, std::move(lane))) {}
+
 NcclComm::~NcclComm() {
+  if (comm_ == nullptr && !ended_) return;
   end(true);
-  if (ending_ == nullptr) return;
   ending_->wait();
   (void)ending_->over();
 }
 
 Status NcclComm::check(int32_t error, const char *what) const {
   if (error == 0) return {};
-  char text[256] = "";
+  char text[512] = "";
   nccl_.error_text(error, text, sizeof text);
   return Status::error(ZERO_E_TRANSPORT, "NCCL failed in %s: %s", what, text);
 }
@@ -152,20 +166,19 @@ Status NcclComm::idle(bool *out) {
 void NcclComm::end(bool in_order) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
+  ended_ = true;
   // In order only where nothing is under way.
-  in_order = in_order && state_ == State::idle;
-  if (!in_order) interrupted.fetch_add(1);
-  ending_ = std::make_shared<Ending>(nccl_, std::exchange(comm_, nullptr), in_order, lane_, std::move(staging_));
+  ending_->begin(std::exchange(comm_, nullptr), in_order && state_ == State::idle, std::move(staging_));
   try {
     std::thread([ending = ending_] { ending->run(); }).detach();
-  } catch (const std::system_error &) {
+  } catch (const std::exception &) {
     ending_->give_up();
   }
 }
 
 bool NcclComm::over() {
   const std::lock_guard lock(mutex_);
-  return ending_ == nullptr || ending_->over();
+  return !ended_ || ending_->over();
 }
 
 }  // namespace zero

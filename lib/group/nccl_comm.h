@@ -18,7 +18,7 @@ namespace zero {
 /// Any thread, one call at a time but for end().
 class NcclComm {
  public:
-  NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
+  NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane);
   NcclComm(const NcclComm &) = delete;
   /// Gives up after a moment where other ranks keep theirs; the end goes on without this object.
   ~NcclComm();
@@ -50,7 +50,8 @@ class NcclComm {
   void *comm_ = nullptr;
   State state_ = State::idle;
   std::shared_ptr<Mapping> staging_;
-  std::shared_ptr<Ending> ending_;
+  bool ended_ = false;
+  const std::shared_ptr<Ending> ending_;
 };
 
 /// Communicators whose end was given up and has not come. Any thread.

@@ -55,7 +55,7 @@ Task NcclTransport::copy_through(std::shared_ptr<const Reducer> reducer, int64_t
 Status NcclTransport::make_hello(Hello *out) const {
   int32_t error = nccl_.version(&out->version);
   if (error == 0 && rank() == 0) error = nccl_.unique_id(out->id);
-  char text[256] = "";
+  char text[512] = "";
   if (error != 0) nccl_.error_text(error, text, sizeof text);
   ZERO_CHECK(error == 0, ZERO_E_TRANSPORT, "NCCL names no communicator: %s", text);
   return {};

@@ -283,6 +283,13 @@ void NcclTransport::poison(const Status &cause) {
   if (comm_ != nullptr) comm_->end(false);
 }
 
+/// Also where the group had failed before, so that nobody was poisoned for this failure.
+bool NcclTransport::withdrawn() {
+  if (comm_ == nullptr) return true;
+  comm_->end(false);
+  return comm_->over();
+}
+
 std::string NcclTransport::standings(const Fingerprint &mine) {
   if (phase_ != Phase::moving) return under_->standings(mine);
   return "NCCL has not moved all of its " + std::to_string(moves_.size()) + " pieces, although every rank has arrived";

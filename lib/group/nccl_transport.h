@@ -51,7 +51,7 @@ class NcclTransport final : public Transport {
   Status health() override { return under_->health(); }
   Status watch() override { return under_->watch(); }
   void poison(const Status &cause) override;
-  bool withdrawn() override { return comm_ == nullptr || comm_->over(); }
+  bool withdrawn() override;
   bool holds_memory() override { return nccl_holds_memory(); }
   void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
   std::string standings(const Fingerprint &mine) override;

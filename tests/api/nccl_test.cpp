@@ -224,7 +224,7 @@ TEST_F(NcclCalls, MemoryOfACallThatFailedIsTheCallersWhenTheGroupIsQuiet) {
     float *data = self.memory(kCount, 1);
     ZERO_EXPECT_OK(zero_group_quiet(self.group, &quiet));
     EXPECT_EQ(quiet, 1);
-    ZERO_EXPECT_OK(zero_group_set_deadline(self.group, 200));
+    ZERO_EXPECT_OK(zero_group_set_deadline(self.group, 1000));
     together.arrive_and_wait();
     if (self.rank == 0) {
       fake_nccl_stick(1, 0);

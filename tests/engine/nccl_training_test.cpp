@@ -36,10 +36,7 @@ class TrainingOverNccl : public testing::Test {
     fake_nccl_reset();
     objects_ = emulated_objects();
   }
-  void TearDown() override {
-    EXPECT_EQ(fake_nccl_objects(), 0);
-    EXPECT_EQ(emulated_objects(), objects_);
-  }
+  void TearDown() override { expect_nothing_left(objects_); }
 
  private:
   int64_t objects_ = 0;

@@ -60,10 +60,7 @@ class CollectivesOverNccl : public testing::TestWithParam<int64_t> {
     emulated_late(0);
     objects_ = emulated_objects();
   }
-  void TearDown() override {
-    EXPECT_EQ(fake_nccl_objects(), 0);
-    EXPECT_EQ(emulated_objects(), objects_);
-  }
+  void TearDown() override { expect_nothing_left(objects_); }
 
   void run_cases(Lies lies) {
     const int64_t groups = fake_nccl_groups();
@@ -107,7 +104,7 @@ TEST(NcclMismatch, DifferingCollectivesAreErrorsOnEveryRank) {
   const int64_t pairs =
       run_ranks(4, Lies::on_host, [&](Group &group, CaseMemory &, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("4 ranks: %lld pairs of differing collectives\n", static_cast<long long>(pairs));
-  EXPECT_EQ(fake_nccl_objects(), 0);
+  expect_nothing_left(0);
 }
 
 /// What is underneath spans hosts.
@@ -128,7 +125,7 @@ TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
     return {};
   };
   for (const Lies lies : {Lies::on_devices, Lies::on_both}) EXPECT_GT(run_connected(4, lies, connect, run_few_cases), 0);
-  EXPECT_EQ(fake_nccl_objects(), 0);
+  expect_nothing_left(0);
 }
 
 TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
@@ -146,7 +143,7 @@ TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
       return queue.run(connect_mpi_group(ZERO_MPI_WORLD, GroupOptions(config), reducer, out));
     };
     EXPECT_GT(run_connected(3, Lies::on_both, connect, run_few_cases), 0);
-    EXPECT_EQ(fake_nccl_objects(), 0);
+    expect_nothing_left(0);
   }
 }
 

@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace zero::test {
 
@@ -51,6 +53,14 @@ inline Status connect_nccl(const std::string &name, int64_t rank, int64_t size, 
   const auto reducer = [rank](const Place &) { return std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1); };
   OperationQueue queue;
   return queue.run(connect_local_group(name, rank, size, GroupOptions(config), reducer, out));
+}
+
+/// Of groups that are gone, also those whose end took a while, nothing is left but so many objects of devices.
+inline void expect_nothing_left(int64_t objects) {
+  const auto left = [&] { return fake_nccl_objects() != 0 || emulated_objects() != objects; };
+  for (int wait = 0; wait < 10'000 && left(); ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(fake_nccl_objects(), 0);
+  EXPECT_EQ(emulated_objects(), objects);
 }
 
 /// Memory of a device; with `mixes` every second piece lies on the host.
