@@ -37,17 +37,6 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
   return Arena::create_private(source, ZERO_MEMORY_STAGING, sources_nbytes, &sources_);
 }
 
-void DeviceKernels::reserve_sources(const Reduction &reduction) {
-  bool there = false;
-  if (!find(reduction.out, &there) || !there) return;
-  int64_t nbytes = 0;
-  for (int64_t i = 0; i < reduction.source_count; ++i) {
-    if (!find(reduction.sources[i], &there)) return;
-    if (!there) nbytes += Arena::view_nbytes(reduction.count * dtype_nbytes(reduction.dtype));
-  }
-  if (sources_.nbytes() < nbytes && settle().ok()) note(Arena::create_private(source_, ZERO_MEMORY_STAGING, nbytes, &sources_));
-}
-
 void DeviceKernels::release() {
   told_.release();
   sources_.release();
@@ -125,21 +114,27 @@ void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
   if (settle().ok()) sum.merge(kernels::ExactSum::import_limbs(read_.squares));
 }
 
-/// Sources on the host are brought to the device first; a round has room for them.
+/// Sources on the host are brought to the device first.
 void DeviceKernels::reduce(const Reduction &reduction) const {
   std::array<const void *, cuda::kMostSources> sources;
+  std::array<bool, cuda::kMostSources> there{};
   const int64_t nbytes = reduction.count * dtype_nbytes(reduction.dtype);
+  int64_t room_nbytes = 0;
+  for (size_t i = 0; i < static_cast<size_t>(reduction.source_count); ++i) {
+    if (!find(reduction.sources[i], &there[i])) return;
+    if (!there[i]) room_nbytes += Arena::view_nbytes(nbytes);
+  }
+  if (sources_.nbytes() < room_nbytes && settle().ok()) {
+    note(Arena::create_private(source_, ZERO_MEMORY_STAGING, room_nbytes, &sources_));
+  }
+  if (!status().ok()) return;
   std::byte *room = sources_.data();
-  for (int64_t i = 0; i < reduction.source_count; ++i) {
-    const void *source = reduction.sources[i];
-    bool there = false;
-    if (!find(source, &there)) return;
-    if (!there) {
-      move(room, source, nbytes);
-      source = room;
-      room += Arena::view_nbytes(nbytes);
-    }
-    sources[static_cast<size_t>(i)] = source;
+  for (size_t i = 0; i < static_cast<size_t>(reduction.source_count); ++i) {
+    sources[i] = reduction.sources[i];
+    if (there[i]) continue;
+    move(room, reduction.sources[i], nbytes);
+    sources[i] = room;
+    room += Arena::view_nbytes(nbytes);
   }
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
   const cuda::Reduce call{reduction.out,           number(out_dtype), sources.data(),       reduction.source_count,

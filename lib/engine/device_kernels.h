@@ -40,7 +40,7 @@ class DeviceKernels final : public Kernels {
   void finish_squares(kernels::ExactSum &sum) const override;
   Status status() const override;
 
-  /// A reduction into memory of the device.
+  /// Into memory of the device. One at a time.
   void reduce(const Reduction &reduction) const;
   /// Between devices and the host, any way.
   void move(void *out, const void *from, int64_t nbytes) const;
@@ -49,8 +49,6 @@ class DeviceKernels final : public Kernels {
   /// Waits for everything.
   Status settle() const;
   Device &device() const { return device_; }
-  /// Makes room for those sources that lie on the host, of a reduction into memory of the device; status() says where there is none.
-  void reserve_sources(const Reduction &reduction);
 
  private:
   /// What kernels tell, in memory of the device.
@@ -77,7 +75,7 @@ class DeviceKernels final : public Kernels {
   const kernels::cuda::Table &table_;
   MemorySource source_{};
   Arena told_;
-  Arena sources_;
+  mutable Arena sources_;  ///< on the device, for sources that lie on the host
   mutable Told read_{};
 
   // Of update(): tables in memory of the device, and what is sent there, laid out alike.

@@ -98,7 +98,6 @@ Status GroupReducer::open_lane(std::shared_ptr<DeviceLane> *out) const {
 bool GroupReducer::reduce(const Reduction &reduction) const {
   if (opened_.load(std::memory_order_acquire) == nullptr) return host_.reduce(reduction);
   const std::lock_guard lock(mutex_);
-  owned_->kernels.reserve_sources(reduction);
   return owned_->reducer.reduce(reduction);
 }
 

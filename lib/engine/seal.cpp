@@ -21,7 +21,9 @@ Task Optimizer::seal_body() {
     unseal();
     co_return agreed;
   }
-  const std::shared_ptr<const Reducer> on_host = std::make_shared<HostReducer>(host_kernels_.threads());
+  // Where the group reaches a device, what stays on the host needs no communicators of its own.
+  std::shared_ptr<const Reducer> on_host;
+  if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
   std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_, reducer));

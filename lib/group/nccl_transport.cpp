@@ -287,7 +287,10 @@ void NcclTransport::poison(const Status &cause) {
 bool NcclTransport::withdrawn() {
   if (comm_ == nullptr) return true;
   comm_->end(false);
-  return comm_->over();
+  if (!comm_->over()) return false;
+  // The reducer's work waits for nothing of NCCL's.
+  (void)reducer_->settle();
+  return true;
 }
 
 std::string NcclTransport::standings(const Fingerprint &mine) {

@@ -28,11 +28,17 @@ AbandonedDevices &abandoned() {
 
 }  // namespace
 
-void give_back(int64_t device, std::function<void()> free) {
+bool is_abandoned(int64_t device) {
+  const std::lock_guard lock(abandoned().mutex);
+  const auto found = abandoned().devices.find(device);
+  return found != abandoned().devices.end() && found->second.lanes > 0;
+}
+
+void keep_until_reclaimed(int64_t device, std::function<void()> free) {
   {
     const std::lock_guard lock(abandoned().mutex);
-    const auto found = abandoned().devices.find(device);
-    if (found != abandoned().devices.end() && found->second.lanes > 0) return found->second.kept.push_back(std::move(free));
+    Abandoned &kept_back = abandoned().devices[device];
+    if (kept_back.lanes > 0) return kept_back.kept.push_back(std::move(free));
   }
   free();
 }

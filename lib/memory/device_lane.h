@@ -5,6 +5,7 @@
 #include "memory/cuda_module.h"
 
 #include <functional>
+#include <new>
 
 namespace zero {
 
@@ -38,8 +39,19 @@ class CudaLane final : public DeviceLane {
   void *marked_ = nullptr;  ///< event of mark()
 };
 
-/// Frees something of a device: now, or when its abandoned lanes have been reclaimed, because until then it would wait for them.
-void give_back(int64_t device, std::function<void()> free);
+bool is_abandoned(int64_t device);
+void keep_until_reclaimed(int64_t device, std::function<void()> free);
+
+/// Frees something of a device: now, or when its abandoned lanes have been reclaimed, because until then it would wait for them. What there
+/// is no memory to remember is never freed.
+template <class Free>
+void give_back(int64_t device, const Free &free) noexcept {
+  if (!is_abandoned(device)) return free();
+  try {
+    keep_until_reclaimed(device, free);
+  } catch (const std::bad_alloc &) {
+  }
+}
 
 /// Zeroed memory of a device, which lives until its last holder lets go of it. Errors: ZERO_E_OUT_OF_MEMORY.
 Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t nbytes, std::shared_ptr<Mapping> *out);

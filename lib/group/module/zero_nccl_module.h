@@ -1,5 +1,5 @@
-/// @file The table of C functions through which libzero reaches NCCL. The module that fills it is the only file that knows <nccl.h>; streams
-/// are those of CUDA, and memory is of the device a communicator was made on.
+/// @file The table of C functions through which libzero reaches NCCL. The module that fills it is the only file that knows <nccl.h>.
+/// Streams are those of CUDA, and memory is of the device a communicator was made on.
 #ifndef ZERO_NCCL_MODULE_H
 #define ZERO_NCCL_MODULE_H
 

@@ -23,8 +23,8 @@ extern "C" {
 
 /*
  * Functions return 0 or a CUDA error code for error_text. Streams are those of CUDA; NULL is the default stream of the device. The calling
- * thread's current device, but for enter and leave, and its last error stay as they are. Nothing here waits but event_wait, stream_wait, reach and the functions that
- * make or free something.
+ * thread's last error stays as it is, and but for enter and leave its current device. Nothing here waits but event_wait, stream_wait, reach
+ * and the functions that make or free something.
  */
 typedef struct zero_cuda_table {
   uint64_t struct_size;

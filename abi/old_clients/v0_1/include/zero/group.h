@@ -16,8 +16,8 @@
  * came in, so ranks must bring them in the same order. Different groups are independent.
  *
  * Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks). Memory that a call is given may then lie on that CUDA device or on the host,
- * on each rank and for each argument as it likes. What lies on a device moves over NCCL, what lies on the host as in a group without the key;
- * sums are the library's own, so results have the same bits. Messages of send and recv pass through the host. `stream` is a cudaStream_t of
+ * on each rank and for each argument as it likes. What lies on a device moves over NCCL, the rest as in a group without the key; sums are
+ * the library's own, so results have the same bits. Messages of send and recv pass through the host. `stream` is a cudaStream_t of
  * the device, NULL its default stream: what it was given before the call comes first; on return, or when the request has ended, every
  * stream may use the results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too.
  * Creation also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then
