@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace zero::test {
@@ -82,5 +83,22 @@ class DeviceMemory final : public RemoteMemory {
  private:
   int64_t device_;
 };
+
+/// Random but for what devices do not compute.
+inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "adam", "adagrad"};
+  Model model = random_model(seed, ranks, 1 << 13);
+  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
+  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
+  model.recipe = random_recipe(seed, model.algorithm);
+  model.recipe.coded = false;
+  return model;
+}
+
+inline void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner, int64_t rank) {
+  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+  const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
+  EXPECT_EQ(different, 0) << "rank " << rank << "\n" << model.text() << "\n" << manner.text();
+}
 
 }  // namespace zero::test

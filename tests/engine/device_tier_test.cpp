@@ -43,22 +43,6 @@ Model model_of(int64_t ranks) {
   return model;
 }
 
-Model random_model_for_devices(uint64_t seed, int64_t ranks) {
-  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "adam", "adagrad"};
-  Model model = random_model(seed, ranks, 1 << 13);
-  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
-  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
-  model.recipe = random_recipe(seed, model.algorithm);
-  model.recipe.coded = false;
-  return model;
-}
-
-void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner, int64_t rank) {
-  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
-  const int64_t different = differing(expected, outcome) + (expected.unfilled != outcome.unfilled ? 1 : 0);
-  EXPECT_EQ(different, 0) << "rank " << rank << "\n" << model.text() << "\n" << manner.text();
-}
-
 TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
   const int64_t models = full_tests() ? 200 : kModels;
   for (int64_t i = 0; i < models; ++i) {

@@ -42,27 +42,12 @@ class TrainingOverNccl : public testing::Test {
   int64_t objects_ = 0;
 };
 
-Model model_for_devices(uint64_t seed, int64_t ranks) {
-  static constexpr std::array kAlgorithms = {"adamw", "sgd", "adam"};
-  Model model = random_model(seed, ranks, 1 << 13);
-  model.counts.resize(std::min<size_t>(model.counts.size(), 8));
-  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
-  model.recipe = random_recipe(seed, model.algorithm);
-  model.recipe.coded = false;
-  return model;
-}
-
-void expect_same(const Outcome &expected, Outcome outcome, const Model &model, const Manner &manner) {
-  if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
-  EXPECT_EQ(differing(expected, outcome), 0) << model.text() << "\n" << manner.text();
-}
-
 TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
   const int64_t models = full_tests() ? 60 : kModels;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 91'001;
     const int64_t ranks = std::array{2, 4, 3, 1}[static_cast<size_t>(i % 4)];
-    const Model model = model_for_devices(seed, ranks);
+    const Model model = random_model_for_devices(seed, ranks);
     const int64_t moved = fake_nccl_moved();
     run_nccl_world(ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
       const DeviceMemory memory(group->rank() % kDevices);
@@ -73,7 +58,7 @@ TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
         manner.one_copy = false;
         manner.kept_there = true;
         manner.remote = &memory;
-        expect_same(expected, train(group, model, manner), model, manner);
+        expect_same(expected, train(group, model, manner), model, manner, group->rank());
       }
     });
     EXPECT_EQ(fake_nccl_moved() > moved, ranks > 1);
@@ -83,14 +68,14 @@ TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
 /// They move over the transport underneath, as if there were no devices.
 TEST_F(TrainingOverNccl, TrainingsOnTheHostHaveTheBitsOfTheLocalTransport) {
   const int64_t ranks = 2;
-  const Model model = model_for_devices(91'500, ranks);
+  const Model model = random_model_for_devices(91'500, ranks);
   const int64_t moved = fake_nccl_moved();
   run_nccl_world(ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
     const Outcome expected = train(local, model, Manner{});
     for (int64_t stage = 0; stage < 4; ++stage) {
       Manner manner;
       manner.stage = stage;
-      expect_same(expected, train(group, model, manner), model, manner);
+      expect_same(expected, train(group, model, manner), model, manner, group->rank());
     }
   });
   EXPECT_EQ(fake_nccl_moved(), moved);
