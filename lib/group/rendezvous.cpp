@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-/// How long after the deadline a guest waits for what the hub says about it.
+/// How long a guest waits for who knows more: after the deadline for the hub's word about it, after the hub's end for the watch's.
 constexpr int64_t kVerdictMs = 200;
 
 long long number(int64_t value) { return static_cast<long long>(value); }
@@ -47,7 +47,7 @@ class Guest final : public Waitable {
 
   /// Ready when the table is complete, or when the meeting has ended without any of it (then complete() is false).
   Status poll(bool *out_ready) override {
-    for (;;) {
+    while (!ended_) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
       ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet",
@@ -57,17 +57,18 @@ class Guest final : public Waitable {
         ZERO_TRY(take(std::move(packet)));
         *out_ready = complete();
       } else {
+        ended_ = true;
         *out_ready = entries_ == 0;
-        ZERO_CHECK(entries_ == 0, ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
-                   number(identity_.process), terms_.name.c_str(), number(terms_.rank));
       }
       if (*out_ready) return {};
     }
     // What the hub said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
     if (watch_) ZERO_TRY(watch_());
-    if (!terms_.deadline.passed()) return {};
-    if (!verdict_) verdict_ = Deadline::after_ms(kVerdictMs);
-    return verdict_->passed() ? timed_out(terms_, identity_.process) : Status();
+    if (!ended_ && !terms_.deadline.passed()) return {};
+    // A process's sockets close before others can see that it has ended: the watch, which can name its rank, is given a moment, too.
+    if (!verdict_) verdict_ = Deadline::after_ms(ended_ && !watch_ ? 0 : kVerdictMs);
+    if (!verdict_->passed()) return {};
+    return ended_ ? abandoned() : timed_out(terms_, identity_.process);
   }
 
   Status say_hello(const Joiner &mine) {
@@ -86,6 +87,11 @@ class Guest final : public Waitable {
   bool complete() const { return entries_ == terms_.size - 1; }
 
  private:
+  Status abandoned() const {
+    return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
+                         number(identity_.process), terms_.name.c_str(), number(terms_.rank));
+  }
+
   Status take(Packet packet) {
     const PacketHeader &header = packet.header;
     ZERO_CHECK(header.version == kMeetingVersion, ZERO_E_RENDEZVOUS,
@@ -110,6 +116,7 @@ class Guest final : public Waitable {
   std::vector<Joiner> *table_;
   PeerIdentity identity_;
   int64_t entries_ = 0;
+  bool ended_ = false;  ///< the hub's socket
   std::optional<Deadline> verdict_;
 };
 

@@ -7,6 +7,9 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <optional>
+
 namespace zero {
 namespace {
 
@@ -111,7 +114,7 @@ TEST(RendezvousBreach, RanksThatNeverReadTheTableAreMissingAtTheDeadline) {
 
 /// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
 template <class Answer>
-Status meet_as_guest(Answer answer, int64_t deadline_ms = 20'000) {
+Status meet_as_guest(Answer answer, const Watch &watch = {}) {
   const std::string name = fresh_name();
   OwnedFd hub;
   Role role = Role::again;
@@ -119,7 +122,8 @@ Status meet_as_guest(Answer answer, int64_t deadline_ms = 20'000) {
   Status status;
   run_thread_ranks(2, [&](int64_t who) {
     if (who == 0) {
-      status = run_attempts(name, {{1, 3, 7, deadline_ms}})[0];
+      std::vector<Joiner> out;
+      status = run_task(rendezvous(name, 1, 3, {}, 7, 20'000, &out, watch));
       return;
     }
     OwnedFd guest;
@@ -157,14 +161,37 @@ TEST(RendezvousBreach, ARefusalWithoutACodeIsStillAnError) {
   EXPECT_TRUE(contains(status, "not you")) << status.text();
 }
 
+/// Half of what rank 1 of 3 waits for.
+void send_half_a_table(const OwnedFd &guest) {
+  PacketHeader entry = hello_of(0, 3);
+  entry.kind = PacketKind::entry;
+  send_packet(guest.get(), entry, {}, -1);
+}
+
 TEST(RendezvousBreach, AHubThatEndsHalfWayThroughTheTableIsNamed) {
-  const Status status = meet_as_guest([](const OwnedFd &guest) {
-    PacketHeader entry = hello_of(0, 3);
-    entry.kind = PacketKind::entry;
-    send_packet(guest.get(), entry, {}, -1);
-  });
-  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
+  const Watch sees_nothing = [] { return Status(); };
+  for (const Watch &watch : {Watch(), sees_nothing}) {
+    const Status status = meet_as_guest(send_half_a_table, watch);
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
+  }
+}
+
+/// A process's sockets close before its end can be seen, so a watch learns of it a moment later.
+TEST(RendezvousBreach, AWatchThatLearnsOfTheHubsEndALittleLaterIsHeard) {
+  std::atomic<bool> sent{false};
+  std::optional<Deadline> seen;
+  const Watch watch = [&] {
+    if (!sent) return Status();
+    if (!seen) seen = Deadline::after_ms(30);
+    return seen->passed() ? Status::error(ZERO_E_PEER_LOST, "rank 0 ended") : Status();
+  };
+  const auto answer = [&](const OwnedFd &guest) {
+    send_half_a_table(guest);
+    sent = true;
+  };
+  const Status status = meet_as_guest(answer, watch);
+  EXPECT_EQ(status.code(), ZERO_E_PEER_LOST) << status.text();
 }
 
 TEST(RendezvousBreach, AnAddressThatNobodyListensAtIsTheDeadlinesError) {
