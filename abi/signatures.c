@@ -154,6 +154,8 @@ int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_
 int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
 int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result, zero_request **out);
 void zero_optimizer_release(zero_optimizer *optimizer);
+int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
+int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream);
 int32_t zero_memory_stats_init(zero_memory_stats *out, uint64_t struct_size);
 int32_t zero_stats_optimizer_memory(const zero_optimizer *optimizer, int32_t category, zero_memory_stats *out);
 int32_t zero_stats_buffer_memory(const zero_buffer *buffer, int32_t category, zero_memory_stats *out);

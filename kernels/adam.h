@@ -1,6 +1,6 @@
 /// @file Adam and AdamW: the formula in the order in which torch's CPU optimizers compute it, and its constants. All targets share this.
 ///
-///   t = step, constants in double, rounded to fp32 once
+///   t = step, constants in double (powers rounded to nearest: reference/power-inl.h), rounded to fp32 once
 ///   adamw:  p = p * (1 - lr * weight_decay)
 ///   adam:   g = fma(weight_decay, p, g)                       when weight_decay is not 0
 ///   m = fma(1 - beta1, g - m, m)                              when 1 - beta1 < 0.5 in fp32, otherwise

@@ -2,6 +2,7 @@
 #include "kernels/lamb.h"
 
 #include "kernels/block.h"
+#include "kernels/reference/power-inl.h"
 
 #include <cmath>
 
@@ -15,10 +16,9 @@ Slots moments_of(Block &block, int64_t count) {
 }  // namespace
 
 LambConstants lamb_constants(const HyperParameters &hyper) {
-  const auto step = static_cast<double>(hyper.step);
   return {
-      .correction1 = static_cast<float>(1 - std::pow(hyper.beta1, step)),
-      .root_correction = static_cast<float>(std::sqrt(1 - std::pow(hyper.beta2, step))),
+      .correction1 = static_cast<float>(1 - reference::power(hyper.beta1, hyper.step)),
+      .root_correction = static_cast<float>(std::sqrt(1 - reference::power(hyper.beta2, hyper.step))),
       .epsilon = static_cast<float>(hyper.epsilon),
       .weight_decay = static_cast<float>(hyper.weight_decay),
       .negative_step = static_cast<float>(-(hyper.lr * hyper.trust_ratio)),

@@ -339,7 +339,7 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
- *   out_result  [in, out] struct_size set by the caller; or NULL
+ *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);

@@ -6,8 +6,11 @@
 namespace zero::kernels::cuda {
 
 int32_t algorithm(const char *name);
-void constants(int32_t algorithm, const HyperParameters *hyper, Constants *out);
+int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream);
+int32_t judge(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
+int32_t count_step(int64_t device, RunState *run, void *stream);
+int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream);
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);

@@ -9,8 +9,11 @@ extern const zero::kernels::cuda::Table zero_cuda_kernels;
 constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .struct_size = sizeof(zero::kernels::cuda::Table),
     .algorithm = zero::kernels::cuda::algorithm,
-    .constants = zero::kernels::cuda::constants,
+    .prepare = zero::kernels::cuda::prepare,
     .update = zero::kernels::cuda::update,
+    .judge = zero::kernels::cuda::judge,
+    .count_step = zero::kernels::cuda::count_step,
+    .put = zero::kernels::cuda::put,
     .reduce = zero::kernels::cuda::reduce,
     .all_within = zero::kernels::cuda::all_within,
     .copy_within = zero::kernels::cuda::copy_within,

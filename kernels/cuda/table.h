@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/verdict.h"
 
 #include <cstdint>
 
@@ -20,7 +21,16 @@ struct alignas(8) Constants {
   unsigned char bytes[64];
 };
 
-/// What one update is told beside its slots: kernels/update.h, UpdateScalars.
+/// What a parameter set tells its updates: kernels/update.h, UpdateScalars. The step is not read.
+struct Recipe {
+  HyperParameters hyper;
+  uint64_t seed;
+  int64_t algorithm;
+  float clip_value;
+  int32_t stochastic;
+};
+
+/// What one update is told beside its slots: a recipe, and what goes on in the run.
 struct Scalars {
   Constants constants;
   uint64_t seed;
@@ -29,6 +39,7 @@ struct Scalars {
   float clip_value;
   float average_weight;  ///< 1 - average_decay
   int32_t stochastic;
+  int64_t skips;  ///< not 0: nothing becomes of the step
 };
 
 /// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
@@ -82,6 +93,9 @@ struct Reduce {
 /// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
 inline constexpr int64_t kSquareWords = ExactSum::kExported;
 
+/// Most bytes of one put.
+inline constexpr int64_t kMostPut = 1024;
+
 /// Functions give their work to a stream of `device` and return 0 or a CUDA error code for zero_cuda_table::error_text. They do not wait;
 /// the calling thread's current device and last error stay as they are. Addresses are the device's; those of its peers may be read, and as
 /// replicas written. `flag`, where it is not nullptr, is set to 1 when an element is not finite, or beyond a limit where there is one; it
@@ -91,9 +105,16 @@ struct Table {
 
   /// The number of an algorithm for update; -1: there is no kernel for it.
   int32_t (*algorithm)(const char *name);
-  /// Runs on the host.
-  void (*constants)(int32_t algorithm, const HyperParameters *hyper, Constants *out);
+  /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
+  int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
+
+  /// The verdict of a step (kernels/verdict.h) from what checks and sums of squares have left in `flag` and `words`, which are 0 then.
+  int32_t (*judge)(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
+  /// After the update: the step counts as applied, unless it was to be skipped.
+  int32_t (*count_step)(int64_t device, RunState *run, void *stream);
+  /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
+  int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
   int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);

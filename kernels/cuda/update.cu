@@ -1,4 +1,4 @@
-/// @file The algorithms that update on devices: one row each.
+/// @file The algorithms that update on devices, one row each, and what they compute with.
 #include "kernels/cuda/update.h"
 
 #include "kernels/cuda/entries.h"
@@ -14,13 +14,6 @@
 namespace zero::kernels::cuda {
 namespace {
 
-template <class Algorithm, typename Algorithm::Constants (*make)(const HyperParameters &)>
-void write_constants(const HyperParameters &hyper, Constants *out) {
-  const typename Algorithm::Constants constants = make(hyper);
-  static_assert(sizeof constants <= sizeof out->bytes && std::is_trivially_copyable_v<typename Algorithm::Constants>);
-  std::memcpy(out->bytes, &constants, sizeof constants);
-}
-
 template <class Algorithm>
 int32_t launch_update(int64_t device, const Update &call, void *stream) {
   return launch(device, stream, call.chunk_count, Updating<Algorithm>{call});
@@ -28,34 +21,73 @@ int32_t launch_update(int64_t device, const Update &call, void *stream) {
 
 struct Row {
   const char *name;
-  void (*constants)(const HyperParameters &hyper, Constants *out);
   int32_t (*update)(int64_t device, const Update &call, void *stream);
 };
 
-template <class Algorithm, typename Algorithm::Constants (*make)(const HyperParameters &)>
-constexpr Row row(const char *name) {
-  return {name, write_constants<Algorithm, make>, launch_update<Algorithm>};
-}
+/// Numbers of algorithms are those of their rows.
+template <class... Algorithms>
+struct List {
+  static constexpr Row kRows[sizeof...(Algorithms)] = {{Algorithms::kName, launch_update<typename Algorithms::Kernel>}...};
 
-constexpr Row kRows[] = {
-    row<reference::Sgd, sgd_constants>("sgd"),      row<reference::Adam, adam_constants>("adam"),
-    row<reference::Adam, adamw_constants>("adamw"), row<reference::Adagrad, adagrad_constants>("adagrad"),
-    row<reference::Lion, lion_constants>("lion"),
+  ZERO_DEVICE static void write_constants(int64_t algorithm, const HyperParameters &hyper, Constants &out) {
+    int64_t number = 0;
+    (write_if<Algorithms>(number++ == algorithm, hyper, out), ...);
+  }
+
+ private:
+  template <class Algorithm>
+  ZERO_DEVICE static void write_if(bool asked, const HyperParameters &hyper, Constants &out) {
+    using Made = typename Algorithm::Constants;
+    static_assert(sizeof(Made) <= sizeof out.bytes && std::is_trivially_copyable_v<Made>);
+    if (!asked) return;
+    const Made made = Algorithm::constants(hyper);
+    memcpy(out.bytes, &made, sizeof made);
+  }
+};
+
+using Algorithms = List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion>;
+
+/// One thread per recipe.
+struct Preparing : ThreadsAlone {
+  const RunState *known;
+  const Recipe *recipes;
+  int64_t count;
+  Scalars *out;
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    const int64_t index = place.block * kThreads + place.thread;
+    if (index >= count) return;
+    const Recipe &recipe = recipes[index];
+    HyperParameters hyper = recipe.hyper;
+    hyper.step = known->applied_count + 1;
+    Scalars &scalars = out[index];
+    Algorithms::write_constants(recipe.algorithm, hyper, scalars.constants);
+    scalars.seed = recipe.seed;
+    scalars.step = static_cast<uint64_t>(hyper.step);
+    scalars.grad_factor = static_cast<float>(known->grad_factor);
+    scalars.clip_value = recipe.clip_value;
+    scalars.average_weight = static_cast<float>(1 - hyper.average_decay);
+    scalars.stochastic = recipe.stochastic;
+    scalars.skips = known->skips;
+  }
 };
 
 }  // namespace
 
 int32_t algorithm(const char *name) {
-  for (int32_t i = 0; i < static_cast<int32_t>(std::size(kRows)); ++i) {
-    if (std::strcmp(kRows[i].name, name) == 0) return i;
+  for (int32_t i = 0; i < static_cast<int32_t>(std::size(Algorithms::kRows)); ++i) {
+    if (std::strcmp(Algorithms::kRows[i].name, name) == 0) return i;
   }
   return -1;
 }
 
-void constants(int32_t algorithm, const HyperParameters *hyper, Constants *out) { kRows[algorithm].constants(*hyper, out); }
+int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
+  return launch(device, stream, (count + kThreads - 1) / kThreads, Preparing{{}, run, recipes, count, out});
+}
 
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream) {
-  return kRows[algorithm].update(device, *call, stream);
+  return Algorithms::kRows[algorithm].update(device, *call, stream);
 }
 
 }  // namespace zero::kernels::cuda

@@ -39,9 +39,10 @@ struct Updating {
     const Chunk &chunk = call.chunks[place.block];
     const Piece &piece = call.pieces[chunk.piece];
     const int64_t index = chunk.begin + place.thread * kQuad;
-    const int64_t left = piece.count - index;
+    const Scalars &scalars = call.scalars[piece.scalars];
+    const int64_t left = scalars.skips != 0 ? 0 : piece.count - index;
     const int count = left >= kQuad ? kQuad : left > 0 ? static_cast<int>(left) : 0;
-    return {piece, call.scalars[piece.scalars], {index, count}, static_cast<int>(place.thread * kQuad / kLine)};
+    return {piece, scalars, {index, count}, static_cast<int>(place.thread * kQuad / kLine)};
   }
 
   template <int phase>

@@ -1,15 +1,41 @@
-/// @file Adam and AdamW, one element: adam.h states the formula.
+/// @file Adam and AdamW, one element, and their constants: adam.h states the formula.
 #pragma once
 
 #include "kernels/adam.h"
 #include "kernels/reference/float_bits.h"
+#include "kernels/reference/power-inl.h"
 
 namespace zero::kernels::reference {
 
 struct Adam {
+  static constexpr const char *kName = "adam";
   using Constants = AdamConstants;
+  using Kernel = Adam;
   static constexpr int kStates = 2;
   ZERO_ELEMENT static bool uses_states(const Constants &) { return true; }
+
+  ZERO_ELEMENT static Constants without_decay(const HyperParameters &hyper) {
+    const double correction1 = 1 - power(hyper.beta1, hyper.step);
+    const double correction2 = 1 - power(hyper.beta2, hyper.step);
+    const auto weight = static_cast<float>(1 - hyper.beta1);
+    Constants constants = {};
+    constants.decay_factor = 1;
+    constants.from_moment = weight < 0.5F;
+    constants.moment_weight = constants.from_moment ? weight : weight - 1.0F;
+    constants.beta2 = static_cast<float>(hyper.beta2);
+    constants.square_weight = static_cast<float>(1 - hyper.beta2);
+    constants.negative_step = static_cast<float>(-(hyper.lr / correction1));
+    constants.root_correction = static_cast<float>(std::sqrt(correction2));
+    constants.epsilon = static_cast<float>(hyper.epsilon);
+    return constants;
+  }
+
+  ZERO_ELEMENT static Constants constants(const HyperParameters &hyper) {
+    Constants constants = without_decay(hyper);
+    constants.adds_decay = hyper.weight_decay != 0;
+    constants.weight_decay = static_cast<float>(hyper.weight_decay);
+    return constants;
+  }
 
   ZERO_ELEMENT static void update(float &param, float gradient, float *state, const Constants &constants) {
     float value = param * constants.decay_factor;
@@ -21,6 +47,16 @@ struct Adam {
     param = canonical(value);
     state[0] = canonical(moment);
     state[1] = canonical(square);
+  }
+};
+
+struct AdamW : Adam {
+  static constexpr const char *kName = "adamw";
+
+  ZERO_ELEMENT static Constants constants(const HyperParameters &hyper) {
+    Constants constants = without_decay(hyper);
+    constants.decay_factor = static_cast<float>(1 - hyper.lr * hyper.weight_decay);
+    return constants;
   }
 };
 

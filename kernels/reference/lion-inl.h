@@ -1,4 +1,4 @@
-/// @file Lion, one element: lion.h states the formula.
+/// @file Lion, one element, and its constants: lion.h states the formula.
 #pragma once
 
 #include "kernels/lion.h"
@@ -7,9 +7,22 @@
 namespace zero::kernels::reference {
 
 struct Lion {
+  static constexpr const char *kName = "lion";
   using Constants = LionConstants;
+  using Kernel = Lion;
   static constexpr int kStates = 1;
   ZERO_ELEMENT static bool uses_states(const Constants &) { return true; }
+
+  ZERO_ELEMENT static Constants constants(const HyperParameters &hyper) {
+    return {
+        .decay_factor = static_cast<float>(1 - hyper.lr * hyper.weight_decay),
+        .beta1 = static_cast<float>(hyper.beta1),
+        .gradient_weight = static_cast<float>(1 - hyper.beta1),
+        .negative_lr = static_cast<float>(-hyper.lr),
+        .beta2 = static_cast<float>(hyper.beta2),
+        .moment_weight = static_cast<float>(1 - hyper.beta2),
+    };
+  }
 
   ZERO_ELEMENT static float sign(float value) { return value > 0 ? 1.0F : value < 0 ? -1.0F : std::isnan(value) ? value : 0.0F; }
 

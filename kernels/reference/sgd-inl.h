@@ -1,4 +1,4 @@
-/// @file Stochastic gradient descent, one element: sgd.h states the formula.
+/// @file Stochastic gradient descent, one element, and its constants: sgd.h states the formula.
 #pragma once
 
 #include "kernels/reference/float_bits.h"
@@ -7,9 +7,28 @@
 namespace zero::kernels::reference {
 
 struct Sgd {
+  static constexpr const char *kName = "sgd";
   using Constants = SgdConstants;
+  using Kernel = Sgd;
   static constexpr int kStates = 1;
   ZERO_ELEMENT static bool uses_states(const Constants &constants) { return constants.form != MomentumForm::none; }
+
+  ZERO_ELEMENT static MomentumForm form_of(const HyperParameters &hyper) {
+    if (hyper.momentum == 0) return MomentumForm::none;
+    if (hyper.nesterov != 0) return hyper.step == 1 ? MomentumForm::first_nesterov : MomentumForm::nesterov;
+    return hyper.step == 1 ? MomentumForm::first : MomentumForm::classic;
+  }
+
+  ZERO_ELEMENT static Constants constants(const HyperParameters &hyper) {
+    return {
+        .negative_lr = static_cast<float>(-hyper.lr),
+        .weight_decay = static_cast<float>(hyper.weight_decay),
+        .momentum = static_cast<float>(hyper.momentum),
+        .gradient_weight = static_cast<float>(1 - hyper.dampening),
+        .adds_decay = hyper.weight_decay != 0,
+        .form = form_of(hyper),
+    };
+  }
 
   ZERO_ELEMENT static float next_momentum(float buffer, float gradient, const Constants &constants) {
     const bool first = constants.form == MomentumForm::first || constants.form == MomentumForm::first_nesterov;

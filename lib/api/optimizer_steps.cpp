@@ -46,7 +46,8 @@ using StepTask = Task (Optimizer::*)(zero_step_result *out, void *stream);
 Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out, void *stream) {
   zero_step_result result = {};
   result.struct_size = sizeof result;
-  ZERO_CO_TRY((optimizer.*step)(&result, stream));
+  zero_step_result *filled = out != nullptr ? &result : nullptr;
+  ZERO_CO_TRY((optimizer.*step)(filled, stream));
   if (out != nullptr) write_struct(result, out);
   co_return Status();
 }

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -21,6 +23,37 @@ cuda::Elements elements_of(const kernels::Elements &elements) { return {elements
 template <class T>
 int64_t nbytes_of(const std::vector<T> &values) {
   return Arena::view_nbytes(static_cast<int64_t>(values.size() * sizeof(T)));
+}
+
+/// But for its arrays.
+cuda::Piece piece_of(const UpdateJob &job) {
+  const kernels::Piece &from = job.piece;
+  cuda::Piece piece;
+  piece.param = elements_of(from.param);
+  piece.master = elements_of(from.master);
+  piece.grad = elements_of(from.grad);
+  for (int state = 0; state < kernels::kMaxStates; ++state) piece.state[state] = elements_of(from.state[state]);
+  piece.average = elements_of(from.average);
+  piece.count = job.skips ? 0 : from.count;
+  piece.first = from.first;
+  piece.source_count = std::ssize(from.sources);
+  piece.divisor = from.divisor;
+  piece.replica_count = std::ssize(from.replicas);
+  piece.peers_offset = from.peers_offset;
+  piece.scalars = job.set;
+  return piece;
+}
+
+/// The run knows the step.
+cuda::Recipe recipe_of(const UpdateJob &job, int32_t algorithm) {
+  cuda::Recipe recipe{job.scalars.hyper, job.scalars.seed, algorithm, job.scalars.clip_value, job.scalars.stochastic ? 1 : 0};
+  recipe.hyper.step = 0;
+  return recipe;
+}
+
+template <class T>
+bool same_bytes(const std::vector<T> &a, const std::vector<T> &b) {
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 }  // namespace
@@ -42,6 +75,7 @@ void DeviceKernels::release() {
   sources_.release();
   chunks_.release();
   jobs_.release();
+  recipes_.release();
   launches_.clear();
 }
 
@@ -165,83 +199,117 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   list_chunks(jobs, chunks);
   size_t sources = 0;
   size_t replicas = 0;
+  size_t sets = 0;
   for (const UpdateJob &job : jobs) {
     sources += job.piece.sources.size();
     replicas += job.piece.replicas.size();
+    sets = std::max(sets, static_cast<size_t>(job.set) + 1);
   }
-  pieces_.resize(jobs.size());
-  scalars_.resize(jobs.size());
-  source_addresses_.resize(sources);
-  replicas_.resize(replicas);
-  const int64_t nbytes = nbytes_of(pieces_) + nbytes_of(scalars_) + nbytes_of(source_addresses_) + nbytes_of(replicas_);
+  next_ = {std::vector<cuda::Piece>(jobs.size()), std::vector<const void *>(sources), std::vector<cuda::Elements>(replicas)};
+  sent_ = next_;
+  next_recipes_.assign(sets, {});
+  sent_recipes_.assign(sets, {});
+  warm_ = false;
+  const int64_t nbytes = nbytes_of(next_.pieces) + nbytes_of(next_.sources) + nbytes_of(next_.replicas);
+  const auto scalars_nbytes = static_cast<int64_t>(sets * sizeof(cuda::Scalars));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(next_recipes_) + scalars_nbytes, &recipes_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(chunks), &chunks_));
   ZERO_TRY(device_.copy(chunks_.data(), chunks.data(), static_cast<int64_t>(chunks.size() * sizeof(cuda::Chunk))));
   return device_.wait();
 }
 
-cuda::Piece DeviceKernels::piece_of(const UpdateJob &job, int64_t index) const {
-  const kernels::Piece &from = job.piece;
-  cuda::Piece piece;
-  piece.param = elements_of(from.param);
-  piece.master = elements_of(from.master);
-  piece.grad = elements_of(from.grad);
-  for (int state = 0; state < kernels::kMaxStates; ++state) piece.state[state] = elements_of(from.state[state]);
-  piece.average = elements_of(from.average);
-  piece.count = job.skips ? 0 : from.count;
-  piece.first = from.first;
-  piece.source_count = std::ssize(from.sources);
-  piece.divisor = from.divisor;
-  piece.replica_count = std::ssize(from.replicas);
-  piece.peers_offset = from.peers_offset;
-  piece.scalars = index;
-  return piece;
-}
-
-/// Tables of the host get what those of the device are to hold, with its addresses.
-void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs) {
-  const std::byte *sources = jobs_.data() + nbytes_of(pieces_) + nbytes_of(scalars_);
-  const std::byte *replicas = sources + nbytes_of(source_addresses_);
+/// With addresses of the device's tables.
+void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const {
+  const std::byte *sources = jobs_.data() + nbytes_of(out.pieces);
+  const std::byte *replicas = sources + nbytes_of(out.sources);
   size_t source = 0;
   size_t replica = 0;
   for (size_t index = 0; index < jobs.size(); ++index) {
-    const UpdateJob &job = jobs[index];
-    cuda::Piece &piece = pieces_[index];
-    piece = piece_of(job, static_cast<int64_t>(index));
+    cuda::Piece &piece = out.pieces[index];
+    piece = piece_of(jobs[index]);
     piece.sources = reinterpret_cast<const void *const *>(sources) + source;
     piece.replicas = reinterpret_cast<const cuda::Elements *>(replicas) + replica;
-    for (const void *address : job.piece.sources) source_addresses_[source++] = address;
-    for (const kernels::Elements &elements : job.piece.replicas) replicas_[replica++] = elements_of(elements);
-    cuda::Scalars &scalars = scalars_[index];
-    table_.constants(table_.algorithm(job.algorithm->name), &job.scalars.hyper, &scalars.constants);
-    scalars.seed = job.scalars.seed;
-    scalars.step = static_cast<uint64_t>(job.scalars.hyper.step);
-    scalars.grad_factor = job.scalars.grad_factor;
-    scalars.clip_value = job.scalars.clip_value;
-    scalars.average_weight = static_cast<float>(1 - job.scalars.average_decay);
-    scalars.stochastic = job.scalars.stochastic ? 1 : 0;
+    for (const void *address : jobs[index].piece.sources) out.sources[source++] = address;
+    for (const kernels::Elements &elements : jobs[index].piece.replicas) out.replicas[replica++] = elements_of(elements);
   }
+  std::fill(out.sources.begin() + static_cast<int64_t>(source), out.sources.end(), nullptr);
+  std::fill(out.replicas.begin() + static_cast<int64_t>(replica), out.replicas.end(), cuda::Elements{});
 }
 
-/// What was sent for the last step has arrived when its work has ended.
-void DeviceKernels::update(std::span<const UpdateJob> jobs) {
-  if (jobs.empty() || !settle().ok()) return;
-  write_jobs(jobs);
+bool DeviceKernels::same_jobs() const {
+  return same_bytes(next_.pieces, sent_.pieces) && same_bytes(next_.sources, sent_.sources) && same_bytes(next_.replicas, sent_.replicas);
+}
+
+/// What was sent before has arrived when the work given so far has ended.
+void DeviceKernels::send_jobs() {
+  if (!settle().ok()) return;
+  std::swap(sent_, next_);
   std::byte *at = jobs_.data();
   const auto send = [&](const auto &values) {
     move(at, values.data(), static_cast<int64_t>(values.size() * sizeof(values[0])));
     at += nbytes_of(values);
   };
-  send(pieces_);
-  send(scalars_);
-  send(source_addresses_);
-  send(replicas_);
+  send(sent_.pieces);
+  send(sent_.sources);
+  send(sent_.replicas);
+}
+
+/// Recipes are zeros in the beginning, there and here.
+void DeviceKernels::refresh(std::span<const UpdateJob> jobs) {
+  for (const UpdateJob &job : jobs) next_recipes_[static_cast<size_t>(job.set)] = recipe_of(job, table_.algorithm(job.algorithm->name));
+  constexpr size_t kMost = cuda::kMostPut / sizeof(cuda::Recipe);
+  auto *there = reinterpret_cast<cuda::Recipe *>(recipes_.data());
+  for (size_t set = 0; set < next_recipes_.size(); set += kMost) {
+    const auto nbytes = static_cast<int64_t>(std::min(kMost, next_recipes_.size() - set) * sizeof(cuda::Recipe));
+    if (std::memcmp(&next_recipes_[set], &sent_recipes_[set], static_cast<size_t>(nbytes)) == 0) continue;
+    note(table_.put(device_.index(), there + set, &next_recipes_[set], nbytes, device_.stream()), "telling hyper-parameters");
+  }
+  sent_recipes_ = next_recipes_;
+}
+
+bool DeviceKernels::captured() const {
+  bool captured = false;
+  note(device_.captures(device_.stream(), &captured));
+  return captured;
+}
+
+void DeviceKernels::update(std::span<const UpdateJob> jobs) {
+  if (jobs.empty()) return;
+  const bool is_captured = captured();
+  write_jobs(jobs, next_);
+  if (!warm_ || !same_jobs()) {
+    if (is_captured) return note(Status::error(ZERO_E_STATE, "the pieces of a captured step are not those of the step before it"));
+    send_jobs();
+  }
+  if (!is_captured) refresh(jobs);
+  warm_ = true;
+  const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());
+  auto *scalars = reinterpret_cast<cuda::Scalars *>(recipes_.data() + nbytes_of(next_recipes_));
+  const auto sets = std::ssize(next_recipes_);
+  note(table_.prepare(device_.index(), &told()->run, recipes, sets, scalars, device_.stream()), "preparing an update");
   for (const Launch &launch : launches_) {
     const cuda::Update call{reinterpret_cast<const cuda::Piece *>(jobs_.data()),
-                            reinterpret_cast<const cuda::Chunk *>(chunks_.data()) + launch.first_chunk, launch.chunk_count,
-                            reinterpret_cast<const cuda::Scalars *>(jobs_.data() + nbytes_of(pieces_))};
+                            reinterpret_cast<const cuda::Chunk *>(chunks_.data()) + launch.first_chunk, launch.chunk_count, scalars};
     note(table_.update(device_.index(), launch.algorithm, &call, device_.stream()), "an update");
   }
+}
+
+void DeviceKernels::set_run(const kernels::RunState &run) const {
+  note(table_.put(device_.index(), &told()->run, &run, sizeof run, device_.stream()), "telling where the run stands");
+}
+
+void DeviceKernels::judge(const kernels::VerdictRules &rules) const {
+  note(table_.judge(device_.index(), &rules, &told()->run, beyond(), told()->squares, device_.stream()), "judging a step");
+}
+
+void DeviceKernels::count_step() const { note(table_.count_step(device_.index(), &told()->run, device_.stream()), "counting a step"); }
+
+Status DeviceKernels::read_run(kernels::RunState *out) const {
+  note(device_.copy(&read_.run, &told()->run, sizeof read_.run));
+  ZERO_TRY(settle());
+  *out = read_.run;
+  return {};
 }
 
 }  // namespace zero

@@ -34,7 +34,24 @@ class DeviceKernels final : public Kernels {
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
+  /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
+  /// before.
   void update(std::span<const UpdateJob> jobs) override;
+  /// True once an update has been made.
+  bool warm() const { return warm_; }
+  /// Hyper-parameters of jobs go to the device, where updates of graphs find them.
+  void refresh(std::span<const UpdateJob> jobs);
+
+  /// @name The run, of which the device has a copy
+  /// @{
+  void set_run(const kernels::RunState &run) const;
+  /// The verdict of the step that checks and sums of squares were about.
+  void judge(const kernels::VerdictRules &rules) const;
+  /// After its update.
+  void count_step() const;
+  /// Waits.
+  Status read_run(kernels::RunState *out) const;
+  /// @}
 
   bool passed() const override;
   void finish_squares(kernels::ExactSum &sum) const override;
@@ -55,6 +72,13 @@ class DeviceKernels final : public Kernels {
   struct Told {
     int64_t squares[kernels::cuda::kSquareWords];
     int32_t beyond;
+    kernels::RunState run;
+  };
+  /// Where the pieces of jobs lie.
+  struct Jobs {
+    std::vector<kernels::cuda::Piece> pieces;
+    std::vector<const void *> sources;
+    std::vector<kernels::cuda::Elements> replicas;
   };
   /// Jobs of one algorithm: one launch.
   struct Launch {
@@ -68,8 +92,10 @@ class DeviceKernels final : public Kernels {
   Told *told() const { return reinterpret_cast<Told *>(told_.data()); }
   int32_t *beyond() const { return &told()->beyond; }
   void list_chunks(std::span<const UpdateJob> jobs, std::vector<kernels::cuda::Chunk> &chunks);
-  void write_jobs(std::span<const UpdateJob> jobs);
-  kernels::cuda::Piece piece_of(const UpdateJob &job, int64_t index) const;
+  void write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const;
+  bool same_jobs() const;
+  void send_jobs();
+  bool captured() const;
 
   Device &device_;
   const kernels::cuda::Table &table_;
@@ -78,14 +104,16 @@ class DeviceKernels final : public Kernels {
   mutable Arena sources_;  ///< on the device, for sources that lie on the host
   mutable Told read_{};
 
-  // Of update(): tables in memory of the device, and what is sent there, laid out alike.
+  // Of update(): tables in memory of the device, and what was sent there, laid out alike.
   Arena chunks_;
   Arena jobs_;
-  std::vector<kernels::cuda::Piece> pieces_;
-  std::vector<kernels::cuda::Scalars> scalars_;
-  std::vector<const void *> source_addresses_;
-  std::vector<kernels::cuda::Elements> replicas_;
+  Arena recipes_;  ///< by parameter set; behind them what each step computes with
+  Jobs sent_;
+  Jobs next_;
+  std::vector<kernels::cuda::Recipe> sent_recipes_;
+  std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
+  bool warm_ = false;
 
   mutable std::mutex failure_mutex_;
   mutable Status failure_;

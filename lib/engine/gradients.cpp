@@ -212,13 +212,17 @@ float Gradients::scan_limit(DType dtype) const {
 
 kernels::ExactSum Gradients::squares() {
   kernels::ExactSum sum = reductions_.squares();
+  if (alone_) add_squares(sum);
+  kernels_.finish_squares(sum);
+  return sum;
+}
+
+void Gradients::add_squares(kernels::ExactSum &sum) const {
   for (const int64_t index : plan_.order()) {
-    if (!alone_ || !reductions_.counts(index)) continue;
+    if (!reductions_.counts(index)) continue;
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     kernels_.add_squares(place.at(0), place.dtype, plan_.bucket(index).flat.count(), sum);
   }
-  kernels_.finish_squares(sum);
-  return sum;
 }
 
 }  // namespace zero

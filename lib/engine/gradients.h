@@ -74,6 +74,8 @@ class Gradients {
   bool finite() const { return (alone_ ? finite_ : reductions_.finite()) && kernels_.passed(); }
   double weight_sum() const { return alone_ ? weight_sum_ : reductions_.weight_sum(); }
   kernels::ExactSum squares();
+  /// In a world of one: gives the kernels what squares() adds up, and does not wait for it.
+  void add_squares(kernels::ExactSum &sum) const;
   /// @}
 
   const BucketPool &pool() const { return pool_; }

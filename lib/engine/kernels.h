@@ -19,6 +19,7 @@ struct UpdateJob {
   const kernels::Algorithm *algorithm;
   kernels::Piece piece;
   kernels::UpdateScalars scalars;
+  int64_t set = 0;     ///< the parameter set whose scalars these are
   bool skips = false;  ///< nothing becomes of it in this step
 };
 
@@ -48,7 +49,8 @@ class Kernels {
 
   /// Makes what update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }
-  /// As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms.
+  /// As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms. On a device the step and what gradients are
+  /// multiplied by are those of its run.
   virtual void update(std::span<const UpdateJob> jobs) = 0;
 
   /// @name What is not told at once

@@ -1,11 +1,11 @@
-/// @file LossScale: what the caller multiplies its loss by, so that small gradients survive in 16 bits, and how it follows overflows
-/// (Micikevicius et al., "Mixed Precision Training", 2018, section 3.2). Knows no gradients.
+/// @file LossScale: what the caller multiplies its loss by, so that small gradients survive in 16 bits: what the config says about it. How
+/// it follows overflows is kernels/verdict.h's. Knows no gradients.
 #pragma once
 
 #include "core/config.h"
 #include "core/status.h"
+#include "kernels/verdict.h"
 
-#include <cstdint>
 #include <string>
 
 namespace zero {
@@ -15,33 +15,15 @@ class LossScale {
   /// `skips`: overflows make steps be skipped, which the dynamic scale needs.
   Status read(const Config &config, bool skips);
 
-  double value() const { return value_; }
-  Status set(double value);
-
-  /// After a step: it overflowed on some rank, or not.
-  void update(bool overflowed);
-
-  /// @name Scalars of the run
-  /// @{
-  int64_t growth_count() const { return growth_count_; }
-  int64_t overflow_count() const { return overflow_count_; }
-  void set_growth_count(int64_t count) { growth_count_ = count; }
-  void set_overflow_count(int64_t count) { overflow_count_ = count; }
-  /// @}
-
-  std::string text() const;
+  const kernels::LossScaleRules &rules() const { return rules_; }
+  /// Before the first step.
+  const kernels::LossScaleState &first() const { return first_; }
+  Status set(double value, kernels::LossScaleState &state) const;
+  std::string text(const kernels::LossScaleState &state) const;
 
  private:
-  bool dynamic_ = false;
-  double value_ = 1;
-  int64_t window_ = 0;
-  int64_t hysteresis_ = 0;
-  double backoff_ = 0;
-  double growth_ = 0;
-  double least_ = 0;
-  double most_ = 0;
-  int64_t growth_count_ = 0;    ///< steps without overflow since the scale last changed
-  int64_t overflow_count_ = 0;  ///< overflows since the scale last grew that hysteresis has swallowed
+  kernels::LossScaleRules rules_;
+  kernels::LossScaleState first_;
 };
 
 }  // namespace zero

@@ -58,7 +58,8 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       sets_{hyper},
       loss_scale_(loss_scale),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
-      updates_(plan_, settings_, slots_, params_, kernels_, host_kernels_, sets_) {}
+      updates_(plan_, settings_, slots_, params_, kernels_, host_kernels_, sets_),
+      run_{.loss_scale = loss_scale.first()} {}
 
 Optimizer::~Optimizer() { unseal(); }
 
@@ -194,7 +195,11 @@ bool Optimizer::lacks_momentum(int64_t set) const {
 Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
   ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::reduced));
-  if (key == ZERO_KEY_LOSS_SCALE) return loss_scale_.set(value);
+  if (key == ZERO_KEY_LOSS_SCALE) {
+    ZERO_TRY(learn_run());
+    run_told_ = false;
+    return loss_scale_.set(value, run_.loss_scale);
+  }
   double now = 0;
   ZERO_TRY(sets_[static_cast<size_t>(set)].get(key, &now));
   ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum(set), ZERO_E_STATE,
@@ -202,10 +207,14 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   return sets_[static_cast<size_t>(set)].set(key, value);
 }
 
+/// While a task is under way the host knows what it knew before.
+Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) ? Status() : learn_run(); }
+
 Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
   ZERO_TRY(check_set(set));
   if (key == ZERO_KEY_LOSS_SCALE) {
-    *out = loss_scale_.value();
+    ZERO_TRY(known_run());
+    *out = run_.loss_scale.value;
     return {};
   }
   return sets_[static_cast<size_t>(set)].get(key, out);
@@ -216,26 +225,31 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(get_i64(key, &now));
   ZERO_TRY(check_i64(key, value));
   ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
-  if (key == ZERO_KEY_STEP_COUNT) applied_count_ = value;
-  if (key == ZERO_KEY_SKIPPED_COUNT) skipped_count_ = value;
-  if (key == ZERO_KEY_GROWTH_COUNT) loss_scale_.set_growth_count(value);
-  if (key == ZERO_KEY_OVERFLOW_COUNT) loss_scale_.set_overflow_count(value);
+  if (key == ZERO_KEY_STEP_COUNT) run_.applied_count = value;
+  if (key == ZERO_KEY_SKIPPED_COUNT) run_.skipped_count = value;
+  if (key == ZERO_KEY_GROWTH_COUNT) run_.loss_scale.growth_count = value;
+  if (key == ZERO_KEY_OVERFLOW_COUNT) run_.loss_scale.overflow_count = value;
+  run_told_ = false;
   return {};
 }
 
 Status Optimizer::get_i64(int32_t key, int64_t *out) const {
   switch (key) {
     case ZERO_KEY_STEP_COUNT:
-      *out = applied_count_;
+      ZERO_TRY(known_run());
+      *out = run_.applied_count;
       return {};
     case ZERO_KEY_SKIPPED_COUNT:
-      *out = skipped_count_;
+      ZERO_TRY(known_run());
+      *out = run_.skipped_count;
       return {};
     case ZERO_KEY_GROWTH_COUNT:
-      *out = loss_scale_.growth_count();
+      ZERO_TRY(known_run());
+      *out = run_.loss_scale.growth_count;
       return {};
     case ZERO_KEY_OVERFLOW_COUNT:
-      *out = loss_scale_.overflow_count();
+      ZERO_TRY(known_run());
+      *out = run_.loss_scale.overflow_count;
       return {};
     default:
       break;

@@ -134,6 +134,10 @@ class Optimizer {
   Task reduce(zero_step_result *out, void *stream = nullptr);
   Task apply(void *stream = nullptr);
   Task gather(void *stream = nullptr);
+  /// The outcome of the newest step; waits for it. `out` must not be nullptr.
+  Status result(zero_step_result *out, void *stream = nullptr);
+  /// What captured steps, run later, compute with is what is set now.
+  Status refresh(void *stream = nullptr);
   Status view_count(int64_t *out) const;
   Status view(int64_t index, int32_t slot, View *out);
   /// @}
@@ -326,7 +330,14 @@ class Optimizer {
   Task choose_way();
   void count_direct() const;
   Task vote(Finding &change);
+  kernels::VerdictRules verdict_rules() const;
   void judge();
+  Status check_capture(const zero_step_result *out) const;
+  Status check_not_captured(const char *call, void *stream) const;
+  Status judge_there();
+  void tell_run();
+  Status learn_run() const;
+  Status known_run() const;
   uint64_t hyper_hash() const;
   Task update();
   enum class Gathered { trained, coded, all };
@@ -334,7 +345,7 @@ class Optimizer {
   Task gather_params(Gathered which);
   Task gather_bucket(int64_t index, Trace::Track track);
   void end_step();
-  void write_result(zero_step_result *out) const;
+  Status write_result(zero_step_result *out) const;
   /// @}
 
   /// @name Verification (verify.cpp)
@@ -415,13 +426,14 @@ class Optimizer {
   Checksums shard_sums_;      ///< of this rank's shards, where settings_.verify_every is set
   bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
 
-  int64_t applied_count_ = 0;
-  int64_t skipped_count_ = 0;
-  bool skips_ = false;    ///< the vote of the step under way
-  bool applied_ = false;  ///< the step under way was applied
+  mutable kernels::RunState run_;
+  bool judges_there_ = false;      ///< the device judges steps, so that nobody waits for it; run_ is what is known of its run
+  mutable bool run_known_ = true;  ///< run_ is all there is to know
+  bool run_told_ = false;          ///< the device has run_
+  bool captured_ = false;          ///< steps became part of graphs, whose runs nobody tells the host
+  bool skips_ = false;             ///< the vote of the step under way; false where the device judges
+  bool applied_ = false;           ///< the step under way was applied
   int64_t unfilled_count_ = 0;
-  double grad_norm_ = 0;
-  float grad_factor_ = 1;
   bool replicates_ = false;       ///< step() writes new parameters into all ranks' memory itself
   bool replicated_ = false;       ///< the step under way did
   bool sums_ = false;             ///< and sums gradients on the way: one pass over memory

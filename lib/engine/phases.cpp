@@ -55,9 +55,11 @@ void Optimizer::lose(const Status &cause) {
 }
 
 Task Optimizer::in_order(Task body, void *stream) {
-  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
-  ZERO_CO_TRY(body);
-  co_return settings_.on_device ? device_->lead(stream) : Status();
+  if (!settings_.on_device) co_return co_await body;
+  ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
+  Status status = co_await body;
+  Status led = device_->lead(stream);
+  co_return status.ok() ? led : status;
 }
 
 Task Optimizer::run(Task body, Uses uses) {

@@ -42,7 +42,7 @@ Task Optimizer::seal_body() {
 }
 
 Task Optimizer::agree_on_plan() {
-  const std::string text = sealed_text(settings_, sets_, loss_scale_, params_) + module_buffers_.text();
+  const std::string text = sealed_text(settings_, sets_, loss_scale_.text(run_.loss_scale), params_) + module_buffers_.text();
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = plan_all();
@@ -56,7 +56,7 @@ Task Optimizer::agree_on_plan() {
 /// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
 Task Optimizer::agree_on_model(Status mine) {
   ZERO_CO_TRY(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
-  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text() + "\n";
+  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.loss_scale) + "\n";
   co_return co_await compare_texts(*model_parent_, text);
 }
 
@@ -228,6 +228,7 @@ Status Optimizer::prepare() {
 /// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
 /// needs reductions; so do weights, which they exchange.
 void Optimizer::plan_ways() {
+  judges_there_ = settings_.on_device && alone() && model_group_ == nullptr;
   if (alone()) return;
   replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);

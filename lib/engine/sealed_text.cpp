@@ -51,14 +51,14 @@ Task name_difference(Group &group, const std::string &mine, const std::vector<in
 
 }  // namespace
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, const LossScale &scale, const Params &params) {
+std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params) {
   std::string text = settings.text();
   for (size_t set = 0; set < sets.size(); ++set) {
     const kernels::Algorithm *algorithm = sets[set].algorithm();
     text +=
         "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
   }
-  text += "loss scale " + scale.text() + "\n";
+  text += "loss scale " + std::string(loss_scale) + "\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
   text += "order";
   for (const int64_t id : params.order()) text += " " + std::to_string(id);

@@ -3,17 +3,17 @@
 
 #include "core/task.h"
 #include "engine/hyper_set.h"
-#include "engine/loss_scale.h"
 #include "engine/params.h"
 #include "engine/settings.h"
 #include "group/group.h"
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace zero {
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, const LossScale &scale, const Params &params);
+std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params);
 
 /// ZERO_E_MISMATCH with the first difference, the same on every rank, when texts differ; then the group is poisoned.
 Task compare_texts(Group &group, const std::string &mine);

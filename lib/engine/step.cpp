@@ -7,7 +7,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace zero {
 namespace {
@@ -80,11 +79,11 @@ Task Optimizer::step_body(zero_step_result *out) {
   const TraceSpan span(trace_, "step");
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
+  ZERO_CO_RETURN_IF_ERROR(check_capture(out));
   ZERO_CO_TRY(reduce_body(nullptr, replicates_));
   if (!skips_) ZERO_CO_TRY(update());
   ZERO_CO_TRY(gather_body());
-  write_result(out);
-  co_return Status();
+  co_return write_result(out);
 }
 
 /// `replicates`: the update of this step will write into all ranks' memory.
@@ -94,6 +93,7 @@ Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
+  ZERO_CO_RETURN_IF_ERROR(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   replicated_ = replicates;
   ZERO_CO_TRY(gradients_.finish());
@@ -109,9 +109,23 @@ Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   }
   phase_ = Phase::reduced;
   applied_ = false;
-  if (skips_) ++skipped_count_;
-  write_result(out);
-  co_return Status();
+  co_return write_result(out);
+}
+
+/// Steps that are captured are done later, and then by the device alone.
+Status Optimizer::check_capture(const zero_step_result *out) const {
+  bool captured = false;
+  if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
+  if (!captured) return {};
+  ZERO_CHECK(judges_there_, ZERO_E_UNSUPPORTED,
+             "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph",
+             static_cast<long long>(group_->size()), model_group_ != nullptr ? " with a model group" : "");
+  ZERO_CHECK(
+      out == nullptr, ZERO_E_STATE,
+      "a step that becomes part of a CUDA graph has no result yet; give NULL, and ask zero_optimizer_result after the graph has run");
+  ZERO_CHECK(device_kernels_->warm() || settings_.algorithm == nullptr, ZERO_E_STATE,
+             "a step becomes part of a CUDA graph, but none was made before; make one like it first");
+  return {};
 }
 
 /// Contributions that waited are summed by the update where every rank's are so small that no sum can overflow. The vote that follows tells
@@ -135,10 +149,10 @@ uint64_t Optimizer::hyper_hash() const {
   XXH3_64bits_reset(&state);
   const auto take = [&state](const auto &value) { XXH3_64bits_update(&state, &value, sizeof value); };
   for (const HyperSet &set : sets_) take(set.values());
-  take(applied_count_);
-  take(loss_scale_.value());
-  take(loss_scale_.growth_count());
-  take(loss_scale_.overflow_count());
+  take(run_.applied_count);
+  take(run_.loss_scale.value);
+  take(run_.loss_scale.growth_count);
+  take(run_.loss_scale.overflow_count);
   return XXH3_64bits_digest(&state);
 }
 
@@ -146,6 +160,7 @@ uint64_t Optimizer::hyper_hash() const {
 /// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
+  if (judges_there_) co_return judge_there();
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_RETURN_IF_ERROR(kernels_.status());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
@@ -162,7 +177,7 @@ Task Optimizer::vote(Finding &change) {
   const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
   ZERO_CO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
                 "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
-                static_cast<long long>(group_->rank()), static_cast<long long>(applied_count_), loss_scale_.value(),
+                static_cast<long long>(group_->rank()), static_cast<long long>(run_.applied_count), run_.loss_scale.value,
                 sets_.front().text().c_str());
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
@@ -175,17 +190,77 @@ Task Optimizer::vote(Finding &change) {
   co_return Status();
 }
 
-/// The norm is that of the gradients as the caller means them: without the loss scale. Clipping by norm as torch.nn.utils.clip_grad_norm_.
+kernels::VerdictRules Optimizer::verdict_rules() const {
+  return {settings_.skips_nonfinite ? 1 : 0, settings_.grad_norm ? 1 : 0, settings_.clipping.norm, loss_scale_.rules()};
+}
+
 void Optimizer::judge() {
-  constexpr double kClipEpsilon = 1e-6;
-  const double scale = loss_scale_.value();
-  skips_ = vote_sums_[kNonfinite] > 0;
-  grad_norm_ = settings_.grad_norm ? std::sqrt(kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total()) / scale : 0;
-  double factor = 1;
-  if (settings_.clipping.norm > 0) factor = settings_.clipping.norm / (grad_norm_ + kClipEpsilon);
-  if (factor > 1) factor = 1;
-  grad_factor_ = static_cast<float>(factor / scale);
-  loss_scale_.update(skips_);
+  const double squares = settings_.grad_norm ? kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total() : 0;
+  kernels::judge(verdict_rules(), vote_sums_[kNonfinite] > 0, squares, run_);
+  skips_ = run_.skips != 0;
+  run_told_ = false;
+}
+
+/// In a world of one what the device finds concerns nobody else.
+Status Optimizer::judge_there() {
+  bool captured = false;
+  ZERO_TRY(device_->captures(device_->stream(), &captured));
+  captured_ = captured_ || captured;
+  if (!captured) tell_run();
+  for (size_t id = 0; id < touched_.size(); ++id) touched_[id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
+  vote_sums_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
+  if (vote_sums_[kWeightless] > 0) {
+    (void)kernels_.passed();  // what was found is not the next step's
+    return kernels_.status();
+  }
+  kernels::ExactSum none;
+  if (settings_.grad_norm) gradients_.add_squares(none);
+  device_kernels_->judge(verdict_rules());
+  run_known_ = false;
+  return kernels_.status();
+}
+
+/// What the device is to go on from.
+void Optimizer::tell_run() {
+  if (!run_told_) device_kernels_->set_run(run_);
+  run_told_ = true;
+}
+
+/// What the device has judged and the host does not know. What the caller has set is newer until the device is told.
+Status Optimizer::learn_run() const {
+  if (!judges_there_ || !run_told_ || (run_known_ && !captured_)) return {};
+  ZERO_TRY(device_kernels_->read_run(&run_));
+  run_known_ = true;
+  return {};
+}
+
+Status Optimizer::check_not_captured(const char *call, void *stream) const {
+  bool captured = false;
+  if (settings_.on_device) ZERO_TRY(device_->captures(stream, &captured));
+  ZERO_CHECK(!captured, ZERO_E_STATE, "%s cannot become part of a CUDA graph", call);
+  return {};
+}
+
+Status Optimizer::result(zero_step_result *out, void *stream) {
+  ZERO_TRY(check_call("zero_optimizer_result", Phase::running, Phase::reduced));
+  ZERO_TRY(check_not_captured("zero_optimizer_result", stream));
+  if (settings_.on_device) ZERO_TRY(device_->follow(stream));
+  const Status status = write_result(out);
+  if (!status.ok()) lose(status);
+  return status;
+}
+
+Status Optimizer::refresh(void *stream) {
+  ZERO_TRY(check_call("zero_optimizer_refresh", Phase::running, Phase::running));
+  ZERO_TRY(check_not_captured("zero_optimizer_refresh", stream));
+  if (!judges_there_) return {};
+  ZERO_TRY(device_->follow(stream));
+  tell_run();
+  device_kernels_->refresh(updates_.all_jobs());
+  ZERO_TRY(device_->lead(stream));
+  const Status status = kernels_.status();
+  if (!status.ok()) lose(status);
+  return status;
 }
 
 Task Optimizer::apply_body() {
@@ -198,7 +273,8 @@ Task Optimizer::apply_body() {
 
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
-  ZERO_CO_TRY(updates_.run(*gather_group_, {applied_count_ + 1, grad_factor_, touched_, sums_, replicated_}));
+  if (settings_.on_device && !judges_there_) tell_run();
+  ZERO_CO_TRY(updates_.run(*gather_group_, {run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_}));
   applied_ = true;
   if (replicated_) count_direct();
   co_return Status();
@@ -235,11 +311,14 @@ Task Optimizer::gather_body() {
   } else if (!skips_ && settings_.stage > 0) {
     ZERO_CO_TRY(gather_params(Gathered::trained));
   }
-  if (!skips_ && (applied_ || settings_.algorithm == nullptr)) ++applied_count_;
+  if (!skips_ && (applied_ || settings_.algorithm == nullptr)) {
+    if (judges_there_) device_kernels_->count_step();
+    if (!judges_there_) ++run_.applied_count;
+  }
   prefetch_.end_step();
   move_window();
   end_step();
-  co_return Status();
+  co_return kernels_.status();
 }
 
 /// True for buckets of that kind that all ranks hold.
@@ -275,15 +354,17 @@ void Optimizer::end_step() {
   phase_ = Phase::running;
 }
 
-void Optimizer::write_result(zero_step_result *out) const {
-  if (out == nullptr) return;
-  const bool to_be_applied = phase_ == Phase::reduced && !skips_;
-  out->step = applied_count_ + (to_be_applied ? 1 : 0);
-  out->skipped = skips_ ? 1 : 0;
-  out->skipped_total = skipped_count_;
+Status Optimizer::write_result(zero_step_result *out) const {
+  if (out == nullptr) return {};
+  ZERO_TRY(learn_run());
+  const bool to_be_applied = phase_ == Phase::reduced && run_.skips == 0;
+  out->step = run_.applied_count + (to_be_applied ? 1 : 0);
+  out->skipped = run_.skips;
+  out->skipped_total = run_.skipped_count;
   out->unfilled_count = unfilled_count_;
-  out->grad_norm = grad_norm_;
-  out->loss_scale = loss_scale_.value();
+  out->grad_norm = run_.grad_norm;
+  out->loss_scale = run_.loss_scale.value;
+  return {};
 }
 
 }  // namespace zero

@@ -146,14 +146,16 @@ void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
   for (const Piece &piece : pieces_) {
     if (!algorithm_of(piece).matrix)
-      jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), skips(piece, step)});
+      jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step)});
   }
 }
 
 /// With all places that any step may use.
-Status Updates::prepare() {
+Status Updates::prepare() { return kernels_.prepare(all_jobs()); }
+
+std::span<const UpdateJob> Updates::all_jobs() {
   list_jobs({.step = 1, .grad_factor = 1, .touched = {}, .sums = true, .replicates = true});
-  return kernels_.prepare(jobs_);
+  return jobs_;
 }
 
 Task Updates::run(Group &group, StepScalars step) {

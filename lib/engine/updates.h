@@ -44,6 +44,8 @@ class Updates {
   Status begin_states(const MemorySource &source) const;
   /// Once all places are known.
   Status prepare();
+  /// Every piece with the hyper-parameters that it has now.
+  std::span<const UpdateJob> all_jobs();
 
   /// Updates all pieces. A collective over `group` where an algorithm needs norms of whole tensors.
   Task run(Group &group, StepScalars step);

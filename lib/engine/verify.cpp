@@ -84,7 +84,7 @@ void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &
 /// At the end of whatever wrote all of this rank's slots: checksums are taken when the step that comes next is one that compares.
 void Optimizer::move_window() {
   if (settings_.verify_every == 0) return;
-  window_open_ = (applied_count_ + 1) % settings_.verify_every == 0;
+  window_open_ = (run_.applied_count + 1) % settings_.verify_every == 0;
   if (window_open_) shard_sums_.take(host_kernels_);
 }
 

@@ -121,9 +121,20 @@ Status Device::follow(void *stream) const {
   return begin_after(stream);
 }
 
+/// A graph knows no work from before it, so this object's becomes part of it first.
 Status Device::lead(void *stream) const {
+  bool captured = false;
+  ZERO_TRY(captures(stream, &captured));
   const std::lock_guard lock(mutex_);
+  if (captured) ZERO_TRY(begin_after(stream));
   return end_before(stream);
+}
+
+Status Device::captures(void *stream, bool *out) const {
+  int32_t captured = 0;
+  if (stream != nullptr) ZERO_TRY(check(cuda_.stream_captures(stream, &captured), "a stream"));
+  *out = captured != 0;
+  return {};
 }
 
 Status Device::copy(void *out, const void *from, int64_t nbytes) const {

@@ -56,6 +56,8 @@ class Device {
   /// What this object does from now on comes after what `stream` was given, and the reverse.
   Status follow(void *stream) const;
   Status lead(void *stream) const;
+  /// Whether what `stream` is given becomes part of a CUDA graph instead of being done. So does the work of this object then.
+  Status captures(void *stream, bool *out) const;
   /// ZERO_OK, or ZERO_E_DEVICE_FAILED with CUDA's reason.
   Status check(int32_t error, const char *what) const;
   /// @}

@@ -158,6 +158,32 @@ TEST(DeviceCalls, OnTheDeviceStepsUnderWayKeepTheirRate) {
   emulated_late(0);
 }
 
+TEST(DeviceCalls, OnTheDeviceAGraphOfAStepRunsAgainAndAgain) {
+  const DeviceWorld world(ZERO_TIER_DEVICE);
+  caller_copy(world.stream, world.memory, kOnes.data(), kNbytes, kLateUs);
+  const auto step = [&] {
+    ZERO_EXPECT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, world.memory, 0, kCount, world.stream));
+    ZERO_EXPECT_OK(zero_optimizer_step(world.optimizer, world.stream, nullptr));
+  };
+  step();
+  caller_capture_begin(world.stream);
+  step();
+  void *graph = caller_capture_end(world.stream);
+  ASSERT_NE(graph, nullptr);
+  for (const double rate : {0.25, 0.125}) {
+    ZERO_ASSERT_OK(zero_optimizer_set_f64(world.optimizer, 0, ZERO_KEY_LR, rate));
+    ZERO_ASSERT_OK(zero_optimizer_refresh(world.optimizer, world.stream));
+    caller_replay(graph, world.stream);
+  }
+  zero_step_result result;
+  ZERO_ASSERT_OK(zero_step_result_init(&result, sizeof result));
+  ZERO_ASSERT_OK(zero_optimizer_result(world.optimizer, world.stream, &result));
+  EXPECT_EQ(result.step, 3);
+  EXPECT_EQ(world.seen_late(world.param(), [] {}), std::vector<float>(kCount, -0.875F));
+  ZERO_EXPECT_OK(zero_optimizer_param_release(world.optimizer, world.id));
+  caller_graph_destroy(graph);
+}
+
 TEST(DeviceCalls, MemoryAndStreamsOfAnotherDeviceLeaveTheOptimizerAsItWas) {
   const DeviceWorld world;
   void *other_memory = caller_alloc(1, kNbytes);

@@ -133,6 +133,8 @@ void add_step_rows(Rows &rows) {
   const auto streaming = [](Bench &b) { return std::tuple<zero_optimizer *, void *>(b.world.running, nullptr); };
   add_pair(rows, "zero_optimizer_apply", zero_optimizer_apply, zero_optimizer_apply_async, streaming, {optimizer_handle(), stream()});
   add_pair(rows, "zero_optimizer_gather", zero_optimizer_gather, zero_optimizer_gather_async, streaming, {optimizer_handle(), stream()});
+  add(rows, "zero_optimizer_result", zero_optimizer_result, stepping, {optimizer_handle(), stream(), result_struct("out_result")});
+  add(rows, "zero_optimizer_refresh", zero_optimizer_refresh, streaming, {optimizer_handle(), stream()});
   // A weight needs ZERO_DIVISOR_WEIGHTS; its bounds are tested where optimizers are.
   add(rows, "zero_optimizer_set_weight", zero_optimizer_set_weight, [](Bench &b) { return std::tuple(b.world.running, 1.0); },
       {optimizer_handle(), [](Bench &) {

@@ -177,6 +177,8 @@ void update_on_host(const Algorithm &algorithm, Slots &slots, const UpdateScalar
 struct Call {
   std::vector<cuda::Piece> pieces;
   std::vector<cuda::Chunk> chunks;
+  std::vector<cuda::Recipe> recipes;
+  std::vector<RunState> runs;  ///< one per recipe
   std::vector<cuda::Scalars> scalars;
   std::vector<std::vector<const void *>> sources;
   std::vector<std::vector<cuda::Elements>> replicas;
@@ -209,28 +211,37 @@ void add_piece(DeviceMemory &memory, Slots &slots, Call &call) {
   for (int64_t begin = 0; begin <= slots.count; begin += cuda::kChunk) call.chunks.push_back({begin, index});  // one without elements, too
 }
 
+/// What the host is told, as a recipe and a run.
+struct Told {
+  UpdateScalars scalars;
+  bool skips = false;
+};
+
+void add_told(const Told &told, int32_t algorithm, Call &call) {
+  const UpdateScalars &scalars = told.scalars;
+  call.recipes.push_back({scalars.hyper, scalars.seed, algorithm, scalars.clip_value, scalars.stochastic ? 1 : 0});
+  call.recipes.back().hyper.step = -1;
+  call.recipes.back().hyper.average_decay = scalars.average_decay;
+  call.runs.push_back({.applied_count = scalars.hyper.step - 1, .skips = told.skips ? 1 : 0, .grad_factor = scalars.grad_factor});
+  call.scalars.push_back({});
+}
+
 void update_on_device(const cuda::Table &kernels, DeviceMemory &memory, Random &random, const char *name, std::vector<Slots> &all,
-                      const std::vector<UpdateScalars> &scalars) {
+                      const std::vector<Told> &told) {
   const int32_t algorithm = kernels.algorithm(name);
   ASSERT_GE(algorithm, 0) << name;
   Call call;
   call.sources.reserve(all.size());
   call.replicas.reserve(all.size());
   for (Slots &slots : all) add_piece(memory, slots, call);
-  for (const UpdateScalars &given : scalars) {
-    cuda::Scalars made = {};
-    kernels.constants(algorithm, &given.hyper, &made.constants);
-    made.seed = given.seed;
-    made.step = static_cast<uint64_t>(given.hyper.step);
-    made.grad_factor = given.grad_factor;
-    made.clip_value = given.clip_value;
-    made.average_weight = static_cast<float>(1 - given.average_decay);
-    made.stochastic = given.stochastic ? 1 : 0;
-    call.scalars.push_back(made);
-  }
+  for (const Told &each : told) add_told(each, algorithm, call);
   for (size_t i = call.chunks.size(); i > 1; --i) std::swap(call.chunks[i - 1], call.chunks[static_cast<size_t>(random.below(i))]);
-  const cuda::Update update = {memory.place(call.pieces), memory.place(call.chunks), std::ssize(call.chunks), memory.place(call.scalars)};
+  cuda::Scalars *scalars = memory.place(call.scalars);
+  const cuda::Recipe *recipes = memory.place(call.recipes);
+  const RunState *runs = memory.place(call.runs);
+  const cuda::Update update = {memory.place(call.pieces), memory.place(call.chunks), std::ssize(call.chunks), scalars};
   memory.upload();
+  for (size_t i = 0; i < told.size(); ++i) ASSERT_EQ(kernels.prepare(0, runs + i, recipes + i, 1, scalars + i, memory.stream()), 0);
   ASSERT_EQ(kernels.update(0, algorithm, &update, memory.stream()), 0);
   memory.download();
 }
@@ -244,16 +255,19 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(60000); ++i) {
     const char *name = kNames[i % std::ssize(kNames)];
-    const std::vector<UpdateScalars> scalars = {random_scalars(random), random_scalars(random)};
+    const std::vector<Told> told = {{random_scalars(random), random.below(8) == 0}, {random_scalars(random), random.below(8) == 0}};
     std::vector<Slots> actual;
     for (int64_t pieces = 1 + random.below(3); pieces > 0; --pieces) actual.push_back(random_slots(random));
-    const bool has_momentum = scalars[0].hyper.momentum != 0 || scalars[1].hyper.momentum != 0;
+    const bool has_momentum = told[0].scalars.hyper.momentum != 0 || told[1].scalars.hyper.momentum != 0;
     for (Slots &slots : actual) {
       if (name == std::string("sgd") && !has_momentum && random.below(2) == 0) slots.state[0] = {};
     }
     std::vector<Slots> expected = actual;
-    for (Slots &slots : expected) update_on_host(*find_algorithm(name), slots, scalars[static_cast<size_t>(slots.scalars)]);
-    update_on_device(*kernels_, memory, random, name, actual, scalars);
+    for (Slots &slots : expected) {
+      const Told &mine = told[static_cast<size_t>(slots.scalars)];
+      if (!mine.skips) update_on_host(*find_algorithm(name), slots, mine.scalars);
+    }
+    update_on_device(*kernels_, memory, random, name, actual, told);
     for (size_t p = 0; p < actual.size(); ++p) {
       ASSERT_EQ(actual[p], expected[p]) << name << " " << actual[p].text() << " case " << i;
       ++updates;

@@ -28,6 +28,15 @@ void caller_stream_destroy(void *stream);
  */
 void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64_t late);
 void caller_wait(void *stream);
+/* The stream goes on when *until is not 0. */
+void caller_hold(void *stream, const int32_t *until);
+
+/* What the stream is given between both becomes a graph instead of being done. NULL: it could not. */
+void caller_capture_begin(void *stream);
+void *caller_capture_end(void *stream);
+/* The stream does all of it. */
+void caller_replay(void *graph, void *stream);
+void caller_graph_destroy(void *graph);
 
 #ifdef __cplusplus
 }

@@ -51,3 +51,27 @@ void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64
 }
 
 void caller_wait(void *stream) { must(cudaStreamSynchronize((cudaStream_t)stream)); }
+
+static void hold(void *until) {
+  while (__atomic_load_n((const int32_t *)until, __ATOMIC_ACQUIRE) == 0) usleep(50);
+}
+
+void caller_hold(void *stream, const int32_t *until) { must(cudaLaunchHostFunc((cudaStream_t)stream, hold, (void *)until)); }
+
+void caller_capture_begin(void *stream) { must(cudaStreamBeginCapture((cudaStream_t)stream, cudaStreamCaptureModeGlobal)); }
+
+void *caller_capture_end(void *stream) {
+  cudaGraph_t graph = NULL;
+  cudaGraphExec_t runnable = NULL;
+  if (cudaStreamEndCapture((cudaStream_t)stream, &graph) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return NULL;
+  }
+  must(cudaGraphInstantiate(&runnable, graph, 0));
+  must(cudaGraphDestroy(graph));
+  return runnable;
+}
+
+void caller_replay(void *graph, void *stream) { must(cudaGraphLaunch((cudaGraphExec_t)graph, (cudaStream_t)stream)); }
+
+void caller_graph_destroy(void *graph) { must(cudaGraphExecDestroy((cudaGraphExec_t)graph)); }

@@ -4,29 +4,32 @@
 #include "memory/module/zero_cuda_module.h"
 #include "tests/memory/caller_device.h"
 #include "tests/memory/emulated_device.h"
+#include "tests/memory/emulated_streams.h"
 
 #include <dlfcn.h>
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 
 namespace {
 
 using emulated::bytes_at;
+using emulated::Event;
 using emulated::fails;
+using emulated::Graph;
+using emulated::kCaptured;
 using emulated::kFailed;
+using emulated::Record;
+using emulated::Stream;
 
 constexpr int32_t kNoDevice = 100;
 constexpr int32_t kInvalid = 1;
@@ -39,119 +42,6 @@ std::atomic<int64_t> calls{0};
 std::atomic<int64_t> late_us{50};
 std::atomic<int64_t> apart{0};
 std::atomic<int64_t> largest{-1};
-
-/// What a stream was given when an event was recorded.
-class Record {
- public:
-  void end() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-  }
-  bool ended() {
-    const std::lock_guard lock(mutex_);
-    return ended_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-};
-
-/// As in CUDA, who waits for an event waits for its newest record at that time, which may outlive the event.
-class Event {
- public:
-  std::shared_ptr<Record> record() {
-    const std::lock_guard lock(mutex_);
-    newest_ = std::make_shared<Record>();
-    return newest_;
-  }
-  /// nullptr: never recorded.
-  std::shared_ptr<Record> newest() {
-    const std::lock_guard lock(mutex_);
-    return newest_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<Record> newest_;
-};
-
-/// Work in order, on a thread of its own, always a little late.
-class Stream {
- public:
-  explicit Stream(int64_t device) : device_(device), worker_([this] { run(); }) {
-    const std::lock_guard lock(streams_mutex());
-    streams().insert(this);
-  }
-  ~Stream() {
-    {
-      const std::lock_guard lock(streams_mutex());
-      streams().erase(this);
-    }
-    give(nullptr);
-    worker_.join();
-  }
-  /// As freeing memory of a device does.
-  static void wait_for_all(int64_t device) {
-    std::vector<std::shared_ptr<Record>> records;
-    {
-      const std::lock_guard lock(streams_mutex());
-      for (Stream *stream : streams()) {
-        if (stream->device() != device) continue;
-        records.push_back(std::make_shared<Record>());
-        stream->give([record = records.back()] { record->end(); });
-      }
-    }
-    for (const std::shared_ptr<Record> &record : records) record->wait();
-  }
-  int64_t device() const { return device_; }
-  void give(std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    work_.push_back(std::move(work));
-    changed_.notify_one();
-  }
-  void wait() {
-    Record record;
-    give([&record] { record.end(); });
-    record.wait();
-  }
-
- private:
-  static std::mutex &streams_mutex() {
-    static auto *mutex = new std::mutex;
-    return *mutex;
-  }
-  static std::set<Stream *> &streams() {
-    static auto *all = new std::set<Stream *>;
-    return *all;
-  }
-
-  void run() {
-    for (;;) {
-      std::function<void()> work;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return !work_.empty(); });
-        work = std::move(work_.front());
-        work_.pop_front();
-      }
-      if (work == nullptr) return;
-      work();
-    }
-  }
-
-  const int64_t device_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  std::thread worker_;
-};
 
 void be_late(int64_t microseconds) {
   if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
@@ -184,6 +74,7 @@ int32_t clear(void *data, int64_t nbytes, void *stream) {
 
 int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
+  if (Graph::any()) return kCaptured;
   if (largest >= 0 && nbytes > largest) return kFull;
   *out = caller_alloc(device, nbytes);
   std::memset(bytes_at(*out, nbytes), 0, static_cast<size_t>(nbytes));
@@ -262,12 +153,21 @@ int32_t stream_destroy(void *stream) {
 }
 
 int32_t stream_wait(void *stream) {
-  static_cast<Stream *>(stream)->wait();
+  if (!static_cast<Stream *>(stream)->wait()) return kCaptured;
   return fails() ? kFailed : 0;
 }
 
+int32_t stream_captures(void *stream, int32_t *out) {
+  if (fails()) return kFailed;
+  *out = static_cast<Stream *>(stream)->captures() ? 1 : 0;
+  return 0;
+}
+
+/// What the host gives now need not be there when a graph runs.
 int32_t copy(void *out, const void *from, int64_t nbytes, void *stream) {
   if (fails()) return kFailed;
+  const bool is_host = emulated::device_of_memory(out) < 0 || emulated::device_of_memory(from) < 0;
+  if (is_host && static_cast<Stream *>(stream)->captures()) return kCaptured;
   give_copy(*static_cast<Stream *>(stream), out, from, nbytes, late_us);
   return 0;
 }
@@ -287,13 +187,14 @@ int32_t event_destroy(void *event) {
 
 int32_t event_record(int64_t device, void *event, void *stream) {
   if (fails()) return kFailed;
-  stream_of(device, stream).give([record = static_cast<Event *>(event)->record()] { record->end(); });
+  stream_of(device, stream).record(*static_cast<Event *>(event));
   return 0;
 }
 
 int32_t event_wait(void *event) {
   if (fails()) return kFailed;
   const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr && record->graph() != nullptr) return kCaptured;
   if (record != nullptr) record->wait();
   return 0;
 }
@@ -301,15 +202,14 @@ int32_t event_wait(void *event) {
 int32_t event_ended(void *event, int32_t *out) {
   if (fails()) return kFailed;
   const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
+  if (record != nullptr && record->graph() != nullptr) return kCaptured;
   *out = record == nullptr || record->ended() ? 1 : 0;
   return 0;
 }
 
 int32_t stream_follow(int64_t device, void *stream, void *event) {
   if (fails()) return kFailed;
-  const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
-  if (record != nullptr) stream_of(device, stream).give([record] { record->wait(); });
-  return 0;
+  return stream_of(device, stream).follow(*static_cast<Event *>(event)) ? 0 : kCaptured;
 }
 
 thread_local int64_t current_device = 0;
@@ -371,7 +271,16 @@ void caller_stream_destroy(void *stream) { delete static_cast<Stream *>(stream);
 void caller_copy(void *stream, void *to, const void *from, int64_t nbytes, int64_t late) {
   give_copy(*static_cast<Stream *>(stream), to, from, nbytes, late);
 }
-void caller_wait(void *stream) { static_cast<Stream *>(stream)->wait(); }
+void caller_wait(void *stream) { (void)static_cast<Stream *>(stream)->wait(); }
+void caller_hold(void *stream, const int32_t *until) {
+  static_cast<Stream *>(stream)->give([until] {
+    while (__atomic_load_n(until, __ATOMIC_ACQUIRE) == 0) be_late(50);
+  });
+}
+void caller_capture_begin(void *stream) { Graph::begin(*static_cast<Stream *>(stream)); }
+void *caller_capture_end(void *stream) { return Graph::end(*static_cast<Stream *>(stream)).release(); }
+void caller_replay(void *graph, void *stream) { static_cast<Graph *>(graph)->run(*static_cast<Stream *>(stream)); }
+void caller_graph_destroy(void *graph) { delete static_cast<Graph *>(graph); }
 
 extern "C" const zero_cuda_table *zero_cuda_module() {
   static const zero_cuda_table table = {
@@ -387,6 +296,7 @@ extern "C" const zero_cuda_table *zero_cuda_module() {
       .stream_create = stream_create,
       .stream_destroy = stream_destroy,
       .stream_wait = stream_wait,
+      .stream_captures = stream_captures,
       .copy = copy,
       .event_create = event_create,
       .event_destroy = event_destroy,

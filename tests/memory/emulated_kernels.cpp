@@ -5,6 +5,7 @@
 #include "tests/memory/emulated_device.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace emulated {
@@ -14,6 +15,10 @@ using namespace zero::kernels::cuda;
 using zero::DType;
 using zero::dtype_nbytes;
 using zero::kLine;
+using zero::kernels::RunState;
+using zero::kernels::VerdictRules;
+
+constexpr int64_t kSquaresNbytes = kSquareWords * static_cast<int64_t>(sizeof(int64_t));
 
 const Table &inner() { return *host_run_kernels(); }
 
@@ -85,11 +90,39 @@ void run_update(int32_t algorithm, const Update &call) {
 
 int32_t algorithm(const char *name) { return inner().algorithm(name); }
 
-void constants(int32_t number, const zero::kernels::HyperParameters *hyper, Constants *out) { inner().constants(number, hyper, out); }
+int32_t prepare(int64_t, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    const auto nbytes = [count](size_t each) { return count * static_cast<int64_t>(each); };
+    inner().prepare(0, seen(run, sizeof *run), seen(recipes, nbytes(sizeof *recipes)), count, seen(out, nbytes(sizeof *out)), nullptr);
+  });
+  return 0;
+}
 
 int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
   if (fails()) return kFailed;
   give(stream, [number, call = *call] { run_update(number, call); });
+  return 0;
+}
+
+int32_t judge(int64_t, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=, rules = *rules] {
+    inner().judge(0, &rules, seen(run, sizeof *run), seen(flag, sizeof *flag), seen(words, kSquaresNbytes), nullptr);
+  });
+  return 0;
+}
+
+int32_t count_step(int64_t, RunState *run, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] { inner().count_step(0, seen(run, sizeof *run), nullptr); });
+  return 0;
+}
+
+int32_t put(int64_t, void *out, const void *from, int64_t nbytes, void *stream) {
+  if (fails()) return kFailed;
+  const auto *first = static_cast<const std::byte *>(from);
+  give(stream, [=, bytes = std::vector(first, first + nbytes)] { inner().put(0, seen(out, nbytes), bytes.data(), nbytes, nullptr); });
   return 0;
 }
 
@@ -147,18 +180,15 @@ int32_t add(int64_t, void *sum, int64_t sum_dtype, const void *values, int64_t d
 
 int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [=] {
-    const auto words_nbytes = kSquareWords * static_cast<int64_t>(sizeof *words);
-    inner().add_squares(0, seen(values, nbytes_of(count, dtype)), dtype, count, seen(words, words_nbytes), nullptr);
-  });
+  give(stream, [=] { inner().add_squares(0, seen(values, nbytes_of(count, dtype)), dtype, count, seen(words, kSquaresNbytes), nullptr); });
   return 0;
 }
 
 }  // namespace
 
 const void *kernels() {
-  static const Table table = {sizeof(Table), algorithm, constants, update, reduce,     all_within,
-                              copy_within,   convert,   scale,     add,    add_squares};
+  static const Table table = {sizeof(Table), algorithm,  prepare,     update,  judge, count_step, put,
+                              reduce,        all_within, copy_within, convert, scale, add,        add_squares};
   return &table;
 }
 

@@ -92,6 +92,10 @@ static void steps(zero_optimizer *optimizer) {
   OK(zero_optimizer_step_async(optimizer, NULL, &result.value, &request));
   finish(request);
   CHECK(result.value.step == 2 && result.guard == GUARD);
+  OK(zero_optimizer_refresh(optimizer, NULL));
+  result.value.step = 0;
+  OK(zero_optimizer_result(optimizer, NULL, &result.value));
+  CHECK(result.value.step == 2 && result.guard == GUARD);
   check_param(optimizer, 18.0F);
   OK(zero_optimizer_micro_step_async(optimizer, ZERO_MICRO_STEP_LAST, NULL, &request));
   finish(request);

@@ -296,6 +296,12 @@ def zero_optimizer_verify(optimizer, out_result):
 def zero_optimizer_release(optimizer):
     return _zero.zero_optimizer_release(optimizer)
 
+def zero_optimizer_result(optimizer, out_result):
+    return _zero.zero_optimizer_result(optimizer, out_result)
+
+def zero_optimizer_refresh(optimizer):
+    return _zero.zero_optimizer_refresh(optimizer)
+
 def zero_memory_stats_init(out, struct_size):
     return _zero.zero_memory_stats_init(out, struct_size)
 

@@ -6015,6 +6015,71 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_result(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  zero_step_result *arg3 = (zero_step_result *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg2 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_result", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg3 = (zero_step_result *)view3.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_result(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_optimizer_refresh(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = NULL;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_refresh(arg1,arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_memory_stats_init(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
@@ -6577,6 +6642,8 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_write", _wrap_zero_optimizer_write, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
 	 { "zero_optimizer_release", _wrap_zero_optimizer_release, METH_O, NULL},
+	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
+	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
 	 { "zero_memory_stats_init", _wrap_zero_memory_stats_init, METH_VARARGS, NULL},
 	 { "zero_stats_optimizer_memory", _wrap_zero_stats_optimizer_memory, METH_VARARGS, NULL},
 	 { "zero_stats_buffer_memory", _wrap_zero_stats_buffer_memory, METH_VARARGS, NULL},

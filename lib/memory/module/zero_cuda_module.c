@@ -82,6 +82,13 @@ static int32_t module_stream_destroy(void *stream) { return settle(cudaStreamDes
 
 static int32_t module_stream_wait(void *stream) { return settle(cudaStreamSynchronize((cudaStream_t)stream)); }
 
+static int32_t module_stream_captures(void *stream, int32_t *out) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing((cudaStream_t)stream, &status);
+  *out = status != cudaStreamCaptureStatusNone;
+  return settle(error);
+}
+
 static int32_t module_copy(void *out, const void *from, int64_t nbytes, void *stream) {
   return settle(cudaMemcpyAsync(out, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream));
 }
@@ -184,6 +191,7 @@ const zero_cuda_table *zero_cuda_module(void) {
       .stream_create = module_stream_create,
       .stream_destroy = module_stream_destroy,
       .stream_wait = module_stream_wait,
+      .stream_captures = module_stream_captures,
       .copy = module_copy,
       .event_create = module_event_create,
       .event_destroy = module_event_destroy,

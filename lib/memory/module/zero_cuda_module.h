@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
-#define ZERO_CUDA_TABLE_VERSION 3
+#define ZERO_CUDA_TABLE_VERSION 4
 
 #define ZERO_CUDA_TEXT_(x) #x
 #define ZERO_CUDA_TEXT(x) ZERO_CUDA_TEXT_(x)
@@ -47,6 +47,8 @@ typedef struct zero_cuda_table {
   int32_t (*stream_create)(int64_t device, void **out);
   int32_t (*stream_destroy)(void *stream);
   int32_t (*stream_wait)(void *stream);
+  /* Whether the stream's work becomes part of a CUDA graph instead of being done. */
+  int32_t (*stream_captures)(void *stream, int32_t *out);
   /* `nbytes` bytes between host and devices, any way. */
   int32_t (*copy)(void *out, const void *from, int64_t nbytes, void *stream);
 

@@ -201,7 +201,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_9d8181f580d658e6(void *_swig_go_0) {
+void _wrap_Swig_free_czero_3fba41612432c525(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -211,7 +211,7 @@ void _wrap_Swig_free_czero_9d8181f580d658e6(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_9d8181f580d658e6(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_3fba41612432c525(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -224,7 +224,7 @@ void *_wrap_Swig_malloc_czero_9d8181f580d658e6(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_9d8181f580d658e6(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_3fba41612432c525(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -240,7 +240,7 @@ _gostring_ _wrap_zero_status_name_czero_9d8181f580d658e6(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_9d8181f580d658e6(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_3fba41612432c525(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -255,7 +255,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_9d8181f580d658e6(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_9d8181f580d658e6(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_3fba41612432c525(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -268,7 +268,7 @@ _gostring_ _wrap_zero_config_create_czero_9d8181f580d658e6(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_9d8181f580d658e6(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -285,7 +285,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_9d8181f580d658e6(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_9d8181f580d658e6(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -302,7 +302,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_9d8181f580d658e6(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_9d8181f580d658e6(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -327,7 +327,7 @@ _gostring_ _wrap_zero_config_set_str_czero_9d8181f580d658e6(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_9d8181f580d658e6(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_3fba41612432c525(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -342,7 +342,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_9d8181f580d658e6(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_9d8181f580d658e6(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_3fba41612432c525(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -357,7 +357,7 @@ _gostring_ _wrap_zero_config_bounds_czero_9d8181f580d658e6(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_9d8181f580d658e6(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_3fba41612432c525(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -378,7 +378,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_9d8181f580d658e6(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_9d8181f580d658e6(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_3fba41612432c525(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -388,7 +388,7 @@ void _wrap_zero_config_release_czero_9d8181f580d658e6(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_9d8181f580d658e6(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_3fba41612432c525(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -420,7 +420,7 @@ _gostring_ _wrap_zero_group_create_local_czero_9d8181f580d658e6(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_9d8181f580d658e6(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_3fba41612432c525(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -437,7 +437,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_9d8181f580d658e6(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_9d8181f580d658e6(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_3fba41612432c525(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -452,7 +452,7 @@ _gostring_ _wrap_zero_group_create_env_czero_9d8181f580d658e6(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_9d8181f580d658e6(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -471,7 +471,7 @@ _gostring_ _wrap_zero_group_split_czero_9d8181f580d658e6(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -486,7 +486,7 @@ _gostring_ _wrap_zero_group_rank_czero_9d8181f580d658e6(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -501,7 +501,7 @@ _gostring_ _wrap_zero_group_size_czero_9d8181f580d658e6(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -516,7 +516,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -531,7 +531,7 @@ _gostring_ _wrap_zero_group_local_size_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -546,7 +546,7 @@ _gostring_ _wrap_zero_group_host_count_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_9d8181f580d658e6(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -567,7 +567,7 @@ _gostring_ _wrap_zero_group_share_czero_9d8181f580d658e6(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_9d8181f580d658e6(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_3fba41612432c525(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -580,7 +580,7 @@ _gostring_ _wrap_zero_group_status_czero_9d8181f580d658e6(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_9d8181f580d658e6(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_3fba41612432c525(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -606,7 +606,7 @@ _gostring_ _wrap_zero_group_abort_czero_9d8181f580d658e6(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_9d8181f580d658e6(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -621,7 +621,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_9d8181f580d658e6(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_9d8181f580d658e6(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -636,7 +636,7 @@ _gostring_ _wrap_zero_group_quiet_czero_9d8181f580d658e6(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -663,7 +663,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -690,7 +690,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_9d8181f580d658e6(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -715,7 +715,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -738,7 +738,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_9d8181f580d658e6(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -767,7 +767,7 @@ _gostring_ _wrap_zero_group_reduce_czero_9d8181f580d658e6(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -796,7 +796,7 @@ _gostring_ _wrap_zero_group_gather_czero_9d8181f580d658e6(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -825,7 +825,7 @@ _gostring_ _wrap_zero_group_scatter_czero_9d8181f580d658e6(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -850,7 +850,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -873,7 +873,7 @@ _gostring_ _wrap_zero_group_send_czero_9d8181f580d658e6(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_9d8181f580d658e6(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -896,7 +896,7 @@ _gostring_ _wrap_zero_group_recv_czero_9d8181f580d658e6(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_9d8181f580d658e6(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_3fba41612432c525(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -909,7 +909,7 @@ _gostring_ _wrap_zero_group_barrier_czero_9d8181f580d658e6(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_9d8181f580d658e6(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_3fba41612432c525(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -919,7 +919,7 @@ void _wrap_zero_group_release_czero_9d8181f580d658e6(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_9d8181f580d658e6(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_3fba41612432c525(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -940,7 +940,7 @@ _gostring_ _wrap_zero_buffer_create_czero_9d8181f580d658e6(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_3fba41612432c525(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -959,7 +959,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_9d8181f580d658e6(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_3fba41612432c525(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -976,7 +976,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_9d8181f580d658e6(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_9d8181f580d658e6(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_3fba41612432c525(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -989,7 +989,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_9d8181f580d658e6(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_3fba41612432c525(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1010,7 +1010,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_9d8181f580d658e6(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_3fba41612432c525(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1031,7 +1031,7 @@ _gostring_ _wrap_zero_buffer_read_czero_9d8181f580d658e6(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_3fba41612432c525(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1052,7 +1052,7 @@ _gostring_ _wrap_zero_buffer_write_czero_9d8181f580d658e6(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_9d8181f580d658e6(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_3fba41612432c525(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1062,7 +1062,7 @@ void _wrap_zero_buffer_release_czero_9d8181f580d658e6(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_9d8181f580d658e6(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_3fba41612432c525(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1077,7 +1077,7 @@ _gostring_ _wrap_zero_step_result_init_czero_9d8181f580d658e6(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_9d8181f580d658e6(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_3fba41612432c525(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1092,7 +1092,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_9d8181f580d658e6(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_9d8181f580d658e6(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_3fba41612432c525(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1109,7 +1109,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_9d8181f580d658e6(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1126,7 +1126,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_9d8181f580d658e6(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1141,7 +1141,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_9d8181f580d658e6(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1174,7 +1174,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_9d8181f580d658e6(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1191,7 +1191,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_9d8181f580d658e6(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1224,7 +1224,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_9d8181f580d658e6(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1241,7 +1241,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_9d8181f580d658e6(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_3fba41612432c525(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1254,7 +1254,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_9d8181f580d658e6(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1269,7 +1269,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_9d8181f580d658e6(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1292,7 +1292,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1311,7 +1311,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_9d8181f580d658e6(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1326,7 +1326,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_9d8181f580d658e6(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1349,7 +1349,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_9d8181f580d658e6(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1364,7 +1364,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_9d8181f580d658e6(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1385,7 +1385,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_9d8181f580d658e6(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1408,7 +1408,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_3fba41612432c525(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1423,7 +1423,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1440,7 +1440,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1457,7 +1457,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_9d8181f580d658e6(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1474,7 +1474,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_9d8181f580d658e6(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1489,7 +1489,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_9d8181f580d658e6(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1504,7 +1504,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_9d8181f580d658e6(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1519,7 +1519,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1544,7 +1544,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_9d8181f580d658e6(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1563,7 +1563,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_9d8181f580d658e6(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1582,7 +1582,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_9d8181f580d658e6(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1599,7 +1599,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_9d8181f580d658e6(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1616,7 +1616,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_9d8181f580d658e6(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1633,7 +1633,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1656,7 +1656,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_9d8181f580d658e6(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1681,7 +1681,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_9d8181f580d658e6(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1706,7 +1706,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_9d8181f580d658e6(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1723,7 +1723,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_9d8181f580d658e6(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_3fba41612432c525(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1733,7 +1733,39 @@ void _wrap_zero_optimizer_release_czero_9d8181f580d658e6(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_9d8181f580d658e6(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_result_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  zero_step_result *arg3 = (zero_step_result *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (zero_step_result *)_swig_go_2; 
+  
+  result = zero_optimizer_result(arg1,arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_optimizer_refresh_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  
+  result = zero_optimizer_refresh(arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_memory_stats_init_czero_3fba41612432c525(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1748,7 +1780,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_9d8181f580d658e6(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1765,7 +1797,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_9d8181f580d658e6(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_9d8181f580d658e6(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_3fba41612432c525(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1782,7 +1814,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_9d8181f580d658e6(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_3fba41612432c525(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1797,7 +1829,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_9d8181f580d658e6(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_9d8181f580d658e6(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_3fba41612432c525(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1814,7 +1846,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_9d8181f580d658e6(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1831,7 +1863,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_9d8181f580d658e6(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_9d8181f580d658e6(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_3fba41612432c525(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1846,7 +1878,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_9d8181f580d658e6(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -1861,7 +1893,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_9d8181f580d658e6(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_9d8181f580d658e6(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_3fba41612432c525(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1879,7 +1911,7 @@ _gostring_ _wrap_zero_describe_library_czero_9d8181f580d658e6(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_9d8181f580d658e6(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_3fba41612432c525(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1899,7 +1931,7 @@ _gostring_ _wrap_zero_describe_group_czero_9d8181f580d658e6(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1919,7 +1951,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_9d8181f580d658e6(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_3fba41612432c525(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1939,7 +1971,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_9d8181f580d658e6(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_9d8181f580d658e6() {
+long long _wrap_zero_abi_version_czero_3fba41612432c525() {
   int64_t result;
   long long _swig_go_result;
   
@@ -1950,7 +1982,7 @@ long long _wrap_zero_abi_version_czero_9d8181f580d658e6() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_9d8181f580d658e6() {
+_gostring_ _wrap_zero_version_czero_3fba41612432c525() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1964,7 +1996,7 @@ _gostring_ _wrap_zero_version_czero_9d8181f580d658e6() {
 }
 
 
-long long _wrap_zero_has_feature_czero_9d8181f580d658e6(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_3fba41612432c525(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -589,6 +589,8 @@ mutable struct Functions
     zero_optimizer_verify::Ptr{Cvoid}
     zero_optimizer_verify_async::Ptr{Cvoid}
     zero_optimizer_release::Ptr{Cvoid}
+    zero_optimizer_result::Ptr{Cvoid}
+    zero_optimizer_refresh::Ptr{Cvoid}
     zero_memory_stats_init::Ptr{Cvoid}
     zero_stats_optimizer_memory::Ptr{Cvoid}
     zero_stats_buffer_memory::Ptr{Cvoid}
@@ -604,7 +606,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 133)...)
+    Functions() = new(ntuple(_ -> C_NULL, 135)...)
 end
 const libzero = Functions()
 
@@ -1158,6 +1160,17 @@ end
 
 function zero_optimizer_release(optimizer)
     return ccall(entry(libzero.zero_optimizer_release), Cvoid, (Handle,), optimizer)
+end
+
+function zero_optimizer_result(optimizer, stream = C_NULL)
+    out_result = Ref(StepResult())
+    check(ccall(entry(libzero.zero_optimizer_result), Int32, (Handle, Ptr{Cvoid}, Ptr{StepResult}), optimizer, stream, out_result))
+    return out_result[]
+end
+
+function zero_optimizer_refresh(optimizer, stream = C_NULL)
+    check(ccall(entry(libzero.zero_optimizer_refresh), Int32, (Handle, Ptr{Cvoid}), optimizer, stream))
+    return nothing
 end
 
 function zero_memory_stats_init(struct_size)

@@ -689,6 +689,12 @@ extern "C" {
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_release(optimizer: *mut zero_optimizer);
 
+    /// See `zero/graph.h`.
+    pub fn zero_optimizer_result(optimizer: *mut zero_optimizer, stream: *mut c_void, out_result: *mut zero_step_result) -> i32;
+
+    /// See `zero/graph.h`.
+    pub fn zero_optimizer_refresh(optimizer: *mut zero_optimizer, stream: *mut c_void) -> i32;
+
     /// See `zero/stats.h`.
     pub fn zero_memory_stats_init(out: *mut zero_memory_stats, struct_size: u64) -> i32;
 

@@ -13,6 +13,7 @@
 #include <zero/buffer.h>
 #include <zero/config.h>
 #include <zero/dtype.h>
+#include <zero/graph.h>
 #include <zero/group.h>
 #include <zero/optimizer.h>
 #include <zero/request.h>

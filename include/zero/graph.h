@@ -1,0 +1,53 @@
+/*
+ * Steps that nobody waits for, and steps in CUDA graphs: optimizers with ZERO_TIER_DEVICE in a world of one, without a model group.
+ *
+ * There a zero_optimizer_step (or reduce) whose out_result is NULL returns when its work has been given to the device, which decides by
+ * itself: whether gradients are finite, their norm, what they are multiplied by, the next loss scale, the number of the step. The bits are
+ * those of steps with a result. zero_optimizer_result waits and tells what came out; so do the calls that read or set scalars of the run.
+ *
+ * Such steps can be captured (cudaStreamBeginCapture and cudaStreamEndCapture around them) and the graph run as often as the caller likes,
+ * each time as one more step. The caller's part:
+ *   - Before the capture, at least one step of the same kind: the same tensors filled, the same micro-steps.
+ *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
+ *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too. A call that has to
+ *     wait, or to make memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.
+ *   - Between runs, what zero_optimizer_set_f64 and set_i64 set is taken over by zero_optimizer_refresh, in the order of its stream.
+ *     Counters of the host (stats.h) know nothing of such runs, and neither does unfilled_count of results.
+ *     A dynamic loss scale is what zero_optimizer_result tells.
+ *   - After the last run of a graph, zero_optimizer_result with the stream in which it ran comes before any other call but refresh.
+ *   - Graphs are run one after another, and never once the optimizer was released.
+ * Steps of several ranks agree on the host: with out_result NULL they wait as ever, and captured they are ZERO_E_UNSUPPORTED. A step that is
+ * captured with out_result, or before any other step, is ZERO_E_STATE; the capture goes on without it.
+ */
+#ifndef ZERO_GRAPH_H
+#define ZERO_GRAPH_H
+
+#include <zero/optimizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The outcome of the newest step, or of the reduce under way. Waits for it. With every optimizer: where steps have waited themselves it is
+ * what they told.
+ *   stream      [in]      what was given to it comes first: steps, graphs
+ *   out_result  [in, out] struct_size set by the caller
+ * Not a collective. Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (before begin; while the stream is captured),
+ * ZERO_E_DEVICE_FAILED. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
+
+/*
+ * What hyper-parameters and scalars of the run are now is what captured steps compute with that `stream` is given from now on. Does not
+ * wait. Steps that are not captured need no such call.
+ * Not a collective. Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (before begin or between reduce and gather; while the
+ * stream is captured), ZERO_E_DEVICE_FAILED. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

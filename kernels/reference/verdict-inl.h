@@ -1,0 +1,43 @@
+/// @file The verdict of a step: verdict.h states the formula.
+#pragma once
+
+#include "kernels/reference/element.h"
+#include "kernels/verdict.h"
+
+#include <cmath>
+
+namespace zero::kernels::reference {
+
+ZERO_ELEMENT void follow_overflow(const LossScaleRules &rules, bool overflowed, LossScaleState &scale) {
+  if (rules.dynamic == 0) return;
+  if (overflowed) {
+    scale.growth_count = 0;
+    if (scale.overflow_count + 1 < rules.hysteresis) {
+      ++scale.overflow_count;
+      return;
+    }
+    const double smaller = scale.value * rules.backoff;
+    scale.value = smaller > rules.least ? smaller : rules.least;
+    return;
+  }
+  if (++scale.growth_count < rules.window) return;
+  scale.growth_count = 0;
+  scale.overflow_count = 0;
+  const double larger = scale.value * rules.growth;
+  scale.value = larger < rules.most ? larger : rules.most;
+}
+
+ZERO_ELEMENT void judge(const VerdictRules &rules, bool nonfinite, double squares, RunState &run) {
+  constexpr double kClipEpsilon = 1e-6;
+  const double scale = run.loss_scale.value;
+  run.skips = rules.skips_nonfinite != 0 && nonfinite ? 1 : 0;
+  run.skipped_count += run.skips;
+  run.grad_norm = rules.has_norm != 0 ? std::sqrt(squares) / scale : 0;
+  double factor = 1;
+  if (rules.clip_norm > 0) factor = rules.clip_norm / (run.grad_norm + kClipEpsilon);
+  if (factor > 1) factor = 1;
+  run.grad_factor = static_cast<float>(factor / scale);
+  follow_overflow(rules.loss_scale, run.skips != 0, run.loss_scale);
+}
+
+}  // namespace zero::kernels::reference
