@@ -5,10 +5,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian)
+packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian zlib1g-dev
+  dataset-fashion-mnist)
 build=build/gpu
 tests_there=(kernels/device_kernels_test kernels/cuda_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
-  engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test)
+  engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test examples/fashion_compute_test
+  examples/fashion_compute_cuda_test)
 nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test
   api/cuda_nccl_api_test)
 failed=0
@@ -62,6 +64,12 @@ describe_machine() {
   echo "host:    $(nproc) cores"
 }
 
+# A table of its own: a training on the device, beside the same on the host.
+train_fashion() {
+  if [ -n "$1" ]; then export ZERO_FASHION_DATA=$1/usr/share/datasets/fashion-mnist; fi
+  tests/examples/fashion_cuda.sh "$build/examples/train_fashion" || failed=1
+}
+
 run_checks() {
   local tests=$build/tests sanitizer test
   configure "$1"
@@ -70,7 +78,7 @@ run_checks() {
   else
     tests_there+=("${nccl_tests[@]}")
   fi
-  cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" device_benchmark device_step_benchmark \
+  cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" train_fashion device_benchmark device_step_benchmark \
     >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
   export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
   export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
@@ -88,6 +96,8 @@ run_checks() {
   else
     printf '%-36s %s\n' 'memcheck, racecheck' 'left out: compute-sanitizer is not installed'
   fi
+  echo
+  train_fashion "$1"
   echo
   "$build/tests/benchmarks/device_step_benchmark"
   echo

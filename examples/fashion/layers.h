@@ -6,13 +6,15 @@
 #include <stdint.h>
 #include <zero/zero.h>
 
+#include "compute.h"
 #include "model.h"
 #include "options.h"
 
 struct layers {
   zero_optimizer *optimizer;     /* not its owner */
+  struct compute *compute;       /* the same */
   int32_t dtype;                 /* of parameters and gradients */
-  void *params[kTensorCount];    /* with --caller-memory, otherwise NULL: libzero's memory */
+  void *params[kTensorCount];    /* in the program's own memory, otherwise NULL: libzero's */
   void *gradients[kTensorCount]; /* the same */
   float *wide_params[2];         /* of the layer in use, when the dtype is not fp32 */
   float *wide_gradients[2];
@@ -20,7 +22,7 @@ struct layers {
 };
 
 /// All functions but release return 0, or -1 after a line on standard error. The optimizer is set later, before the first acquire.
-int layers_create(struct layers *layers, const struct options *options);
+int layers_create(struct layers *layers, const struct options *options, struct compute *compute);
 void layers_release(struct layers *layers);
 
 /// Weight and bias of a layer. Calls must be the same on all ranks: in stage 3 the parameters are gathered now.

@@ -8,8 +8,7 @@
 
 #include "product.h"
 #include "random.h"
-
-enum { kKernel = 3, kChannels1 = 8, kChannels2 = 16, kPooled2 = kImageSide / 4 * (kImageSide / 4) * kChannels2, kHidden = 64 };
+#include "shape.h"
 
 const struct tensor model_tensors[kTensorCount] = {
     {"conv1.weight", {kKernel, kKernel, 1, kChannels1}, 4, kKernel *kKernel *kChannels1},

@@ -17,6 +17,8 @@ static const char kUsage[] =
     "Trains a small convolutional classifier on Fashion-MNIST, sharded over ranks with libzero.\n"
     "  --ranks N            ranks of this host; default 4, with --mode env what the launcher says\n"
     "  --mode MODE          threads (default), processes, or env: the ranks of mpirun or torchrun, otherwise one\n"
+    "  --device D           where the model is computed: cpu (default), cuda, or cuda:N for another device than the first\n"
+    "  --tier T             where libzero keeps parameters, gradients and states with --device cuda: device (default) or host\n"
     "  --stage N            0 to 3: what is sharded: nothing, optimizer states, + gradients, + parameters; default 3\n"
     "  --bucket-bytes N     size of a gradient bucket; default 65536\n"
     "  --data DIR           folder of the *-ubyte.gz files; default /usr/share/datasets/fashion-mnist\n"
@@ -42,6 +44,9 @@ static const char kUsage[] =
     "  --report-file FILE   write the same and more as lines of key=value\n"
     "  --quiet              no progress line\n"
     "  --help               print this and stop\n";
+
+/// Of options.tier while --tier was not given.
+enum { kNoTier = -1 };
 
 static int wrong(const char *option, const char *value, const char *expected) {
   fprintf(stderr, "train_fashion: --%s %s: expected %s\n", option, value, expected);
@@ -98,6 +103,25 @@ static int read_mode(const char *option, const char *text, enum mode *out) {
   return 0;
 }
 
+/// cuda is cuda:0.
+static int read_device(const char *option, const char *text, int64_t *out) {
+  static const char *const kNames[] = {"cpu", "cuda", NULL};
+  int at = 0;
+  if (strncmp(text, "cuda:", 5) == 0) return read_i64(option, text + 5, 0, 4095, out);
+  if (read_name(option, text, kNames, "cpu, cuda or cuda:N", &at)) return -1;
+  *out = at - 1;
+  return 0;
+}
+
+static int read_tier(const char *option, const char *text, int32_t *out) {
+  static const char *const kNames[] = {"host", "device", NULL};
+  static const int32_t kTiers[] = {ZERO_TIER_HOST, ZERO_TIER_DEVICE};
+  int at = 0;
+  if (read_name(option, text, kNames, "host or device", &at)) return -1;
+  *out = kTiers[at];
+  return 0;
+}
+
 static int read_divisor(const char *option, const char *text, int32_t *out) {
   static const char *const kNames[] = {"ranks", "one", "weights", NULL};
   static const int32_t kDivisors[] = {ZERO_DIVISOR_RANKS, ZERO_DIVISOR_ONE, ZERO_DIVISOR_WEIGHTS};
@@ -138,6 +162,8 @@ static int read_loss_scale(const char *option, const char *text, struct options 
 enum {
   kRanks = 1000,
   kMode,
+  kDevice,
+  kTier,
   kStage,
   kBucket,
   kData,
@@ -168,6 +194,8 @@ enum {
 static const struct option kOptions[] = {
     {"ranks", required_argument, NULL, kRanks},
     {"mode", required_argument, NULL, kMode},
+    {"device", required_argument, NULL, kDevice},
+    {"tier", required_argument, NULL, kTier},
     {"stage", required_argument, NULL, kStage},
     {"bucket-bytes", required_argument, NULL, kBucket},
     {"data", required_argument, NULL, kData},
@@ -203,6 +231,10 @@ static int read_value(int option, const char *name, const char *text, struct opt
       return read_i64(name, text, 1, 1024, &out->ranks);
     case kMode:
       return read_mode(name, text, &out->mode);
+    case kDevice:
+      return read_device(name, text, &out->device);
+    case kTier:
+      return read_tier(name, text, &out->tier);
     case kStage:
       return read_i64(name, text, 0, 3, &out->stage);
     case kBucket:
@@ -278,6 +310,11 @@ static enum outcome take(int option, const char *name, const char *text, struct 
 
 /// What follows from several options.
 static int settle(struct options *out) {
+  if (out->tier != kNoTier && out->device < 0) {
+    fprintf(stderr, "train_fashion: --tier is for --device cuda\n");
+    return -1;
+  }
+  if (out->tier == kNoTier) out->tier = out->device < 0 ? ZERO_TIER_HOST : ZERO_TIER_DEVICE;
   if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
   if (out->lr < 0) out->lr = out->recipe->lr;
   if (out->first_scale > 0 && !out->dynamic_scale) {
@@ -289,7 +326,9 @@ static int settle(struct options *out) {
 }
 
 enum outcome options_parse(int argc, char **argv, struct options *out) {
-  *out = (struct options){.stage = 3,
+  *out = (struct options){.device = -1,
+                          .tier = kNoTier,
+                          .stage = 3,
                           .bucket_nbytes = 65536,
                           .data = "/usr/share/datasets/fashion-mnist",
                           .epochs = 8,

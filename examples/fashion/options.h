@@ -16,8 +16,10 @@ struct options {
   int64_t bucket_nbytes;
   const char *data;
   int64_t epochs;
-  int64_t batch; /* of all ranks together */
-  int64_t steps; /* 0: all steps of all epochs */
+  int64_t batch;  /* of all ranks together */
+  int64_t steps;  /* 0: all steps of all epochs */
+  int64_t device; /* CUDA's number of it; -1: the host */
+  int32_t tier;   /* a zero_tier */
   const struct recipe *recipe;
   double lr; /* the first */
   int64_t seed;

@@ -17,6 +17,8 @@ static int fill_config(zero_config *config, const struct options *o) {
   return recipe_fill(o->recipe, config) || failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
          failed(zero_config_set_i64(config, ZERO_KEY_BUCKET_BYTES, o->bucket_nbytes), "set bucket size") ||
          failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, o->divisor), "set divisor") ||
+         failed(zero_config_set_i64(config, ZERO_KEY_DEVICE, o->device), "set device") ||
+         failed(zero_config_set_i64(config, ZERO_KEY_TIER, o->tier), "set tier") ||
          failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") ||
          failed(zero_config_set_i64(config, ZERO_KEY_LOSS_SCALE_DYNAMIC, o->dynamic_scale), "set dynamic loss scale") ||
          failed(zero_config_set_f64(config, ZERO_KEY_LOSS_SCALE, o->loss_scale), "set loss scale");
@@ -56,11 +58,11 @@ static int allocate(struct trainer *t) {
   const int64_t parts = t->size * o->accumulate;
   t->capacity = (o->batch + parts - 1) / parts;
   if (t->capacity < kSmallest) t->capacity = kSmallest;
-  t->model = model_create(t->capacity);
+  if (o->device < 0 ? compute_create_host(t->capacity, &t->compute) : compute_create_cuda(o->device, t->capacity, &t->compute)) return -1;
   t->images = malloc((size_t)t->capacity * sizeof *t->images);
   t->labels = malloc((size_t)t->capacity);
-  if (!t->model || !t->images || !t->labels) return out_of_memory();
-  if (layers_create(&t->layers, o)) return -1;
+  if (!t->images || !t->labels) return out_of_memory();
+  if (layers_create(&t->layers, o, t->compute)) return -1;
   return sampler_create(&t->sampler, t->run->train.count, o->batch, (uint64_t)o->seed) ? out_of_memory() : 0;
 }
 
@@ -75,10 +77,10 @@ void trainer_release(struct trainer *t) {
   zero_optimizer_release(t->optimizer);
   zero_group_release(t->group);
   sampler_release(&t->sampler);
-  model_release(t->model);
   free(t->images);
   free(t->labels);
   layers_release(&t->layers);
+  if (t->compute) t->compute->release(t->compute);
 }
 
 int64_t trainer_steps_in_all(const struct trainer *t) { return sampler_steps_per_epoch(&t->sampler) * t->run->options->epochs; }
@@ -87,16 +89,16 @@ static int forward(struct trainer *t) {
   for (int layer = 0; layer < kLayerCount; layer++) {
     const float *params[2];
     if (layers_acquire(&t->layers, layer, params)) return -1;
-    model_forward(t->model, layer, params[0], params[1]);
-    if (layers_give_back(&t->layers, layer)) return -1;
+    if (t->compute->forward(t->compute, layer, params[0], params[1]) || layers_give_back(&t->layers, layer)) return -1;
   }
   return 0;
 }
 
 static int backward_layer(struct trainer *t, int layer, const float *weight) {
   float *gradients[2];
-  if (layers_gradients(&t->layers, layer, gradients)) return -1;
-  model_backward(t->model, layer, weight, gradients[0], gradients[1]);
+  if (layers_gradients(&t->layers, layer, gradients) || t->compute->backward(t->compute, layer, weight, gradients[0], gradients[1])) {
+    return -1;
+  }
   return layers_ready(&t->layers, layer);
 }
 
@@ -112,13 +114,13 @@ static int backward(struct trainer *t, int64_t samples) {
 }
 
 /// Gives the model `count` samples of a data set: those numbered in `order`, or those from `first` on when it is NULL.
-static void load(struct trainer *t, const struct dataset *data, const int64_t *order, int64_t first, int64_t count) {
+static int load(struct trainer *t, const struct dataset *data, const int64_t *order, int64_t first, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     const int64_t sample = order ? order[first + i] : first + i;
     t->images[i] = data->images + sample * kImagePixels;
     t->labels[i] = data->labels[sample];
   }
-  model_begin(t->model, count, t->images, t->labels);
+  return t->compute->begin(t->compute, count, t->images, t->labels);
 }
 
 /// The learning rate falls to 0 along a line.
@@ -132,14 +134,14 @@ static int begin_micro_step(struct trainer *t, int64_t k) {
   const struct options *o = t->run->options;
   if (o->accumulate == 1) return 0;
   const int32_t kind = k + 1 < o->accumulate ? o->manner : ZERO_MICRO_STEP_LAST;
-  return failed(zero_optimizer_micro_step(t->optimizer, kind, NULL), "zero_optimizer_micro_step") ? -1 : 0;
+  return failed(zero_optimizer_micro_step(t->optimizer, kind, t->compute->stream), "zero_optimizer_micro_step") ? -1 : 0;
 }
 
 /// The gradient of a micro-step of `count` samples of this rank's `share`, and how much it counts. With weights it is a mean over the
 /// micro-step, which counts by its samples; otherwise it is a part of the mean over the share, because micro-steps are added.
 static int set_weight(struct trainer *t, int64_t share, int64_t count) {
   const int weighted = t->run->options->divisor == ZERO_DIVISOR_WEIGHTS;
-  model_set_divisor(t->model, (double)(weighted ? count : share) / t->loss_scale);
+  t->compute->set_divisor(t->compute, (double)(weighted ? count : share) / t->loss_scale);
   return weighted && failed(zero_optimizer_set_weight(t->optimizer, (double)count), "zero_optimizer_set_weight") ? -1 : 0;
 }
 
@@ -149,9 +151,12 @@ static int micro_step(struct trainer *t, int64_t k, const int64_t *order, int64_
   const int64_t first = k * share / parts;
   const int64_t count = (k + 1) * share / parts - first;
   int64_t correct = 0;
-  load(t, &t->run->train, order, first, count);
-  if (begin_micro_step(t, k) || set_weight(t, share, count) || forward(t)) return -1;
-  *loss += model_loss(t->model, &correct);
+  double own = 0;
+  if (load(t, &t->run->train, order, first, count) || begin_micro_step(t, k) || set_weight(t, share, count) || forward(t) ||
+      t->compute->loss(t->compute, &own, &correct)) {
+    return -1;
+  }
+  *loss += own;
   return backward(t, count);
 }
 
@@ -159,7 +164,7 @@ static int micro_step(struct trainer *t, int64_t k, const int64_t *order, int64_
 static int apply_step(struct trainer *t, int64_t step) {
   zero_step_result result;
   if (failed(zero_step_result_init(&result, sizeof result), "zero_step_result_init") ||
-      failed(zero_optimizer_step(t->optimizer, NULL, &result), "zero_optimizer_step")) {
+      failed(zero_optimizer_step(t->optimizer, t->compute->stream, &result), "zero_optimizer_step")) {
     return -1;
   }
   const int falls = result.loss_scale < t->loss_scale;
@@ -203,9 +208,11 @@ int trainer_evaluate(struct trainer *t, double *out_percent) {
   for (int64_t done = 0; done < largest; done += t->capacity) {
     const int64_t rest = share > done ? share - done : 0;
     int64_t batch_correct = 0;
-    load(t, &t->run->test, NULL, first + done, rest < t->capacity ? rest : t->capacity);
-    if (forward(t)) return -1;
-    model_loss(t->model, &batch_correct);
+    double loss = 0;
+    if (load(t, &t->run->test, NULL, first + done, rest < t->capacity ? rest : t->capacity) || forward(t) ||
+        t->compute->loss(t->compute, &loss, &batch_correct)) {
+      return -1;
+    }
     correct += batch_correct;
   }
   if (failed(zero_group_all_reduce(t->group, &correct, 1, &correct, 1, ZERO_DTYPE_I64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce")) {
@@ -215,16 +222,24 @@ int trainer_evaluate(struct trainer *t, double *out_percent) {
   return 0;
 }
 
+/// Hashes one parameter on, wherever it lies.
+static int hash_on(struct trainer *t, int id, const float *param, uint64_t *hash) {
+  const size_t nbytes = (size_t)model_tensors[id].count * sizeof(float);
+  unsigned char *bytes = malloc(nbytes);
+  if (!bytes) return out_of_memory();
+  const int status = t->compute->copy(t->compute, bytes, param, nbytes);
+  for (size_t b = 0; !status && b < nbytes; b++) *hash = (*hash ^ bytes[b]) * UINT64_C(0x100000001b3);
+  free(bytes);
+  return status;
+}
+
 int trainer_hash(struct trainer *t, uint64_t *out_hash) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (int layer = 0; layer < kLayerCount; layer++) {
     const float *params[2];
     if (layers_acquire(&t->layers, layer, params)) return -1;
     for (int i = 0; i < 2; i++) {
-      const unsigned char *bytes = (const unsigned char *)params[i];
-      for (int64_t b = 0; b < model_tensors[2 * layer + i].count * (int64_t)sizeof(float); b++) {
-        hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
-      }
+      if (hash_on(t, 2 * layer + i, params[i], &hash)) return -1;
     }
     if (layers_give_back(&t->layers, layer)) return -1;
   }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <zero/zero.h>
 
+#include "compute.h"
 #include "idx.h"
 #include "layers.h"
 #include "model.h"
@@ -27,7 +28,7 @@ struct trainer {
   int64_t rank;
   int64_t size;
   zero_optimizer *optimizer;
-  struct model *model;
+  struct compute *compute;
   struct sampler sampler;
   struct layers layers;
   int64_t capacity;       /* samples that fit the model at once */

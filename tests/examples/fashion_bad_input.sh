@@ -50,6 +50,15 @@ reject "bucket-bytes 10: expected" --bucket-bytes 10
 reject "lr nan: expected" --lr nan
 reject "lr -1: expected" --lr -1
 reject "mode thread: expected threads, processes or env" --mode thread
+reject "device gpu: expected cpu, cuda or cuda:N" --device gpu
+reject "device : expected cpu, cuda or cuda:N" --device ""
+reject "device -1: expected a whole number from 0 to 4095" --device cuda:-1
+reject "device : expected a whole number" --device cuda:
+reject "device 1x: expected a whole number" --device cuda:1x
+reject "device 4096: expected a whole number" --device cuda:4096
+reject "tier gpu: expected host or device" --device cuda --tier gpu
+reject "tier is for --device cuda" --tier host
+reject "tier is for --device cuda" --device cpu --tier device
 reject "divisor mean: expected weights, ranks or one" --divisor mean
 reject "precision f64: expected f32, bf16 or f16" --precision f64
 reject "accumulate 0: expected" --accumulate 0
@@ -97,6 +106,18 @@ rm "$scratch/wide/train-images-idx3-ubyte.gz"
 printf '\000\000\010\003\000\000\000\100\000\000\000\034\000\000\000\035' >"$scratch/wide/train-images-idx3-ubyte"
 head -c 60000 /dev/zero >>"$scratch/wide/train-images-idx3-ubyte"
 reject "images are 29 pixels wide or high, expected 28" --data "$scratch/wide"
+
+# On a machine with devices the last that can be named is hardly there; one rank, whose line comes alone.
+reject "device cuda:4095: .*\(CUDA\|device\)" --mode env --device cuda:4095
+for mode in threads processes; do
+  cases=$((cases + 1))
+  timeout 60 "$program" --quiet --limit 64 --epochs 1 --ranks 3 --mode $mode --device cuda:4095 >"$scratch/out" 2>"$scratch/err" </dev/null
+  code=$?
+  if [ $code -ne 1 ] || [ -s "$scratch/out" ] || ! grep -q -e "device cuda:4095: .*\(CUDA\|device\)" "$scratch/err"; then
+    echo "FAILED: --mode $mode --device cuda:4095: exit code $code: $(cat "$scratch/out" "$scratch/err")"
+    failures=$((failures + 1))
+  fi
+done
 
 head -c 400 /dev/zero >"$scratch/init"
 reject "init: expected 52138 floats" --init "$scratch/init"

@@ -1,0 +1,70 @@
+#!/bin/sh
+# With --device cuda train_fashion ends with the accuracy and the bits of the host's run: in all stages, on both tiers, for threads and
+# processes, in every precision and manner of micro-steps. A device that is not there ends all ranks with a line that says so.
+# usage: fashion_device.sh TRAIN_FASHION SCRATCH; TRAIN_FASHION with the emulation of CUDA, ZERO_CUDA_MODULE names its module
+set -u
+program=$1
+scratch=$2
+. "$(dirname "$0")/fashion_data.sh"
+rm -rf "$scratch" && mkdir -p "$scratch/data" || exit 1
+runs=0
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# 256 test images, because kernels on the host are slow.
+ln -s "$data"/train-*.gz "$scratch/data" || exit 1
+{
+  printf '\000\000\010\003\000\000\001\000\000\000\000\034\000\000\000\034'
+  gzip -dc "$data/t10k-images-idx3-ubyte.gz" | tail -c +17 | head -c $((256 * 784))
+} >"$scratch/data/t10k-images-idx3-ubyte"
+{
+  printf '\000\000\010\001\000\000\001\000'
+  gzip -dc "$data/t10k-labels-idx1-ubyte.gz" | tail -c +9 | head -c 256
+} >"$scratch/data/t10k-labels-idx1-ubyte"
+
+# 194 images in batches of 96 leave a last batch of 2, so that one of three ranks has no samples.
+train() { timeout 120 "$program" --data "$scratch/data" --quiet --limit 194 --batch 96 --epochs 1 --ranks 3 "$@" 2>/dev/null || echo "failed"; }
+
+# same TIERS OPTIONS...: one result on the host and on these tiers.
+same() {
+  tiers=$1
+  shift
+  expected=$(train "$@")
+  case $expected in *failed*) fail "$*: did not end well" ;; esac
+  for tier in $tiers; do
+    runs=$((runs + 1))
+    got=$(train --device cuda --tier "$tier" "$@")
+    [ "$got" = "$expected" ] || fail "--tier $tier $*: $got, on the host $expected"
+  done
+}
+
+both="device host"
+for stage in 0 1 2 3; do
+  same "$both" --stage $stage
+  same "$both" --stage $stage --mode processes
+  same "$both" --stage $stage --precision bf16 --accumulate 2
+done
+same "$both" --ranks 1
+same "$both" --caller-memory
+same "$both" --precision f16 --loss-scale dynamic --first-scale 16777216
+same "$both" --precision f16 --accumulate 3 --accumulate-manner reduce --caller-memory --clip-norm 0.5
+same "$both" --accumulate 3 --accumulate-manner reduce --stage 2
+same "$both" --optimizer sgd --divisor ranks
+same host --optimizer lamb
+same host --optimizer muon --precision bf16
+
+[ "$(train)" = "$(train --device cuda)" ] || fail "--device cuda without --tier: another result"
+[ "$(train)" = "$(train --device cuda:1)" ] || fail "--device cuda:1: another result"
+[ "$(train --device cuda --optimizer lamb)" = failed ] || fail "lamb on a device is not refused"
+for mode in threads processes; do
+  timeout 60 "$program" --data "$scratch/data" --quiet --limit 96 --ranks 3 --mode $mode --device cuda:2 >"$scratch/out" 2>"$scratch/err"
+  code=$?
+  [ $code -eq 1 ] && [ ! -s "$scratch/out" ] && grep -q -e '--device cuda:2: invalid device ordinal' "$scratch/err" ||
+    fail "$mode: a device that is not there: exit code $code: $(cat "$scratch/out" "$scratch/err")"
+done
+echo "$runs runs on a device compared with the host's, $failures failed"
+[ $failures -eq 0 ]
