@@ -68,7 +68,8 @@ void store_line(std::vector<Bounds> &values, size_t begin, size_t end, DType dty
 
 float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index) {
   const DType dtype = model.grad_dtype(id);
-  std::vector<float> contributions;
+  thread_local std::vector<float> contributions;  // kept from call to call: sanitizers watch each allocation
+  contributions.clear();
   for (int64_t rank = 0; rank < model.ranks; ++rank) {
     const float value = static_cast<float>(model.recipe.loss_scale) * gradient_at(model, step, rank, id, index);
     contributions.push_back(static_cast<float>(nearest(value, dtype)));

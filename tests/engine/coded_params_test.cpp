@@ -31,15 +31,19 @@ Manner manner_of(int64_t stage) {
   return manner;
 }
 
+/// The values of the codes without a sign, ascending: by the format's definition.
+std::vector<double> code_values() {
+  std::vector<double> values;
+  for (int code = 0; code < 0x7f; ++code) values.push_back(kernels::test::f8_value(DType::f8e4m3, static_cast<uint8_t>(code)));
+  return values;
+}
+
 /// The value of the code that is nearest, an even one where two are.
 double nearest_code(double wanted) {
-  double best = 0;
-  for (int code = 1; code < 0x7f; ++code) {
-    const double value = kernels::test::f8_value(DType::f8e4m3, static_cast<uint8_t>(code));
-    const double closer = std::fabs(best - wanted) - std::fabs(value - wanted);
-    if (closer > 0 || (closer == 0 && code % 2 == 0)) best = value;
-  }
-  return best;
+  static const std::vector<double> values = code_values();
+  const auto above = std::lower_bound(values.begin() + 1, values.end() - 1, wanted);
+  const double closer = std::fabs(above[-1] - wanted) - std::fabs(*above - wanted);
+  return closer > 0 || (closer == 0 && (above - values.begin()) % 2 == 0) ? *above : above[-1];
 }
 
 /// The values that codes of `values` stand for, in float64 by the format's definition.

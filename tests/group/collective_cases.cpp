@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <thread>
 
 namespace zero::test {
@@ -102,42 +103,68 @@ T combine(ReduceOp op, T a, T b) {
 
 /// T(lo, hi) = T(lo, mid) + T(mid, hi), mid = lo + the largest power of two below hi - lo.
 template <class T>
-T tree(const std::vector<T> &values, ReduceOp op, size_t lo, size_t hi) {
+T tree(std::span<const T> values, ReduceOp op, size_t lo, size_t hi) {
   if (hi - lo == 1) return values[lo];
   const size_t mid = lo + std::bit_floor(hi - lo - 1);
   return combine(op, tree(values, op, lo, mid), tree(values, op, mid, hi));
 }
 
+/// An element of every rank in all the types that trees need. Used again for element after element: sanitizers watch each allocation.
+struct Elements {
+  explicit Elements(int64_t size)
+      : stored(sizeof(double)),
+        floats(static_cast<size_t>(size)),
+        singles(floats.size()),
+        integers(floats.size()),
+        wrapping(floats.size()) {}
+
+  Bytes stored;  ///< of one rank
+  std::vector<double> floats;
+  std::vector<float> singles;
+  std::vector<int64_t> integers;
+  std::vector<uint64_t> wrapping;
+};
+
+void load_elements(Elements &elements, const CollectiveCase &c, int64_t index) {
+  for (size_t rank = 0; rank < elements.floats.size(); ++rank) {
+    store_element(elements.stored, c, 0, static_cast<int64_t>(rank), index);
+    if (is_float(c.dtype)) {
+      elements.floats[rank] = load_float(elements.stored, c.dtype);
+      elements.singles[rank] = static_cast<float>(elements.floats[rank]);
+    } else {
+      elements.integers[rank] = load_integer(elements.stored, c.dtype);
+      elements.wrapping[rank] = static_cast<uint64_t>(elements.integers[rank]);
+    }
+  }
+}
+
+template <class T>
+T tree(const std::vector<T> &values, ReduceOp op) {
+  return tree(std::span<const T>(values), op, 0, values.size());
+}
+
 /// Order of min and max is by signed value, sums and products wrap: both from the same 64 bits.
-int64_t integer_tree(const std::vector<int64_t> &values, ReduceOp op) {
-  if (op == ReduceOp::min || op == ReduceOp::max) return tree(values, op, 0, values.size());
-  std::vector<uint64_t> wrapping(values.begin(), values.end());
-  return static_cast<int64_t>(tree(wrapping, op, 0, wrapping.size()));
+int64_t integer_tree(const Elements &elements, ReduceOp op) {
+  if (op == ReduceOp::min || op == ReduceOp::max) return tree(elements.integers, op);
+  return static_cast<int64_t>(tree(elements.wrapping, op));
 }
 
 /// The reduced element, stored at `at`; also compares the tree with a plain float64 sum.
-void store_reduced(Bytes &bytes, const CollectiveCase &c, int64_t size, int64_t at, int64_t index, Report *report) {
-  std::vector<double> floats;
-  std::vector<int64_t> integers;
-  for (int64_t rank = 0; rank < size; ++rank) {
-    const Bytes element = data_of(c, rank, index, index + 1);
-    if (is_float(c.dtype)) {
-      floats.push_back(load_float(element, c.dtype));
-    } else {
-      integers.push_back(load_integer(element, c.dtype));
-    }
-  }
+void store_reduced(Bytes &bytes, const CollectiveCase &c, Elements &elements, int64_t at, int64_t index, Report *report) {
+  load_elements(elements, c, index);
+  const std::vector<double> &floats = elements.floats;
+  const auto size = std::ssize(floats);
   if (!is_float(c.dtype)) {
-    int64_t value = integer_tree(integers, c.op);
+    int64_t value = integer_tree(elements, c.op);
     if (c.op == ReduceOp::avg) value /= size;
     return store_integer(bytes, c.dtype, at, static_cast<uint64_t>(value));
   }
   double value = 0;
   if (c.dtype == DType::f64) {
-    value = tree(floats, c.op, 0, floats.size());
+    value = tree(floats, c.op);
     if (c.op == ReduceOp::avg) value /= static_cast<double>(size);
   } else {
-    float single = tree(std::vector<float>(floats.begin(), floats.end()), c.op, 0, floats.size());
+    float single = tree(elements.singles, c.op);
     if (c.op == ReduceOp::avg) single /= static_cast<float>(size);
     value = single;
   }
@@ -327,7 +354,8 @@ Bytes data_of(const CollectiveCase &c, int64_t rank, int64_t begin, int64_t end)
 
 Bytes reduced(const CollectiveCase &c, int64_t size, Range range, Report *report) {
   Bytes bytes(static_cast<size_t>(range.count() * dtype_nbytes(c.dtype)));
-  for (int64_t index = range.begin; index < range.end; ++index) store_reduced(bytes, c, size, index - range.begin, index, report);
+  Elements elements(size);
+  for (int64_t index = range.begin; index < range.end; ++index) store_reduced(bytes, c, elements, index - range.begin, index, report);
   return bytes;
 }
 
