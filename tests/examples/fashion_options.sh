@@ -5,7 +5,7 @@
 set -u
 program=$1
 . "$(dirname "$0")/fashion_data.sh"
-few_test_images
+few_test_images 512
 runs=0
 failures=0
 

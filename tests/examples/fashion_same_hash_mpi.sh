@@ -5,7 +5,7 @@ set -u
 program=$1
 shift
 . "$(dirname "$0")/fashion_data.sh"
-few_test_images
+few_test_images 512
 options="--data $data --quiet --limit 770 --batch 256 --epochs 1"
 failures=0
 # shellcheck disable=SC2086
