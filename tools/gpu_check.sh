@@ -9,8 +9,8 @@ packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-
   dataset-fashion-mnist)
 build=build/gpu
 tests_there=(kernels/device_kernels_test kernels/cuda_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
-  engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test examples/fashion_compute_test
-  examples/fashion_compute_cuda_test)
+  engine/device_steps_test engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test
+  examples/fashion_compute_test examples/fashion_compute_cuda_test)
 nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test
   api/cuda_nccl_api_test)
 failed=0
@@ -89,7 +89,7 @@ run_checks() {
   for test in "${tests_there[@]}"; do check "${test##*/}" "$tests/$test"; done
   if sanitizer=$(command -v compute-sanitizer); then
     check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
-      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller'
+      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller:StepsOnDevice.GraphsKeepWhatTheyKnowUntilItIsRefreshed'
     export ZERO_TEST_FEW=1
     check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
     check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"

@@ -7,7 +7,8 @@
  *
  * Such steps can be captured (cudaStreamBeginCapture and cudaStreamEndCapture around them) and the graph run as often as the caller likes,
  * each time as one more step. The caller's part:
- *   - Before the capture, at least one step of the same kind: the same tensors filled, the same micro-steps.
+ *   - Before the capture, a step of the same kind: the same tensors filled, the same micro-steps. A captured step of another kind may make
+ *     the optimizer unusable (ZERO_E_STATE).
  *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
  *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too. A call that has to
  *     wait, or to make memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.

@@ -274,7 +274,10 @@ Task Optimizer::apply_body() {
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
   if (settings_.on_device && !judges_there_) tell_run();
-  ZERO_CO_TRY(updates_.run(*gather_group_, {run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_}));
+  const StepScalars scalars{run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_};
+  const Status updated = co_await updates_.run(*gather_group_, scalars);
+  if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
+  ZERO_CO_RETURN_IF_ERROR(updated);
   applied_ = true;
   if (replicated_) count_direct();
   co_return Status();

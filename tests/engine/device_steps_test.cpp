@@ -326,6 +326,23 @@ TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
   });
 }
 
+/// A graph would find the tables of another step on the device.
+TEST_F(StepsOnDevice, ACapturedStepOfAnotherKindIsTheLast) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto kept = make(group, kKinds[4], true);
+    Feed fills_most(kKinds[4]);
+    Feed fills_all(kKinds[0]);
+    fills_most.fill(0);
+    fills_most.give(*kept);
+    expect_ok(run_task(*kept, kept->step(nullptr, fills_most.stream())), "step");
+    caller_capture_begin(fills_all.stream());
+    fills_all.give(*kept);
+    expect_refused(run_task(*kept, kept->step(nullptr, fills_all.stream())), ZERO_E_STATE, "are not those of the step before it");
+    caller_graph_destroy(caller_capture_end(fills_all.stream()));
+    expect_refused(run_task(*kept, kept->step(nullptr, fills_all.stream())), ZERO_E_STATE, "are not those of the step before it");
+  });
+}
+
 /// The vote of several ranks is the host's.
 TEST_F(StepsOnDevice, StepsOfSeveralRanksAreNotCaptured) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
