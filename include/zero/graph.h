@@ -12,12 +12,13 @@
  *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
  *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too. A call that has to
  *     wait, or to make memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.
- *   - Between runs, what zero_optimizer_set_f64 and set_i64 set is taken over by zero_optimizer_refresh, in the order of its stream.
- *     Counters of the host (stats.h) know nothing of such runs, and neither does unfilled_count of results.
- *     A dynamic loss scale is what zero_optimizer_result tells.
- *   - After the last run of a graph, zero_optimizer_result with the stream in which it ran comes before any other call but refresh.
+ *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
+ *     of its stream.
+ *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
+ *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale.
+ *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released.
- * Steps of several ranks agree on the host: with out_result NULL they wait as ever, and captured they are ZERO_E_UNSUPPORTED. A step that is
+ * Steps of several ranks agree on the host: with out_result NULL they wait as ever, captured they are ZERO_E_UNSUPPORTED. A step that is
  * captured with out_result, or before any other step, is ZERO_E_STATE; the capture goes on without it.
  */
 #ifndef ZERO_GRAPH_H

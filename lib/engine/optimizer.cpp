@@ -197,8 +197,9 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::reduced));
   if (key == ZERO_KEY_LOSS_SCALE) {
     ZERO_TRY(learn_run());
+    ZERO_TRY(loss_scale_.set(value, run_.loss_scale));
     run_told_ = false;
-    return loss_scale_.set(value, run_.loss_scale);
+    return {};
   }
   double now = 0;
   ZERO_TRY(sets_[static_cast<size_t>(set)].get(key, &now));
