@@ -82,3 +82,23 @@ func TestGoroutinesMayCloseWhatOthersUse(t *testing.T) {
 	}
 	wantNoMore(t, "live handles", collect(liveHandles, before), before)
 }
+
+func TestAModelGroupThatComesWithCloseIsGivenBack(t *testing.T) {
+	before := collect(liveHandles, 0)
+	group := must(zero.CreateLocal(ctx, "", 0, 1, nil))
+	for round := 0; round < 20000; round++ {
+		optimizer := must(zero.NewOptimizer(group, nil))
+		model := must(zero.CreateLocal(ctx, "", 0, 1, nil))
+		var running sync.WaitGroup
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			optimizer.SetModelGroup(model)
+		}()
+		check(model.Close())
+		check(optimizer.Close())
+		running.Wait()
+	}
+	check(group.Close())
+	wantNoMore(t, "live handles", collect(liveHandles, before), before)
+}

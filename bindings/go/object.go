@@ -40,6 +40,14 @@ func (o *object[H]) wait(ctx context.Context, use func(H) *czero.Failure) error 
 	return o.members.wait(ctx, o.model.Load(), func() *czero.Failure { return o.locked(use) })
 }
 
+// setModel keeps the membership of the model group until Close, which may have come first.
+func (o *object[H]) setModel(members *membership) {
+	o.model.Swap(members).drop()
+	if o.closed.Load() {
+		o.model.Swap(nil).drop()
+	}
+}
+
 // close gives the handle back once.
 func (o *object[H]) close(release func(H)) {
 	if o.closed.CompareAndSwap(false, true) {

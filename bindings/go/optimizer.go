@@ -127,11 +127,12 @@ func (o *Optimizer) SetModelGroup(model *Group) error {
 	members, group := model.share()
 	return o.self().do(func(raw czero.Optimizer) *czero.Failure {
 		failure := czero.Zero_optimizer_set_model_group(raw, group)
-		if failure == nil {
-			members = o.object.model.Swap(members)
+		if failure != nil {
+			members.drop()
+			return failure
 		}
-		members.drop()
-		return failure
+		o.object.setModel(members)
+		return nil
 	})
 }
 
