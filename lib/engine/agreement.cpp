@@ -10,9 +10,13 @@
 namespace zero {
 namespace {
 
+/// So few that they arrive in memory of the host over every transport (Transport::longest_nbytes).
+constexpr size_t kMostWords = 64;
+
 Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> all) {
   const auto ranks = static_cast<size_t>(group.size());
   const auto nbytes = static_cast<int64_t>(mine.size_bytes());
+  ZERO_CO_CHECK(mine.size() <= kMostWords, ZERO_E_INTERNAL, "%zu words were to be told, but %zu at most can be", mine.size(), kMostWords);
   std::vector<Offer, CachedAllocator<Offer>> offers(ranks, Offer{mine.data(), nbytes});
   std::vector<Arrival, CachedAllocator<Arrival>> arrivals(ranks, Arrival{nullptr, nbytes});
   {

@@ -112,14 +112,16 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   transport_->stand(&current_);
   Status status = co_await body;
   transport_->stand(nullptr);
-  if (status.ok()) {
-    count_call(fingerprint.kind);
-  } else {
-    fail(status);
-    Withdrawn withdrawn(*transport_);
-    ZERO_CO_TRY(withdrawn);
-  }
+  if (!status.ok()) co_return co_await give_up(status);
+  count_call(fingerprint.kind);
   co_return status;
+}
+
+Task Group::give_up(Status cause) {
+  fail(cause);
+  Withdrawn withdrawn(*transport_);
+  ZERO_CO_TRY(withdrawn);
+  co_return cause;
 }
 
 Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
@@ -163,6 +165,7 @@ Status Round::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll(&arrived_));
   *out_ready = arrived_;
   if (!arrived_ && group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (!arrived_) group_.progress_messages(nullptr);
   return {};
 }
 
@@ -172,21 +175,41 @@ Status Quiet::poll(bool *out_ready) {
   return {};
 }
 
+void Group::progress_messages(const OperationQueue *own) {
+  // A message that is advanced here advances no others: their queues may be the ones that this thread comes from.
+  static thread_local bool advancing = false;
+  if (advancing || messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  advancing = true;
+  for (const auto *queues : {&send_queues_, &recv_queues_}) {
+    for (const std::shared_ptr<OperationQueue> &queue : *queues) {
+      if (queue.get() != own) (void)queue->progress();
+    }
+  }
+  advancing = false;
+}
+
 /// A message under way, in either direction.
 class Message final : public Waitable {
  public:
   using PollPeer = Status (Transport::*)(int64_t, bool *);
-  Message(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer)
+  Message(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer, const OperationQueue *queue)
       : group_(group),
         fingerprint_(fingerprint),
         peer_(peer),
         poll_peer_(poll_peer),
+        queue_(queue),
+        count_(group.messages_),
         deadline_ms_(group.deadline_ms()),
-        deadline_(Deadline::after_ms(deadline_ms_)) {}
+        deadline_(Deadline::after_ms(deadline_ms_)) {
+    count_->fetch_add(1, std::memory_order_relaxed);
+  }
+  Message(const Message &) = delete;
+  ~Message() { count_->fetch_sub(1, std::memory_order_relaxed); }
 
   Status poll(bool *out_ready) override {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
     if (!*out_ready && deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
+    if (!*out_ready) group_.progress_messages(queue_);
     return {};
   }
   Doorbell *doorbell() override { return group_.transport_->doorbell(); }
@@ -196,6 +219,8 @@ class Message final : public Waitable {
   const Fingerprint &fingerprint_;
   int64_t peer_;
   PollPeer poll_peer_;
+  const OperationQueue *queue_;
+  const std::shared_ptr<std::atomic<int64_t>> count_;
   int64_t deadline_ms_;
   Deadline deadline_;
 };
@@ -210,12 +235,9 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
   fingerprint.root = peer;
   const int64_t nbytes = count * dtype_nbytes(dtype);
   Status status = transport_->send_start(peer, fingerprint, {data, nbytes});
-  Message message(*this, fingerprint, peer, &Transport::send_poll);
+  Message message(*this, fingerprint, peer, &Transport::send_poll, send_queue(peer).get());
   if (status.ok()) status = co_await message;
-  if (!status.ok()) {
-    fail(status);
-    co_return status;
-  }
+  if (!status.ok()) co_return co_await give_up(status);
   count_call(OperationKind::send);
   count_sent(OperationKind::send, count, nbytes);
   co_return status;
@@ -230,12 +252,9 @@ Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
   fingerprint.count = count;
   fingerprint.root = peer;
   Status status = transport_->recv_start(peer, fingerprint, data, count * dtype_nbytes(dtype));
-  Message message(*this, fingerprint, peer, &Transport::recv_poll);
+  Message message(*this, fingerprint, peer, &Transport::recv_poll, recv_queue(peer).get());
   if (status.ok()) status = co_await message;
-  if (!status.ok()) {
-    fail(status);
-    co_return status;
-  }
+  if (!status.ok()) co_return co_await give_up(status);
   count_call(OperationKind::recv);
   co_return status;
 }

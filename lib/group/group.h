@@ -76,6 +76,11 @@ class Group {
   friend class Quiet;
   friend class Message;
 
+  /// Advances messages that others wait for while this thread waits for something else: messages and collectives do not wait for one
+  /// another. `own` is a queue that this thread is advancing.
+  void progress_messages(const OperationQueue *own);
+  /// Poisons the group for a call that has failed, and waits for the memory that it was given.
+  Task give_up(Status cause);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
   void count_call(OperationKind kind);
   void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);
@@ -95,6 +100,9 @@ class Group {
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   std::vector<std::shared_ptr<OperationQueue>> send_queues_;
   std::vector<std::shared_ptr<OperationQueue>> recv_queues_;
+
+  /// That have begun and not ended. Messages which nobody ends may outlive the group.
+  const std::shared_ptr<std::atomic<int64_t>> messages_ = std::make_shared<std::atomic<int64_t>>(0);
 
   // Touched only by the collective under way.
   std::vector<std::byte> scratch_;

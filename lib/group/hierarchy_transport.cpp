@@ -144,6 +144,12 @@ Status HierarchyTransport::watch() {
   return health();
 }
 
+Status HierarchyTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
+  const auto [way, rank] = way_to(peer);
+  (void)way->watch_peer(rank, doing);
+  return health();
+}
+
 void HierarchyTransport::poison(const Status &cause) {
   far_->poison(cause);
   near_->poison(cause);

@@ -27,6 +27,7 @@ class HierarchyTransport final : public Transport {
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
   int64_t host_block() const override { return host_block_; }
   int64_t round_nbytes() const override;
+  int64_t longest_nbytes() const override { return far_->longest_nbytes(); }
 
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
   Status poll(bool *out_arrived) override;
@@ -40,6 +41,7 @@ class HierarchyTransport final : public Transport {
 
   Status health() override;
   Status watch() override;
+  Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
   void stand(const Fingerprint *fingerprint) override;
   std::string standings(const Fingerprint &mine) override;

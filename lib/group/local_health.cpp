@@ -77,6 +77,12 @@ Status LocalTransport::watch() {
   return {};
 }
 
+Status LocalTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
+  ZERO_TRY(health());
+  processes_.look();
+  return check_present(peer, &doing);
+}
+
 SegmentHeader &LocalTransport::root_header(int64_t peer) const {
   if (root_segments_ == nullptr) return segment(peer).header();
   return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();

@@ -54,6 +54,7 @@ class LocalTransport final : public Transport {
 
   Status health() override;
   Status watch() override;
+  Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override { static_cast<void>(fail(cause)); }
   void stand(const Fingerprint *fingerprint) override;
   std::string standings(const Fingerprint &mine) override;

@@ -1,16 +1,12 @@
 /// @file Making transports over MPI: the first meeting of a communicator's ranks, where they run, and sub-groups.
 #include "core/clock.h"
 #include "group/env.h"
+#include "group/host_id.h"
 #include "group/mpi_module.h"
 #include "group/mpi_transport.h"
 #include "group/own_round.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -23,27 +19,6 @@ struct Hello {
   int64_t staging_nbytes;
   char build[64];
 };
-
-uint64_t hash_bytes(uint64_t hash, const void *data, size_t nbytes) {
-  const auto *bytes = static_cast<const unsigned char *>(data);
-  for (size_t i = 0; i < nbytes; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;  // FNV-1a
-  return hash;
-}
-
-/// The same on ranks that share a kernel and a network namespace, so that containers of one machine count as hosts; or as they were told.
-uint64_t host_id() {
-  uint64_t hash = 0xcbf29ce484222325;
-  if (const char *told = std::getenv("ZERO_HOST_ID"); told != nullptr && *told != '\0') return hash_bytes(hash, told, std::strlen(told));
-  char text[256] = "";
-  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    hash = hash_bytes(hash, text, std::fread(text, 1, sizeof text, file));
-    std::fclose(file);
-  }
-  if (::gethostname(text, sizeof text - 1) == 0) hash = hash_bytes(hash, text, ::strnlen(text, sizeof text - 1));
-  struct stat name_space {};
-  if (::stat("/proc/self/ns/net", &name_space) == 0) hash = hash_bytes(hash, &name_space.st_ino, sizeof name_space.st_ino);
-  return hash;
-}
 
 /// All ranks' staging must fit the receiver of an all-gather, which gets a piece from everyone.
 int64_t round_nbytes_for(int64_t staging_nbytes, int64_t size) {

@@ -25,7 +25,7 @@ class MpiTransport;
 /// calling thread alone: whether other threads may call MPI is known only afterwards (mpi_needs_single_thread).
 Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out);
 
-class MpiTransport final : public Transport, private MpiMember {
+class MpiTransport final : public HostsTransport, private MpiMember {
  public:
   MpiTransport(std::shared_ptr<MpiRoot> root, int64_t number, std::vector<int64_t> members, int64_t rank, int64_t round_nbytes);
   MpiTransport(const MpiTransport &) = delete;
@@ -34,10 +34,8 @@ class MpiTransport final : public Transport, private MpiMember {
   int64_t rank() const override { return links_.rank(); }
   int64_t size() const override { return links_.size(); }
   Place place() const override;
-  /// Index of each rank's host. Ranks of one host have the same.
-  std::vector<int64_t> hosts() const;
-  /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
-  void leave_hosts_out();
+  std::vector<int64_t> hosts() const override;
+  void leave_hosts_out() override;
   const char *name() const override { return "mpi"; }
   bool single_thread() const override { return mpi_needs_single_thread(); }
   int64_t staging_nbytes() const override;

@@ -12,9 +12,9 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kAbortMs = 250;    ///< how long a failed call waits for NCCL to let go of memory
-constexpr int64_t kReleaseMs = 250;  ///< how long a release waits for an end in order
-constexpr int64_t kFinishMs = 2000;  ///< after which an end in order is forced
+constexpr int64_t kAbortMs = 250;                          ///< how long a failed call waits for NCCL to let go of memory
+constexpr auto kRelease = std::chrono::milliseconds(250);  ///< how long a release waits for an end in order
+constexpr int64_t kFinishMs = 2000;                        ///< after which an end in order is forced
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 std::atomic<int64_t> quarantined{0};
@@ -30,11 +30,12 @@ class NcclComm::Ending {
  public:
   Ending(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
 
-  void begin(void *comm, bool in_order, std::shared_ptr<Mapping> staging) {
+  void begin(void *comm, bool in_order, NcclAreas areas) {
     comm_ = comm;
     in_order_ = in_order;
-    staging_ = std::move(staging);
+    areas_ = std::move(areas);
     given_up_at_ = Deadline::after_ms(kAbortMs);
+    awaited_until_ = std::chrono::steady_clock::now() + kRelease;
     if (!in_order) interrupted.fetch_add(1);
   }
 
@@ -54,7 +55,7 @@ class NcclComm::Ending {
     }
     // What this gives back may wait for other work of the device, and no call waits for that.
     if (was_quarantined) lane_->reclaim();
-    staging_.reset();
+    areas_ = {};
     lane_.reset();
     if (was_quarantined) quarantined.fetch_sub(1);
     const std::lock_guard lock(mutex_);
@@ -68,10 +69,10 @@ class NcclComm::Ending {
     return over_ || quarantined_;
   }
 
-  /// A moment, for everything to be given back.
+  /// A moment from its beginning on, for everything to be given back.
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(kReleaseMs), [this] { return gave_back_ || quarantined_; });
+    changed_.wait_until(lock, awaited_until_, [this] { return gave_back_ || quarantined_; });
   }
 
   /// Where no thread could be had.
@@ -103,8 +104,9 @@ class NcclComm::Ending {
   std::shared_ptr<DeviceLane> lane_;
   void *comm_ = nullptr;
   bool in_order_ = true;  ///< nothing is under way
-  std::shared_ptr<Mapping> staging_;
+  NcclAreas areas_;
   Deadline given_up_at_ = Deadline::after_ms(0);
+  std::chrono::steady_clock::time_point awaited_until_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;       ///< NCCL uses nothing any more
@@ -137,11 +139,11 @@ Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
   return check(error, "the making of a communicator");
 }
 
-Status NcclComm::move(std::span<const zero_nccl_move> moves, std::shared_ptr<Mapping> staging) {
+Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &areas) {
   const std::lock_guard lock(mutex_);
   ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
   ZERO_TRY(lane_->follow());
-  staging_ = std::move(staging);
+  areas_ = areas;
   state_ = State::given;
   return check(nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()), "a round of sends and receives");
 }
@@ -168,7 +170,7 @@ void NcclComm::end(bool in_order) {
   if (comm_ == nullptr) return;
   ended_ = true;
   // In order only where nothing is under way.
-  ending_->begin(std::exchange(comm_, nullptr), in_order && state_ == State::idle, std::move(staging_));
+  ending_->begin(std::exchange(comm_, nullptr), in_order && state_ == State::idle, std::move(areas_));
   try {
     std::thread([ending = ending_] { ending->run(); }).detach();
   } catch (const std::exception &) {

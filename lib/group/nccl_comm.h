@@ -15,6 +15,12 @@
 
 namespace zero {
 
+/// Memory of the library among what moves read and write.
+struct NcclAreas {
+  std::shared_ptr<Mapping> arriving;
+  std::shared_ptr<Mapping> leaving;
+};
+
 /// Any thread, one call at a time but for end().
 class NcclComm {
  public:
@@ -25,9 +31,8 @@ class NcclComm {
 
   /// Begins to make it; idle() tells when it is there. `id` has ZERO_NCCL_ID_NBYTES bytes.
   Status begin(const void *id, int64_t rank, int64_t size);
-  /// Gives the stream one round of moves, after the work that the lane follows. `staging`, where some of them end, is kept for as long as
-  /// they may write there.
-  Status move(std::span<const zero_nccl_move> moves, std::shared_ptr<Mapping> staging);
+  /// Gives the stream one round of moves, after the work that the lane follows. `areas` are kept for as long as moves may use them.
+  Status move(std::span<const zero_nccl_move> moves, const NcclAreas &areas);
   /// Whether what was begun has ended, on the device too. Errors of the network come here.
   Status idle(bool *out);
 
@@ -49,7 +54,7 @@ class NcclComm {
   std::mutex mutex_;
   void *comm_ = nullptr;
   State state_ = State::idle;
-  std::shared_ptr<Mapping> staging_;
+  NcclAreas areas_;
   bool ended_ = false;
   const std::shared_ptr<Ending> ending_;
 };

@@ -20,8 +20,6 @@ NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_t
     : under_(std::move(under)),
       nccl_(nccl),
       parent_(std::move(parent)),
-      sent_(static_cast<size_t>(size())),
-      received_(static_cast<size_t>(size())),
       told_(static_cast<size_t>(size())),
       heard_(static_cast<size_t>(size())),
       has_place_(static_cast<size_t>(size())),
@@ -29,7 +27,26 @@ NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_t
       under_arrivals_(static_cast<size_t>(size())),
       hosted_(static_cast<size_t>(size())) {}
 
-int64_t NcclTransport::staging_nbytes() const { return under_->staging_nbytes() + (staging_ != nullptr ? staging_->nbytes() : 0); }
+/// All communicators come to their ends together, and each is awaited only then.
+NcclTransport::~NcclTransport() {
+  end_messages(true);
+  if (comm_ != nullptr) comm_->end(true);
+}
+
+int64_t NcclTransport::staging_nbytes() const {
+  int64_t nbytes = under_->staging_nbytes() + area_nbytes_.load(std::memory_order_relaxed);
+  for (const auto *messages : {&sent_, &received_}) {
+    for (const std::unique_ptr<NcclMessage> &message : *messages) nbytes += message->staging_nbytes();
+  }
+  return nbytes;
+}
+
+Status NcclTransport::allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *area) {
+  const int64_t before = *area != nullptr ? (*area)->nbytes() : 0;
+  ZERO_TRY(lane_->alloc(nbytes, area));
+  area_nbytes_.fetch_add((*area)->nbytes() - before, std::memory_order_relaxed);
+  return {};
+}
 
 /// Data of devices moves in longer rounds: each waits for the device a few times.
 int64_t NcclTransport::round_nbytes() const {
@@ -47,7 +64,9 @@ Status NcclTransport::start(const Fingerprint *fingerprint, std::span<const Offe
   offers_ = offers;
   arrivals_ = arrivals;
   ZERO_TRY(describe_offers());
-  if (longest_on_host_ > 0) ZERO_TRY(reducer_->settle());
+  if (!lifted_.empty()) ZERO_TRY(copy_lifted());
+  // Nothing is told of what may not be there.
+  if (longest_on_host_ > 0 || !lifted_.empty()) ZERO_TRY(reducer_->settle());
   return tell(fingerprint);
 }
 
@@ -55,6 +74,8 @@ Status NcclTransport::start(const Fingerprint *fingerprint, std::span<const Offe
 Status NcclTransport::describe_offers() {
   longest_on_host_ = 0;
   any_on_device_ = false;
+  lifted_.clear();
+  const int64_t longest = under_->longest_nbytes();
   const void *known = nullptr;
   bool on_device = false;
   for (size_t peer = 0; peer < offers_.size(); ++peer) {
@@ -64,11 +85,45 @@ Status NcclTransport::describe_offers() {
     if (static_cast<int64_t>(peer) == rank() || whole == 0) continue;
     if (offer.data != known) ZERO_TRY(lane_->find(offer.data, &on_device));
     known = offer.data;
-    told_[peer].on_device = on_device ? 1 : 0;
-    any_on_device_ = any_on_device_ || on_device;
-    if (!on_device) longest_on_host_ = std::max(longest_on_host_, offer.nbytes);
+    const bool lifts = !on_device && offer.nbytes > longest;
+    if (lifts) lift(offer);
+    told_[peer].on_device = on_device || lifts ? 1 : 0;
+    any_on_device_ = any_on_device_ || on_device || lifts;
+    if (!on_device && !lifts) longest_on_host_ = std::max(longest_on_host_, offer.nbytes);
   }
   return {};
+}
+
+/// Equal data pointers are one piece.
+void NcclTransport::lift(const Offer &offer) {
+  const auto same = [&offer](const Lifted &piece) { return piece.data == offer.data; };
+  const auto known = std::find_if(lifted_.begin(), lifted_.end(), same);
+  if (known == lifted_.end()) {
+    lifted_.push_back({offer.data, offer.nbytes, nullptr});
+  } else {
+    known->nbytes = std::max(known->nbytes, offer.nbytes);
+  }
+}
+
+/// The moves of the round before, which read this area, have ended.
+Status NcclTransport::copy_lifted() {
+  if (areas_.leaving == nullptr) ZERO_TRY(allocate_area(round_nbytes() + size() * kAlignment, &areas_.leaving));
+  int64_t used = 0;
+  for (Lifted &piece : lifted_) {
+    ZERO_CHECK(piece.nbytes <= areas_.leaving->nbytes() - used, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round",
+               number(rank()), number(round_nbytes()));
+    piece.copy = areas_.leaving->data() + used;
+    reducer_->copy(piece.copy, piece.data, piece.nbytes, piece.nbytes);
+    used += aligned(piece.nbytes);
+  }
+  return {};
+}
+
+/// Where a piece that is moved between devices leaves from.
+const void *NcclTransport::source_of(const Offer &offer) const {
+  const auto same = [&offer](const Lifted &piece) { return piece.data == offer.data; };
+  const auto lifted = std::find_if(lifted_.begin(), lifted_.end(), same);
+  return lifted != lifted_.end() ? lifted->copy : offer.data;
 }
 
 /// Whether all that this rank awaits has a place on the device.
@@ -88,7 +143,7 @@ Status NcclTransport::find_places(bool *out_all) {
 Status NcclTransport::tell(const Fingerprint *fingerprint) {
   bool has_places = false;
   ZERO_TRY(find_places(&has_places));
-  moves_rests_ = has_places && longest_on_host_ == 0;
+  moves_rests_ = has_places && longest_on_host_ == 0 && lifted_.empty();
   for (size_t peer = 0; peer < told_.size(); ++peer) {
     Word &word = told_[peer];
     word.longest_on_host = longest_on_host_;
@@ -131,20 +186,21 @@ Status NcclTransport::begin_moves() {
     if (static_cast<int64_t>(peer) == rank() || heard_[peer].on_device == 0 || has_place_[peer]) continue;
     nbytes += aligned(moved_nbytes(heard_[peer]));
   }
-  if (staging_->nbytes() < nbytes) ZERO_TRY(lane_->alloc(nbytes, &staging_));
-  list_moves(staging_->data());
+  if (areas_.arriving->nbytes() < nbytes) ZERO_TRY(allocate_area(nbytes, &areas_.arriving));
+  list_moves();
   if (moves_.empty()) return begin_host_pieces();
   phase_ = Phase::moving;
-  return comm_->move(moves_, staging_);
+  return comm_->move(moves_, areas_);
 }
 
-void NcclTransport::list_moves(std::byte *staging) {
+void NcclTransport::list_moves() {
+  std::byte *staging = areas_.arriving->data();
   moves_.clear();
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
     if (static_cast<int64_t>(peer) == rank()) continue;
     const int64_t out = moved_nbytes(told_[peer]);
     if (told_[peer].on_device != 0 && out > 0) {
-      moves_.push_back({const_cast<void *>(offers_[peer].data), out, static_cast<int64_t>(peer), 1});
+      moves_.push_back({const_cast<void *>(source_of(offers_[peer])), out, static_cast<int64_t>(peer), 1});
     }
     const int64_t in = moved_nbytes(heard_[peer]);
     if (heard_[peer].on_device == 0 || in == 0) continue;
@@ -247,53 +303,63 @@ Status NcclTransport::poll_quiet(bool *out_quiet) {
   return under_->poll_quiet(out_quiet);
 }
 
-/// Messages pass through the host: NCCL would match them with the pieces of rounds.
 Status NcclTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
-  bool on_device = false;
-  if (reaches() && offer.nbytes > 0) ZERO_TRY(lane_->find(offer.data, &on_device));
-  if (!on_device) return under_->send_start(peer, fingerprint, offer);
-  std::vector<std::byte> &bytes = sent_[static_cast<size_t>(peer)].bytes;
-  bytes.resize(static_cast<size_t>(offer.nbytes));
-  reducer_->copy(bytes.data(), offer.data, offer.nbytes, offer.nbytes);
-  ZERO_TRY(reducer_->settle());
-  return under_->send_start(peer, fingerprint, {bytes.data(), offer.nbytes});
+  if (!reaches()) return under_->send_start(peer, fingerprint, offer);
+  return sent_[static_cast<size_t>(peer)]->start(fingerprint, const_cast<void *>(offer.data), offer.nbytes);
+}
+
+Status NcclTransport::send_poll(int64_t peer, bool *out_done) {
+  return reaches() ? sent_[static_cast<size_t>(peer)]->poll(out_done) : under_->send_poll(peer, out_done);
 }
 
 Status NcclTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
-  bool on_device = false;
-  if (reaches() && nbytes > 0) ZERO_TRY(lane_->find(data, &on_device));
-  if (!on_device) return under_->recv_start(peer, fingerprint, data, nbytes);
-  Bounce &bounce = received_[static_cast<size_t>(peer)];
-  bounce.bytes.resize(static_cast<size_t>(nbytes));
-  bounce.to = data;
-  return under_->recv_start(peer, fingerprint, bounce.bytes.data(), nbytes);
+  if (!reaches()) return under_->recv_start(peer, fingerprint, data, nbytes);
+  return received_[static_cast<size_t>(peer)]->start(fingerprint, data, nbytes);
 }
 
 Status NcclTransport::recv_poll(int64_t peer, bool *out_done) {
-  ZERO_TRY(under_->recv_poll(peer, out_done));
-  Bounce &bounce = received_[static_cast<size_t>(peer)];
-  if (!*out_done || bounce.to == nullptr) return {};
-  const auto nbytes = static_cast<int64_t>(bounce.bytes.size());
-  reducer_->copy(std::exchange(bounce.to, nullptr), bounce.bytes.data(), nbytes, nbytes);
-  return reducer_->settle();
+  return reaches() ? received_[static_cast<size_t>(peer)]->poll(out_done) : under_->recv_poll(peer, out_done);
+}
+
+Doorbell *NcclTransport::doorbell() {
+  const bool any_over_nccl = phase_ == Phase::moving || (ways_ != nullptr && ways_->messages_over_nccl.load(std::memory_order_relaxed) > 0);
+  return any_over_nccl ? nullptr : under_->doorbell();
+}
+
+void NcclTransport::end_messages(bool in_order) {
+  for (const auto *messages : {&sent_, &received_}) {
+    for (const std::unique_ptr<NcclMessage> &message : *messages) message->end(in_order);
+  }
 }
 
 void NcclTransport::poison(const Status &cause) {
   under_->poison(cause);
   if (comm_ != nullptr) comm_->end(false);
+  end_messages(false);
 }
 
 /// Also where the group had failed before, so that nobody was poisoned for this failure.
 bool NcclTransport::withdrawn() {
   if (comm_ == nullptr) return true;
   comm_->end(false);
-  if (!comm_->over()) return false;
+  end_messages(false);
+  bool over = comm_->over();
+  for (const auto *messages : {&sent_, &received_}) {
+    for (const std::unique_ptr<NcclMessage> &message : *messages) over = message->over() && over;
+  }
+  if (!over) return false;
   // The reducer's work waits for nothing of NCCL's.
   (void)reducer_->settle();
   return true;
 }
 
 std::string NcclTransport::standings(const Fingerprint &mine) {
+  const bool is_send = mine.kind == OperationKind::send;
+  if (is_send || mine.kind == OperationKind::recv) {
+    std::string text;
+    if (ways_ != nullptr) text = (is_send ? sent_ : received_)[static_cast<size_t>(mine.root)]->standing();
+    return text.empty() ? under_->standings(mine) : text;
+  }
   if (phase_ != Phase::moving) return under_->standings(mine);
   return "NCCL has not moved all of its " + std::to_string(moves_.size()) + " pieces, although every rank has arrived";
 }

@@ -3,11 +3,13 @@
 ///
 /// A round of such a group: each rank tells every other what it offers and where that lies (1); pieces on devices set out over NCCL, those
 /// on the host over the transport underneath (2); a last round says that all have what they wait for (3), so that a rank which has left or
-/// ended before it is missed by those whose pieces are still under way.
+/// ended before it is missed by those whose pieces are still under way. A piece on the host that is too long for the transport underneath
+/// is copied to the device first, and is one of those on devices from then on. Messages: nccl_message.h.
 #pragma once
 
 #include "core/reduction.h"
 #include "group/nccl_comm.h"
+#include "group/nccl_message.h"
 #include "group/transport.h"
 
 #include <atomic>
@@ -23,6 +25,7 @@ class NcclTransport final : public Transport {
   /// Until copy_through() everything goes to `under`. A failure of `parent`, where there is one, ends copy_through().
   NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_table &nccl, std::shared_ptr<Transport> parent = nullptr);
   NcclTransport(const NcclTransport &) = delete;
+  ~NcclTransport() override;
 
   int64_t rank() const override { return under_->rank(); }
   int64_t size() const override { return under_->size(); }
@@ -37,6 +40,7 @@ class NcclTransport final : public Transport {
   Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) override;
   void name_ranks(std::vector<int64_t> names) override { under_->name_ranks(std::move(names)); }
   int64_t round_nbytes() const override;
+  int64_t longest_nbytes() const override { return reaches() ? INT64_MAX : under_->longest_nbytes(); }
 
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
   Status poll(bool *out_arrived) override;
@@ -44,19 +48,20 @@ class NcclTransport final : public Transport {
   Status poll_quiet(bool *out_quiet) override;
 
   Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
-  Status send_poll(int64_t peer, bool *out_done) override { return under_->send_poll(peer, out_done); }
+  Status send_poll(int64_t peer, bool *out_done) override;
   Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
   Status recv_poll(int64_t peer, bool *out_done) override;
 
   Status health() override { return under_->health(); }
   Status watch() override { return under_->watch(); }
+  Status watch_peer(int64_t peer, const Fingerprint &doing) override { return under_->watch_peer(peer, doing); }
   void poison(const Status &cause) override;
   bool withdrawn() override;
   bool holds_memory() override { return nccl_holds_memory(); }
   void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
   std::string standings(const Fingerprint &mine) override;
   /// NCCL rings for nothing.
-  Doorbell *doorbell() override { return phase_ == Phase::moving ? nullptr : under_->doorbell(); }
+  Doorbell *doorbell() override;
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
@@ -70,30 +75,36 @@ class NcclTransport final : public Transport {
     int64_t nbytes;           ///< that it offers to that rank
     int64_t rest_nbytes;      ///< behind them
     int64_t longest_on_host;  ///< of all that it offers
-    int32_t on_device;        ///< whether what it offers to that rank lies there
+    int32_t on_device;        ///< whether what it offers to that rank lies there, or was copied there
     int32_t any_on_device;    ///< whether something that it offers does
-    int32_t moves_rests;      ///< whether all that it offers does, and all that it awaits has a place there
+    int32_t moves_rests;      ///< whether all that it offers lies there with its rest, and all that it awaits has a place there
     int32_t reserved;
   };
   struct Hello;
-  /// A message whose memory lies on the device, on its way through the host.
-  struct Bounce {
-    std::vector<std::byte> bytes;
-    void *to = nullptr;  ///< nullptr: none is under way
+  /// A piece on the host that leaves from the device.
+  struct Lifted {
+    const void *data;
+    int64_t nbytes;
+    std::byte *copy;
   };
 
   bool reaches() const { return comm_ != nullptr; }
+  Status allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *area);
+  void end_messages(bool in_order);
   Status make_hello(Hello *out) const;
   Task greet(int64_t deadline_ms, Hello *hello);
   Task open_comm(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
 
   // A round, in the order of its phases.
   Status describe_offers();
+  void lift(const Offer &offer);
+  Status copy_lifted();
+  const void *source_of(const Offer &offer) const;
   Status find_places(bool *out_all);
   Status tell(const Fingerprint *fingerprint);
   Status hear();
   Status begin_moves();
-  void list_moves(std::byte *staging);
+  void list_moves();
   int64_t moved_nbytes(const Word &word) const { return word.nbytes + (moves_rests_ ? word.rest_nbytes : 0); }
   Status poll_moves();
   Status begin_host_pieces();
@@ -107,9 +118,11 @@ class NcclTransport final : public Transport {
   std::shared_ptr<const Reducer> reducer_;
   std::shared_ptr<DeviceLane> lane_;
   std::unique_ptr<NcclComm> comm_;
-  std::shared_ptr<Mapping> staging_;  ///< where pieces arrive that have no place
-  std::vector<Bounce> sent_;          ///< by the rank they go to
-  std::vector<Bounce> received_;      ///< by the rank they come from
+  NcclAreas areas_;  ///< where pieces arrive that have no place, and where lifted ones leave from
+  std::atomic<int64_t> area_nbytes_{0};
+  std::unique_ptr<NcclWays> ways_;
+  std::vector<std::unique_ptr<NcclMessage>> sent_;      ///< by the rank they go to
+  std::vector<std::unique_ptr<NcclMessage>> received_;  ///< by the rank they come from
 
   // The round under way.
   std::atomic<Phase> phase_ = Phase::idle;  ///< messages look at it too
@@ -118,12 +131,13 @@ class NcclTransport final : public Transport {
   std::vector<Word> told_;       ///< by this rank, by peer
   std::vector<Word> heard_;      ///< from each peer
   std::vector<bool> has_place_;  ///< on the device
+  std::vector<Lifted> lifted_;
   std::vector<Offer> under_offers_;
   std::vector<Arrival> under_arrivals_;
   std::vector<zero_nccl_move> moves_;
   bool moves_rests_ = false;                    ///< so do all ranks
   bool any_on_device_ = false;                  ///< of all ranks' pieces
-  int64_t longest_on_host_ = 0;                 ///< of all ranks' pieces
+  int64_t longest_on_host_ = 0;                 ///< of all ranks' pieces that stay there
   int64_t hosted_nbytes_ = 0;                   ///< of each piece on the host, so far
   std::vector<std::vector<std::byte>> hosted_;  ///< pieces from the host, by peer
 };

@@ -78,6 +78,9 @@ class Transport {
   /// Most bytes a rank may offer in one round over all distinct pieces, and so what collectives cut their rounds by. Equal on all ranks.
   virtual int64_t round_nbytes() const = 0;
 
+  /// Longest piece of a round, and longest message, that is meant to travel this way: what is longer takes another way where there is one.
+  virtual int64_t longest_nbytes() const { return INT64_MAX; }
+
   /// @name Rounds. One at a time: start, poll until arrived, use the arrivals, consume.
   /// @{
   /// offers and arrivals have size() entries and stay valid until consume(). Own ones are ignored, but rest_is_there tells this rank what
@@ -107,6 +110,8 @@ class Transport {
   virtual Status health() = 0;
   /// As health(); also looks for peers that left or ended. Only while none can leave in good order.
   virtual Status watch() { return health(); }
+  /// The same about one peer, which cannot leave in good order before the message under way with it, `doing`, has ended here.
+  virtual Status watch_peer(int64_t /*peer*/, const Fingerprint & /*doing*/) { return health(); }
   /// Tells every peer that the group has failed and why. Does not block. Any thread; the first cause wins.
   virtual void poison(const Status &cause) = 0;
   /// After a failure: whether nothing uses memory any more that was offered or is a place; true too when waiting for that has been given
@@ -132,6 +137,15 @@ class Transport {
   /// `tag` is the same on all members and differs between groups made by one call.
   virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;
   /// @}
+};
+
+/// A transport between hosts, beside which ranks of one host have a faster way.
+class HostsTransport : public Transport {
+ public:
+  /// Index of each rank's host. Ranks of one host have the same.
+  virtual std::vector<int64_t> hosts() const = 0;
+  /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
+  virtual void leave_hosts_out() = 0;
 };
 
 /// What the peers of a rank with this error are told.

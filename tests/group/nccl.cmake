@@ -28,6 +28,6 @@ add_dependencies(fake_nccl zero_nccl)
 
 zero_test(nccl_table_test SOURCES nccl_table_test.cpp nccl_failures_test.cpp LIBRARIES zero_internal fake_nccl LABELS ranks)
 target_link_libraries(nccl_table_test PRIVATE zero_nccl_headers)
-zero_test(nccl_collectives_test SOURCES nccl_collectives_test.cpp LIBRARIES collective_cases zero_internal fake_nccl fake_mpi LABELS ranks
+zero_test(nccl_collectives_test SOURCES nccl_collectives_test.cpp nccl_messages_test.cpp LIBRARIES collective_cases zero_internal fake_nccl fake_mpi LABELS ranks
           TIMEOUT 900)
 target_compile_definitions(nccl_collectives_test PRIVATE ZERO_FAKE_MPI_FILE="$<TARGET_FILE:fake_mpi>")

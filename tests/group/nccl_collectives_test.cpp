@@ -7,6 +7,7 @@
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/group/words_only.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -18,25 +19,6 @@ namespace {
 constexpr size_t kStride = kCaseStride == 1 ? 3 : 5 * kCaseStride;
 
 bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
-
-enum class Lies { on_devices, on_host, on_both };
-
-/// Runs body(group, memory, report) on `size` thread ranks that connect(rank, out) and expects no failure; returns rank 0's number of
-/// cases.
-template <class Connect, class Body>
-int64_t run_connected(int64_t size, Lies lies, Connect connect, Body body) {
-  std::vector<Report> reports(static_cast<size_t>(size));
-  run_thread_ranks(size, [&](int64_t rank) {
-    Report &report = reports[static_cast<size_t>(rank)];
-    DeviceCases cases(rank % kDevices, lies == Lies::on_both);
-    std::shared_ptr<Group> group;
-    const Status status = connect(rank, &group);
-    report.expect(status.ok(), status.text());
-    if (group != nullptr) body(*group, lies == Lies::on_host ? host_memory() : cases, &report);
-  });
-  for (const Report &report : reports) EXPECT_EQ(report.failures, 0) << report.text;
-  return reports[0].cases;
-}
 
 /// On one host.
 template <class Body>
@@ -107,8 +89,8 @@ TEST(NcclMismatch, DifferingCollectivesAreErrorsOnEveryRank) {
   expect_nothing_left(0);
 }
 
-/// What is underneath spans hosts.
-TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
+/// What is underneath spans hosts, between which all can go or words alone.
+void run_cases_over_hosts(const FarWay &far_way) {
   fake_nccl_reset();
   emulated_late(0);
   const Hosts hosts = {0, 0, 1, 1};
@@ -116,7 +98,7 @@ TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
     const zero_nccl_table *nccl = nullptr;
     std::shared_ptr<Transport> under;
     ZERO_TRY(load_nccl_module(ZERO_NCCL_FILE, &nccl));
-    ZERO_TRY(connect_host_transport(meeting, rank, hosts, &under));
+    ZERO_TRY(connect_host_transport(meeting, rank, hosts, &under, far_way));
     auto transport = std::make_shared<NcclTransport>(std::move(under), *nccl);
     const std::shared_ptr<const Reducer> reducer = std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1);
     OperationQueue queue;
@@ -124,8 +106,16 @@ TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
     *out = std::make_shared<Group>(std::move(transport), reducer, kHostsDeadlineMs);
     return {};
   };
-  for (const Lies lies : {Lies::on_devices, Lies::on_both}) EXPECT_GT(run_connected(4, lies, connect, run_few_cases), 0);
+  for (const Lies lies : {Lies::on_devices, Lies::on_host, Lies::on_both}) EXPECT_GT(run_connected(4, lies, connect, run_few_cases), 0);
   expect_nothing_left(0);
+}
+
+TEST(NcclHosts, EveryCaseMatchesTheTreeAndFloat64) {
+  run_cases_over_hosts([](std::shared_ptr<Transport> far) { return far; });
+}
+
+TEST(NcclHosts, EveryCaseMatchesWhereHostsExchangeWordsAlone) {
+  run_cases_over_hosts([](std::shared_ptr<Transport> far) -> std::shared_ptr<Transport> { return std::make_shared<WordsOnly>(far); });
 }
 
 TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
@@ -146,6 +136,71 @@ TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
     expect_nothing_left(0);
   }
 }
+
+/// What is underneath carries nothing long.
+class CollectivesOverWords : public CollectivesOverNccl {
+ protected:
+  template <class Body>
+  static int64_t run_over_words(Lies lies, Body body) {
+    const int64_t size = GetParam();
+    const auto connect = [&, meeting = nccl_meeting()](int64_t rank, std::shared_ptr<Group> *out) {
+      return connect_words_nccl(meeting, rank, size, out);
+    };
+    return run_connected(size, lies, connect, body);
+  }
+  static void run_large_cases(Group &group, CaseMemory &memory, Report *report) {
+    for (const CollectiveCase &wanted : collective_cases(group.size())) {
+      // One of each kind and root, with pieces that are many times as long as a word.
+      if (wanted.dtype != DType::f32 || wanted.op != ReduceOp::sum || wanted.count != 0) continue;
+      CollectiveCase large = wanted;
+      large.count = 12'000 * group.size();
+      run_collective_case(group, large, report, memory);
+    }
+  }
+  static void run_words_cases(Lies lies) {
+    const int64_t moved = fake_nccl_moved();
+    run_over_words(lies, [](Group &group, CaseMemory &memory, Report *report) {
+      const std::vector<CollectiveCase> all = collective_cases(group.size());
+      for (size_t i = 0; i < all.size(); i += full() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
+      run_large_cases(group, memory, report);
+    });
+    EXPECT_GT(fake_nccl_moved(), moved);
+  }
+};
+
+TEST_P(CollectivesOverWords, EveryCaseOnDevicesMatchesTheTreeAndFloat64) { run_words_cases(Lies::on_devices); }
+TEST_P(CollectivesOverWords, EveryCaseOnTheHostMatchesTheTreeAndFloat64) { run_words_cases(Lies::on_host); }
+TEST_P(CollectivesOverWords, EveryCaseOnBothMatchesTheTreeAndFloat64) { run_words_cases(Lies::on_both); }
+
+TEST_P(CollectivesOverWords, MovesThatComeLateChangeNothing) {
+  fake_nccl_late(300);
+  emulated_late(100);
+  for (const Lies lies : {Lies::on_host, Lies::on_both}) {
+    run_over_words(lies, [](Group &group, CaseMemory &memory, Report *report) {
+      run_few_cases(group, memory, report);
+      run_large_cases(group, memory, report);
+    });
+  }
+}
+
+TEST_P(CollectivesOverWords, SplitGroupsRunAtTheSameTime) {
+  run_over_words(Lies::on_both, [](Group &group, CaseMemory &memory, Report *report) { run_split_cases_in(group, report, memory); });
+}
+
+/// As optimizers on the host ask for.
+TEST_P(CollectivesOverWords, GroupsOfTheHostAloneThatAreSplitFromThemMoveOverNcclToo) {
+  run_over_words(Lies::on_host, [](Group &group, CaseMemory &memory, Report *report) {
+    std::shared_ptr<Group> child;
+    const std::shared_ptr<const Reducer> on_host = test_reducer();
+    const Status status = group.queue()->run(split(group, 0, -group.rank(), &child, on_host));
+    report->expect(status.ok(), status.text());
+    if (child == nullptr) return;
+    run_few_cases(*child, memory, report);
+    run_large_cases(*child, memory, report);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverWords, testing::Values(2, 3, 4));
 
 /// Element i of a rank's contribution to a sum that no round holds.
 int32_t part_of_sum(int64_t rank, int64_t index) { return static_cast<int32_t>((rank + 1) * (index % 1009)); }

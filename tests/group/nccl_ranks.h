@@ -6,7 +6,7 @@
 #include "memory/cuda_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/fake_nccl.h"
-
+#include "tests/group/thread_ranks.h"
 #include "tests/memory/caller_device.h"
 #include "tests/memory/emulated_cuda.h"
 
@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace zero::test {
 
@@ -99,5 +100,24 @@ class DeviceCases final : public CaseMemory {
   void *const stream_;
   std::atomic<int64_t> turn_{0};
 };
+
+enum class Lies { on_devices, on_host, on_both };
+
+/// Runs body(group, memory, report) on `size` thread ranks that connect(rank, out) and expects no failure; returns rank 0's number of
+/// cases.
+template <class Connect, class Body>
+int64_t run_connected(int64_t size, Lies lies, Connect connect, Body body) {
+  std::vector<Report> reports(static_cast<size_t>(size));
+  run_thread_ranks(size, [&](int64_t rank) {
+    Report &report = reports[static_cast<size_t>(rank)];
+    DeviceCases cases(rank % kDevices, lies == Lies::on_both);
+    std::shared_ptr<Group> group;
+    const Status status = connect(rank, &group);
+    report.expect(status.ok(), status.text());
+    if (group != nullptr) body(*group, lies == Lies::on_host ? host_memory() : cases, &report);
+  });
+  for (const Report &report : reports) EXPECT_EQ(report.failures, 0) << report.text;
+  return reports[0].cases;
+}
 
 }  // namespace zero::test

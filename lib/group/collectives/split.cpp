@@ -42,6 +42,9 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   out->reset();
   if (transport == nullptr) co_return Status();
   if (reducer == nullptr) reducer = group.reducer();
+  // Where data has no way but through devices, what lies on the host takes it as well.
+  const bool words_alone = transport->longest_nbytes() < INT64_MAX;
+  if (words_alone && !reducer->on_device() && group.reducer()->on_device()) reducer = group.reducer();
   if (reducer->on_device()) ZERO_CO_TRY(transport->copy_through(reducer, group.deadline_ms()));
   *out = std::make_shared<Group>(std::move(transport), std::move(reducer), group.deadline_ms());
   group.adopt(*out);

@@ -1,0 +1,99 @@
+/// @file A transport that carries short pieces and messages only, as between hosts that agree over sockets: longer ones are errors.
+/// Forwards everything to another.
+#pragma once
+
+#include "group/group.h"
+#include "group/local_transport.h"
+#include "group/nccl_module.h"
+#include "group/nccl_transport.h"
+#include "tests/group/nccl_ranks.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zero::test {
+
+inline constexpr int64_t kLongestWord = 4096;
+
+class WordsOnly final : public Transport {
+ public:
+  explicit WordsOnly(std::shared_ptr<Transport> under) : under_(std::move(under)) {}
+
+  int64_t rank() const override { return under_->rank(); }
+  int64_t size() const override { return under_->size(); }
+  Place place() const override { return under_->place(); }
+  const char *name() const override { return "words"; }
+  int64_t staging_nbytes() const override { return under_->staging_nbytes(); }
+  void name_ranks(std::vector<int64_t> names) override { under_->name_ranks(std::move(names)); }
+  int64_t round_nbytes() const override { return under_->round_nbytes(); }
+  int64_t longest_nbytes() const override { return kLongestWord; }
+
+  Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override {
+    for (size_t peer = 0; peer < offers.size(); ++peer) {
+      if (static_cast<int64_t>(peer) != rank()) ZERO_TRY(check(offers[peer].nbytes));
+    }
+    return under_->start(fingerprint, offers, arrivals);
+  }
+  Status poll(bool *out_arrived) override { return under_->poll(out_arrived); }
+  void consume() override { under_->consume(); }
+  Status poll_quiet(bool *out_quiet) override { return under_->poll_quiet(out_quiet); }
+
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
+    ZERO_TRY(check(offer.nbytes));
+    return under_->send_start(peer, fingerprint, offer);
+  }
+  Status send_poll(int64_t peer, bool *out_done) override { return under_->send_poll(peer, out_done); }
+  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
+    ZERO_TRY(check(nbytes));
+    return under_->recv_start(peer, fingerprint, data, nbytes);
+  }
+  Status recv_poll(int64_t peer, bool *out_done) override { return under_->recv_poll(peer, out_done); }
+
+  Status health() override { return under_->health(); }
+  Status watch() override { return under_->watch(); }
+  Status watch_peer(int64_t peer, const Fingerprint &doing) override { return under_->watch_peer(peer, doing); }
+  void poison(const Status &cause) override { under_->poison(cause); }
+  bool withdrawn() override { return under_->withdrawn(); }
+  void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
+  std::string standings(const Fingerprint &mine) override { return under_->standings(mine); }
+  Doorbell *doorbell() override { return under_->doorbell(); }
+
+  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override {
+    return under_->share(std::move(mine), out, deadline_ms);
+  }
+  void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
+  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override {
+    std::shared_ptr<Transport> under;
+    ZERO_CO_TRY(under_->derive(std::move(members), tag, deadline_ms, &under));
+    out->reset();
+    if (under != nullptr) *out = std::make_shared<WordsOnly>(std::move(under));
+    co_return Status();
+  }
+
+ private:
+  static Status check(int64_t nbytes) {
+    ZERO_CHECK(nbytes <= kLongestWord, ZERO_E_INTERNAL, "%lld bytes were to go the way of words", static_cast<long long>(nbytes));
+    return {};
+  }
+
+  const std::shared_ptr<Transport> under_;
+};
+
+/// A group that moves over NCCL whatever is not short.
+inline Status connect_words_nccl(const std::string &name, int64_t rank, int64_t size, std::shared_ptr<Group> *out,
+                                 NcclOptions options = {}) {
+  const zero_nccl_table *nccl = nullptr;
+  std::shared_ptr<Transport> under;
+  OperationQueue queue;
+  ZERO_TRY(load_nccl_module(ZERO_NCCL_FILE, &nccl));
+  ZERO_TRY(queue.run(connect_local(name, rank, size, {options.rendezvous_ms, options.staging_nbytes}, &under)));
+  auto transport = std::make_shared<NcclTransport>(std::make_shared<WordsOnly>(std::move(under)), *nccl);
+  const std::shared_ptr<const Reducer> reducer = std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1);
+  ZERO_TRY(queue.run(transport->copy_through(reducer, options.rendezvous_ms)));
+  *out = std::make_shared<Group>(std::move(transport), reducer, options.deadline_ms);
+  return {};
+}
+
+}  // namespace zero::test
