@@ -29,6 +29,7 @@
 %enddef
 ZERO_BLOCKING_MAKES(zero_group_create_local, group)
 ZERO_BLOCKING_MAKES(zero_group_create_mpi, group)
+ZERO_BLOCKING_MAKES(zero_group_create_nccl, group)
 ZERO_BLOCKING_MAKES(zero_group_create_env, group)
 ZERO_BLOCKING_MAKES(zero_group_split, group)
 ZERO_BLOCKING(zero_group_all_reduce)

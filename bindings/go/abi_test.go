@@ -52,7 +52,7 @@ func TestConstructorsRefuseALibraryOfAnotherABI(t *testing.T) {
 			t.Errorf("got %q", line)
 		}
 	}
-	if len(lines) != 9 {
+	if len(lines) != 11 {
 		t.Errorf("%d errors: %q", len(lines), lines)
 	}
 }
@@ -63,6 +63,8 @@ func printConstructorErrors() {
 	second(NewConfig())
 	second(CreateLocal(nil, "", 0, 1, nil))
 	second(CreateMPI(nil, MPIWorld, nil))
+	second(CreateNCCL(nil, "127.0.0.1:1/abi", 0, 1, nil))
+	second(UniqueID(nil))
 	second(CreateEnv(nil, nil))
 	second(NewBuffer[float32](nil, nil, nil, 1))
 	second(NewOptimizer(nil, nil))

@@ -36,6 +36,27 @@ func CreateMPI(ctx context.Context, comm int, config *Config) (*Group, error) {
 	})
 }
 
+// CreateNCCL makes a group of ranks of any hosts, each with the CUDA device of KeyDevice, that meet by an id: rank 0's process gets one from
+// UniqueID and the program carries it to the others. Slices lie on the host: what is more than 4 KiB passes through the device.
+func CreateNCCL(ctx context.Context, id string, rank, size int, config *Config) (*Group, error) {
+	if err := checkText("id", id); err != nil {
+		return nil, err
+	}
+	return createGroup(ctx, config, func(raw czero.Config, out *czero.Group) *czero.Failure {
+		return czero.Zero_group_create_nccl(id, int64(rank), int64(size), raw, out)
+	})
+}
+
+// UniqueID makes an id for CreateNCCL. This process listens from now on, and is where rank 0 must be created.
+func UniqueID(config *Config) (string, error) {
+	if err := Check(); err != nil {
+		return "", err
+	}
+	return readText(func(out *byte, nbytes int64, needed *int64) error {
+		return wrap(config.lend(func(raw czero.Config) *czero.Failure { return czero.Zero_group_unique_id(raw, out, nbytes, needed) }))
+	})
+}
+
 // CreateEnv makes the group that the launcher's variables describe (Open MPI, MPICH, Slurm, torchrun), or a world of one without any.
 func CreateEnv(ctx context.Context, config *Config) (*Group, error) {
 	return createGroup(ctx, config, czero.Zero_group_create_env)

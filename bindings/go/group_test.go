@@ -356,6 +356,19 @@ func TestAMissingModuleIsAnError(t *testing.T) {
 	wantError(t, "communicator", err, zero.ErrInvalidArgument)
 }
 
+func TestGroupsOverHostsNeedADevice(t *testing.T) {
+	config := must(zero.NewConfig(zero.Text(zero.KeyRendezvousHost, "127.0.0.1")))
+	defer config.Close()
+	id := must(zero.UniqueID(config))
+	if !strings.HasPrefix(id, "127.0.0.1:") || !strings.Contains(id, "/") {
+		t.Errorf("id %q", id)
+	}
+	_, err := zero.CreateNCCL(ctx, id, 0, 1, config)
+	wantError(t, "without a device", err, zero.ErrInvalidArgument)
+	_, err = zero.CreateNCCL(ctx, "no id", 0, 1, config)
+	wantError(t, "no id", err, zero.ErrInvalidArgument)
+}
+
 func TestErrorsAreFoundByCodeAndByType(t *testing.T) {
 	alone(t, func(r rank) {
 		err := fmt.Errorf("training: %w", zero.Broadcast(ctx, r.Group, []float32{1}, 5))

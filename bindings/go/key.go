@@ -8,14 +8,16 @@ type Key int32
 
 // Keys of groups.
 const (
-	KeyDeadlineMS   = Key(czero.ZERO_KEY_DEADLINE_MS)   // i64
-	KeyRendezvousMS = Key(czero.ZERO_KEY_RENDEZVOUS_MS) // i64
-	KeyThreads      = Key(czero.ZERO_KEY_THREADS)       // i64
-	KeyStagingBytes = Key(czero.ZERO_KEY_STAGING_BYTES) // i64
-	KeyMPIModule    = Key(czero.ZERO_KEY_MPI_MODULE)    // str
-	KeyMPIShared    = Key(czero.ZERO_KEY_MPI_SHARED)    // i64
-	KeyNCCL         = Key(czero.ZERO_KEY_NCCL)          // i64, for memory of devices, which C calls take
-	KeyNCCLModule   = Key(czero.ZERO_KEY_NCCL_MODULE)   // str
+	KeyDeadlineMS     = Key(czero.ZERO_KEY_DEADLINE_MS)     // i64
+	KeyRendezvousMS   = Key(czero.ZERO_KEY_RENDEZVOUS_MS)   // i64
+	KeyThreads        = Key(czero.ZERO_KEY_THREADS)         // i64
+	KeyStagingBytes   = Key(czero.ZERO_KEY_STAGING_BYTES)   // i64
+	KeyMPIModule      = Key(czero.ZERO_KEY_MPI_MODULE)      // str
+	KeyMPIShared      = Key(czero.ZERO_KEY_MPI_SHARED)      // i64
+	KeyNCCL           = Key(czero.ZERO_KEY_NCCL)            // i64, for memory of devices, which C calls take
+	KeyNCCLModule     = Key(czero.ZERO_KEY_NCCL_MODULE)     // str
+	KeyRendezvousPort = Key(czero.ZERO_KEY_RENDEZVOUS_PORT) // i64
+	KeyRendezvousHost = Key(czero.ZERO_KEY_RENDEZVOUS_HOST) // str
 )
 
 // Keys of buffers and partitions.

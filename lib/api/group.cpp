@@ -8,6 +8,7 @@
 #include "engine/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
+#include "group/tcp_meeting.h"
 
 #include <cstring>
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr int64_t kLongestNameNbytes = 64;
 constexpr int64_t kLargestSize = 1024;
+constexpr int64_t kLargestSizeOnDevices = 64;
+constexpr int64_t kIdNbytes = 256;
 constexpr int64_t kLongestDeadlineMs = int64_t{1} << 40;
 constexpr int64_t kLargestInt32 = 0x7fffffff;
 
@@ -35,12 +38,16 @@ ReducerFactory reducer_factory(const Config &config) {
   };
 }
 
+Status check_device(const Config &config) {
+  ZERO_CHECK(config.i64(ZERO_KEY_NCCL) == 0 || config.i64(ZERO_KEY_DEVICE) >= 0, ZERO_E_INVALID_ARGUMENT,
+             "the group reaches devices (ZERO_KEY_NCCL), but ZERO_KEY_DEVICE names none");
+  return {};
+}
+
 /// The options of a group to be made.
 Status read_config(const zero_config *config, std::shared_ptr<Config> *out) {
   ZERO_TRY(find_config(config, out));
-  ZERO_CHECK((*out)->i64(ZERO_KEY_NCCL) == 0 || (*out)->i64(ZERO_KEY_DEVICE) >= 0, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_NCCL is 1, but ZERO_KEY_DEVICE names no device");
-  return {};
+  return check_device(**out);
 }
 
 Status check_name(const char *name, int64_t size) {
@@ -71,6 +78,34 @@ Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
   ZERO_TRY(read_config(config, &options));
   ZERO_TRY(check_bounds(comm, ZERO_MPI_WORLD, kLargestInt32, "comm"));
   describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), reducer_factory(*options), &work.group));
+  return {};
+}
+
+/// As if ZERO_KEY_NCCL were 1.
+Status describe_nccl(Work &work, const char *id, int64_t rank, int64_t size, const zero_config *config) {
+  std::shared_ptr<Config> given;
+  ZERO_TRY(find_config(config, &given));
+  Config options = *given;
+  ZERO_TRY(options.set_i64(ZERO_KEY_NCCL, 1));
+  ZERO_TRY(check_bounds(size, 1, kLargestSizeOnDevices, "size"));
+  ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
+  ZERO_TRY(check_pointer(id, "id"));
+  std::string text(id, ::strnlen(id, kIdNbytes));
+  ZERO_TRY(check_tcp_id(text));
+  ZERO_TRY(check_device(options));
+  describe_creation(work, connect_nccl_group(std::move(text), rank, size, GroupOptions(options), reducer_factory(options), &work.group));
+  return {};
+}
+
+Status make_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t *out_needed) {
+  std::shared_ptr<Config> options;
+  ZERO_TRY(find_config(config, &options));
+  ZERO_TRY(check_text_outputs(out, out_nbytes));
+  ZERO_CHECK(out_nbytes == 0 || out_nbytes >= kIdNbytes, ZERO_E_INVALID_ARGUMENT, "out_nbytes is %lld, but must be 0 or at least %lld",
+             static_cast<long long>(out_nbytes), static_cast<long long>(kIdNbytes));
+  std::string id(kIdNbytes - 1, ' ');
+  if (out_nbytes > 0) ZERO_TRY(make_tcp_id(options->str(ZERO_KEY_RENDEZVOUS_HOST), options->i64(ZERO_KEY_RENDEZVOUS_PORT), &id));
+  copy_text(id, out, out_nbytes, out_needed);
   return {};
 }
 
@@ -142,6 +177,18 @@ int32_t zero_group_create_mpi(int64_t comm, const zero_config *config, zero_grou
 
 int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *config, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_mpi(work, comm, config); });
+}
+
+int32_t zero_group_create_nccl(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_group **out) {
+  return api::make_group(out, [&](Work &work) { return api::describe_nccl(work, id, rank, size, config); });
+}
+
+int32_t zero_group_create_nccl_async(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_nccl(work, id, rank, size, config); });
+}
+
+int32_t zero_group_unique_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t *out_needed) {
+  return api::guarded([&]() -> Status { return api::make_id(config, out, out_nbytes, out_needed); });
 }
 
 int32_t zero_group_create_env(const zero_config *config, zero_group **out) {

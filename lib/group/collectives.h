@@ -50,7 +50,8 @@ struct Receive {
 Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives);
 
 /// Splits the group by color and key; out stays nullptr for a negative color. The new group's collectives work on memory that `reducer`
-/// reaches; nullptr: that of the group. Another needs a transport that copies offers.
+/// reaches; nullptr: that of the group. Another needs a transport that copies offers; where the transport underneath carries words alone,
+/// the group's own stands in for one of the host.
 Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer = nullptr);
 
 }  // namespace zero

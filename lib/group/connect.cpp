@@ -5,17 +5,14 @@
 #include "group/env.h"
 #include "group/hierarchy_transport.h"
 #include "group/local_transport.h"
+#include "group/module/zero_mpi_module.h"
 #include "group/mpi_transport.h"
 #include "group/nccl_module.h"
 #include "group/nccl_transport.h"
+#include "group/tcp_transport.h"
 
 namespace zero {
 namespace {
-
-std::shared_ptr<Group> make_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer) {
-  std::shared_ptr<const Reducer> made = reducer(transport->place());
-  return std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
-}
 
 /// Where devices are to be reached, NCCL moves their memory. A rank that cannot tells the others why.
 Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &options, std::shared_ptr<const Reducer> reducer) {
@@ -61,35 +58,48 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
-/// Ranks that met over MPI and share a host move their data through shared memory. Where all do, nothing is left to MPI: the local
-/// transport only holds it, and tells it of a failure, because MPI must then not be finalised.
-Task share_hosts(Group &over_mpi, const GroupOptions &options, std::shared_ptr<MpiTransport> mpi, std::shared_ptr<Transport> *out) {
-  uint64_t meeting = 0;
-  ZERO_CO_TRY(meet(over_mpi, options.mpi_shared, &meeting));
-  *out = mpi;
-  const Place place = mpi->place();
-  if (!options.mpi_shared || place.host_count == mpi->size()) co_return Status();
-  std::vector<int64_t> hosts = mpi->hosts();
-  std::string name = "mpi." + std::to_string(meeting) + "." + std::to_string(hosts[static_cast<size_t>(mpi->rank())]);
+/// Ranks of a group between hosts that share a host move their data through shared memory; `name` is their group's. Where all do, nothing
+/// is left to the transport between hosts: the local one only holds it, and tells it of a failure, because MPI must then not be finalised.
+Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &options, std::shared_ptr<HostsTransport> far,
+                 std::shared_ptr<Transport> *out) {
+  *out = far;
+  const Place place = far->place();
+  if (place.host_count == far->size()) co_return Status();
+  std::vector<int64_t> hosts = far->hosts();
+  name += "." + std::to_string(hosts[static_cast<size_t>(far->rank())]);
   std::shared_ptr<Transport> local;
   const LocalOptions local_options{options.rendezvous_ms, options.staging_nbytes};
   Status met = co_await connect_local(std::move(name), place.local_rank, place.local_size, local_options, &local);
   if (!met.ok()) {
     met = met_on_host(met, place.local_size);
-    over_mpi.fail(met);
+    over_hosts.fail(met);
     co_return met;
   }
-  ZERO_CO_TRY(barrier(over_mpi));
+  ZERO_CO_TRY(barrier(over_hosts));
   if (place.host_count > 1) {
-    mpi->leave_hosts_out();
-    *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(mpi), std::move(hosts));
+    far->leave_hosts_out();
+    *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(far), std::move(hosts));
     co_return Status();
   }
-  const auto end = [local, mpi](Transport *) {
-    if (Status status = local->health(); !status.ok()) mpi->poison(status);
+  const auto end = [local, far](Transport *) {
+    if (Status status = local->health(); !status.ok()) far->poison(status);
   };
   *out = std::shared_ptr<Transport>(local.get(), end);
   co_return Status();
+}
+
+/// A group over a transport between hosts, for as long as a group is made.
+std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer) {
+  std::shared_ptr<const Reducer> made = reducer(transport->place());
+  return std::make_shared<Group>(std::move(transport), std::move(made), options.rendezvous_ms);
+}
+
+/// What must be the same on ranks that meet over TCP.
+uint64_t terms_hash(const GroupOptions &options) {
+  const std::string text = std::string(ZERO_MPI_BUILD) + "." + std::to_string(options.staging_nbytes);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return hash;
 }
 
 }  // namespace
@@ -97,6 +107,7 @@ Task share_hosts(Group &over_mpi, const GroupOptions &options, std::shared_ptr<M
 GroupOptions::GroupOptions(const Config &config)
     : deadline_ms(config.i64(ZERO_KEY_DEADLINE_MS)),
       rendezvous_ms(config.i64(ZERO_KEY_RENDEZVOUS_MS)),
+      rendezvous_port(config.i64(ZERO_KEY_RENDEZVOUS_PORT)),
       staging_nbytes(config.i64(ZERO_KEY_STAGING_BYTES)),
       mpi_module(config.str(ZERO_KEY_MPI_MODULE)),
       mpi_shared(config.i64(ZERO_KEY_MPI_SHARED) != 0),
@@ -117,22 +128,51 @@ Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reduce
   ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &over_mpi));
   std::shared_ptr<Transport> transport = over_mpi;
   if (over_mpi->size() > 1) {
-    const std::shared_ptr<Group> meeting = make_group(over_mpi, options, reducer);
-    meeting->set_deadline_ms(options.rendezvous_ms);
-    ZERO_CO_TRY(share_hosts(*meeting, options, std::move(over_mpi), &transport));
+    const std::shared_ptr<Group> meeting = meeting_group(over_mpi, options, reducer);
+    uint64_t name = 0;
+    ZERO_CO_TRY(meet(*meeting, options.mpi_shared, &name));
+    std::string host_name = "mpi." + std::to_string(name);
+    if (options.mpi_shared) ZERO_CO_TRY(share_hosts(*meeting, std::move(host_name), options, std::move(over_mpi), &transport));
   }
   co_return co_await finish_group(std::move(transport), options, reducer, out);
+}
+
+Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
+                        std::shared_ptr<Group> *out) {
+  options.nccl = true;
+  TcpTerms terms{.id = std::move(id), .rank = rank, .size = size, .agree = terms_hash(options), .deadline_ms = options.rendezvous_ms};
+  std::shared_ptr<TcpTransport> over_tcp;
+  uint64_t name = 0;
+  ZERO_CO_TRY(connect_tcp(std::move(terms), &over_tcp, &name));
+  std::shared_ptr<Transport> transport;
+  const std::shared_ptr<Group> meeting = meeting_group(over_tcp, options, reducer);
+  std::string host_name = "tcp." + std::to_string(name);
+  ZERO_CO_TRY(share_hosts(*meeting, std::move(host_name), options, std::move(over_tcp), &transport));
+  co_return co_await finish_group(std::move(transport), options, reducer, out);
+}
+
+/// The meeting of a launch over several hosts.
+Status hosts_id(const Launch &launch, const GroupOptions &options, std::string *out) {
+  ZERO_CHECK(options.nccl, ZERO_E_LAUNCHER,
+             "%s started %lld ranks, %lld of them on this host; groups over hosts go over NCCL (ZERO_KEY_NCCL) or over MPI: start the "
+             "program with mpirun",
+             launch.launcher.c_str(), static_cast<long long>(launch.size), static_cast<long long>(launch.local_size));
+  const bool v6 = launch.master.find(':') != std::string::npos && launch.master.front() != '[';
+  const int64_t port = options.rendezvous_port != 0 ? options.rendezvous_port : launch.master_port + 1;
+  *out = (v6 ? "[" + launch.master + "]" : launch.master) + ":" + std::to_string(port) + "/" + launch.name;
+  return check_tcp_id(*out);
 }
 
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   Launch launch;
   ZERO_CO_RETURN_IF_ERROR(read_launch(&launch));
-  if (launch.kind == Launch::Kind::mpi) {
-    ZERO_CO_TRY(connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out));
-  } else {
-    ZERO_CO_TRY(connect_local_group(launch.name, launch.rank, launch.size, std::move(options), std::move(reducer), out));
+  if (launch.kind == Launch::Kind::mpi) co_return co_await connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out);
+  if (launch.kind == Launch::Kind::hosts) {
+    std::string id;
+    ZERO_CO_RETURN_IF_ERROR(hosts_id(launch, options, &id));
+    co_return co_await connect_nccl_group(std::move(id), launch.rank, launch.size, std::move(options), std::move(reducer), out);
   }
-  co_return Status();
+  co_return co_await connect_local_group(launch.name, launch.rank, launch.size, std::move(options), std::move(reducer), out);
 }
 
 }  // namespace zero

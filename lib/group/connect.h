@@ -16,6 +16,7 @@ struct GroupOptions {
 
   int64_t deadline_ms;
   int64_t rendezvous_ms;
+  int64_t rendezvous_port;
   int64_t staging_nbytes;
   std::string mpi_module;
   bool mpi_shared;
@@ -29,6 +30,9 @@ using ReducerFactory = std::function<std::shared_ptr<const Reducer>(const Place 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out);
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
+/// Ranks of any hosts, whose devices are reached; `id` is that of a TcpMeeting.
+Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
+                        std::shared_ptr<Group> *out);
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
 
 }  // namespace zero

@@ -90,13 +90,6 @@ Status check_nesting(const std::vector<World> &worlds) {
   return {};
 }
 
-/// What torchrun says beside rank and size.
-struct Torchrun {
-  int64_t local_rank = 0;
-  int64_t local_size = 0;
-  std::string name;
-};
-
 /// Short, and another name for every run, port and restart.
 std::string meeting_name(const Environment &environment) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -110,25 +103,38 @@ std::string meeting_name(const Environment &environment) {
   return text;
 }
 
-Status read_torchrun(const Environment &environment, const World &world, Torchrun *out) {
+/// Where ranks of several hosts meet.
+Status read_master(const Environment &environment, Launch *out) {
+  const char *address = value_of(environment, "MASTER_ADDR");
+  const char *port = value_of(environment, "MASTER_PORT");
+  ZERO_CHECK(address != nullptr && port != nullptr, ZERO_E_LAUNCHER,
+             "torchrun started %lld ranks, %lld of them on this host, but %s is not set, so the hosts cannot find each other; start with "
+             "torchrun or mpirun",
+             static_cast<long long>(out->size), static_cast<long long>(out->local_size),
+             address == nullptr ? "MASTER_ADDR" : "MASTER_PORT");
+  out->master = address;
+  return read_number("MASTER_PORT", port, &out->master_port);
+}
+
+Status read_torchrun(const Environment &environment, const World &world, Launch *out) {
   std::optional<World> local;
   ZERO_TRY(read_pair(environment, "torchrun", "LOCAL_RANK", "LOCAL_WORLD_SIZE", &local));
   ZERO_CHECK(
       local.has_value(), ZERO_E_LAUNCHER,
       "WORLD_SIZE is %lld but LOCAL_WORLD_SIZE is not set, so it is unknown which ranks share this host; start with torchrun or mpirun",
       static_cast<long long>(world.size));
-  ZERO_CHECK(
-      local->size == world.size, ZERO_E_LAUNCHER,
-      "torchrun started %lld ranks, %lld of them on this host; groups over hosts go over MPI in this version: start the program with "
-      "mpirun",
-      static_cast<long long>(world.size), static_cast<long long>(local->size));
+  ZERO_CHECK(local->size <= world.size, ZERO_E_LAUNCHER, "LOCAL_WORLD_SIZE is %lld but WORLD_SIZE is %lld; start with torchrun or mpirun",
+             static_cast<long long>(local->size), static_cast<long long>(world.size));
+  *out = {.kind = Launch::Kind::hosts, .rank = world.rank, .size = world.size, .launcher = world.launcher, .local_size = local->size};
+  out->name = meeting_name(environment);
+  if (local->size < world.size) return read_master(environment, out);
+  out->kind = Launch::Kind::local;
   ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
              static_cast<long long>(world.rank), static_cast<long long>(local->rank), static_cast<long long>(world.size));
   ZERO_CHECK(value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr || value_of(environment, "MASTER_PORT") != nullptr, ZERO_E_LAUNCHER,
              "WORLD_SIZE is %lld but neither TORCHELASTIC_RUN_ID nor MASTER_PORT is set, so the ranks have no name to meet by; start with "
              "torchrun or mpirun",
              static_cast<long long>(world.size));
-  *out = {local->rank, local->size, meeting_name(environment)};
   return {};
 }
 
@@ -155,11 +161,12 @@ Status read_launch(const Environment &environment, Launch *out) {
   Launch launch;
   if (!worlds.empty()) {
     const World &world = worlds.front();
-    launch = {world.size > 1 ? Launch::Kind::mpi : Launch::Kind::single, world.rank, world.size, world.launcher, ""};
+    launch = {.kind = world.size > 1 ? Launch::Kind::mpi : Launch::Kind::single,
+              .rank = world.rank,
+              .size = world.size,
+              .launcher = world.launcher};
   } else if (torch && torch->size > 1) {
-    Torchrun local;
-    ZERO_TRY(read_torchrun(environment, *torch, &local));
-    launch = {Launch::Kind::local, torch->rank, torch->size, torch->launcher, local.name};
+    ZERO_TRY(read_torchrun(environment, *torch, &launch));
   } else if (torch) {
     launch.launcher = torch->launcher;
   }

@@ -13,13 +13,17 @@ struct Launch {
   enum class Kind {
     single,  ///< a world of one
     local,   ///< processes of this host that meet by name
+    hosts,   ///< processes of several hosts that meet at rank 0's
     mpi,     ///< the ranks of MPI_COMM_WORLD
   };
   Kind kind = Kind::single;
   int64_t rank = 0;
   int64_t size = 1;
-  std::string launcher;  ///< "Open MPI", "MPICH", "Slurm", "torchrun"; "" without one
-  std::string name;      ///< local: where the ranks meet
+  std::string launcher;     ///< "Open MPI", "MPICH", "Slurm", "torchrun"; "" without one
+  std::string name;         ///< local: where the ranks meet; hosts: what they tell their meeting by
+  std::string master;       ///< hosts: the name or address of rank 0's
+  int64_t master_port = 0;  ///< hosts: the launcher's own there
+  int64_t local_size = 1;   ///< hosts: ranks of this one
 };
 
 /// Like getenv: nullptr for a variable that is not set.

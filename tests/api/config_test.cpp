@@ -65,7 +65,7 @@ TEST_F(Config, AKeyOfAnotherTypeIsAnError) {
 }
 
 TEST_F(Config, UnknownKeysAreNeverIgnored) {
-  for (const int32_t key : {0, -1, 99, 108, 600, INT32_MAX, INT32_MIN}) {
+  for (const int32_t key : {0, -1, 99, 110, 600, INT32_MAX, INT32_MIN}) {
     const std::string named = "key " + std::to_string(key);
     EXPECT_TRUE(failed_with(zero_config_set_i64(config, key, 0), ZERO_E_UNSUPPORTED, named));
     EXPECT_TRUE(failed_with(zero_config_set_f64(config, key, 0), ZERO_E_UNSUPPORTED, named));

@@ -70,6 +70,11 @@ Arg handle(std::function<const void *(Bench &)> other_kind, std::function<const 
 
 Outputs::Outputs() { reset(); }
 
+DeviceConfig::DeviceConfig() {
+  ZERO_EXPECT_OK(zero_config_create(&handle));
+  ZERO_EXPECT_OK(zero_config_set_i64(handle, ZERO_KEY_DEVICE, 0));
+}
+
 void Outputs::reset() {
   std::memset(static_cast<void *>(&memory), 0xa5, sizeof memory);
   memory.bounds.struct_size = sizeof memory.bounds;

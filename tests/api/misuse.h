@@ -32,7 +32,7 @@ struct Outputs {
     int64_t integers[4];
     double number;
     float data[World::kCount];
-    char text[16];
+    char text[256];
     zero_key_bounds bounds;
     zero_step_result result;
     zero_memory_stats memory;
@@ -43,8 +43,17 @@ struct Outputs {
   zero_request *request;  ///< apart, because an _async call may succeed and its request fail
 };
 
+/// Names a device, which nothing here gets as far as looking for.
+struct DeviceConfig {
+  DeviceConfig();
+  DeviceConfig(const DeviceConfig &) = delete;
+  ~DeviceConfig() { zero_config_release(handle); }
+  zero_config *handle = nullptr;
+};
+
 struct Bench {
   World world;
+  DeviceConfig on_device;
   TwoRanks pair{"libzero-misuse", 2000};
   Outputs outputs;
   float data[World::kCount] = {};

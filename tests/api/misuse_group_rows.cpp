@@ -64,6 +64,35 @@ void add_creation_rows(Rows &rows) {
   add(
       rows, "zero_group_create_mpi_async", zero_group_create_mpi_async,
       [](Bench &b) { return std::tuple<int64_t, const zero_config *, zero_request **>(ZERO_MPI_WORLD, nullptr, &b.outputs.request); }, mpi);
+  static const std::string endless(300, 'x');
+  const Arg id = [](Bench &) {
+    return std::vector<Bad>{{0, ZERO_E_INVALID_ARGUMENT, "id"},
+                            {reinterpret_cast<uintptr_t>(""), ZERO_E_INVALID_ARGUMENT, "id"},
+                            {reinterpret_cast<uintptr_t>("host/token"), ZERO_E_INVALID_ARGUMENT, "host/token"},
+                            {reinterpret_cast<uintptr_t>(endless.c_str()), ZERO_E_INVALID_ARGUMENT, "id"}};
+  };
+  const std::vector<Arg> nccl = {id, values({-1, 2, INT64_MAX, INT64_MIN}), values({0, -1, 65, INT64_MAX, INT64_MIN}), optional_config(),
+                                 address("out")};
+  add(
+      rows, "zero_group_create_nccl", zero_group_create_nccl,
+      [](Bench &b) {
+        return std::tuple<const char *, int64_t, int64_t, const zero_config *, zero_group **>("127.0.0.1:9/misuse", 0, 2,
+                                                                                              b.on_device.handle, out_group(b));
+      },
+      nccl);
+  add(
+      rows, "zero_group_create_nccl_async", zero_group_create_nccl_async,
+      [](Bench &b) {
+        return std::tuple<const char *, int64_t, int64_t, const zero_config *, zero_request **>("127.0.0.1:9/misuse", 0, 2,
+                                                                                                b.on_device.handle, &b.outputs.request);
+      },
+      nccl);
+  add(rows, "zero_group_unique_id", zero_group_unique_id,
+      [](Bench &b) {
+        return std::tuple<const zero_config *, char *, int64_t, int64_t *>(nullptr, b.outputs.memory.text, 256,
+                                                                           &b.outputs.memory.integers[0]);
+      },
+      {optional_config(), address("out"), values({-1, 1, 255, INT64_MIN}), anything()});
   add(rows, "zero_group_create_env", zero_group_create_env,
       [](Bench &b) { return std::tuple<const zero_config *, zero_group **>(nullptr, out_group(b)); }, {optional_config(), address("out")});
   add(rows, "zero_group_create_env_async", zero_group_create_env_async,

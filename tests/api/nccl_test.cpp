@@ -1,89 +1,13 @@
 /// @file zero/group.h with ZERO_KEY_NCCL: collectives on memory of a device, in the order of the caller's streams, and what is refused.
 /// Ranks are threads: several over an NCCL of threads and emulated devices, one over NCCL where there is a CUDA device.
-#include "api_world.h"
-#if ZERO_TEST_RANKS > 1
-#include "tests/group/fake_nccl.h"
-#endif
-#include "tests/group/thread_ranks.h"
-#include "tests/memory/caller_device.h"
+#include "nccl_world.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
 #include <barrier>
 #include <chrono>
-#include <string>
 #include <thread>
-#include <vector>
 
 namespace zero::test {
 namespace {
-
-constexpr int64_t kRanks = ZERO_TEST_RANKS;
-constexpr int64_t kDevices = kRanks > 1 ? 2 : 1;
-constexpr int64_t kCount = 12'000;  // a multiple of all numbers of ranks here
-constexpr int64_t kLateUs = 2000;
-
-std::string fresh_name() {
-  static std::atomic<int> number{0};
-  return "nccl_api." + std::to_string(::getpid()) + "." + std::to_string(number++);
-}
-
-/// Keys of a group that reaches a device.
-struct NcclConfig {
-  explicit NcclConfig(int64_t device) {
-    ZERO_EXPECT_OK(zero_config_create(&config));
-    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_NCCL, 1));
-    ZERO_EXPECT_OK(zero_config_set_str(config, ZERO_KEY_NCCL_MODULE, ZERO_NCCL_FILE));
-    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_DEVICE, device));
-    ZERO_EXPECT_OK(zero_config_set_str(config, ZERO_KEY_CUDA_MODULE, caller_module()));
-    ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_RENDEZVOUS_MS, 60'000));
-  }
-  NcclConfig(const NcclConfig &) = delete;
-  ~NcclConfig() { zero_config_release(config); }
-
-  zero_config *config = nullptr;
-};
-
-/// One rank: a group, a stream, and memory of the rank's device that holds one value everywhere when the stream comes to it.
-struct Rank {
-  Rank(const std::string &name, int64_t number) : rank(number) {
-    const NcclConfig keys(device);
-    ZERO_EXPECT_OK(zero_group_create_local(name.c_str(), rank, kRanks, keys.config, &group));
-  }
-  Rank(const Rank &) = delete;
-  ~Rank() {
-    caller_wait(stream);
-    zero_group_release(group);
-    for (void *data : lent) caller_free(data);
-    caller_stream_destroy(stream);
-  }
-
-  float *memory(int64_t count, float value, int64_t late = kLateUs) {
-    const auto nbytes = count * static_cast<int64_t>(sizeof(float));
-    lent.push_back(caller_alloc(device, std::max<int64_t>(nbytes, 1)));
-    values.emplace_back(static_cast<size_t>(count), value);
-    caller_copy(stream, lent.back(), values.back().data(), nbytes, late);
-    return static_cast<float *>(lent.back());
-  }
-  /// What memory of the device holds, as another stream sees it.
-  std::vector<float> seen(const float *data, int64_t count) const {
-    std::vector<float> got(static_cast<size_t>(count));
-    void *other = caller_stream_create(device);
-    caller_copy(other, got.data(), data, count * static_cast<int64_t>(sizeof(float)), 0);
-    caller_wait(other);
-    caller_stream_destroy(other);
-    return got;
-  }
-
-  const int64_t rank;
-  const int64_t device = rank % kDevices;
-  void *const stream = caller_stream_create(device);
-  zero_group *group = nullptr;
-  std::vector<void *> lent;
-  std::vector<std::vector<float>> values;
-};
 
 template <class Body>
 void run_ranks(Body &&body) {
@@ -93,8 +17,6 @@ void run_ranks(Body &&body) {
     if (self.group != nullptr) body(self);
   });
 }
-
-std::vector<float> all(int64_t count, float value) { return std::vector<float>(static_cast<size_t>(count), value); }
 
 class NcclCalls : public testing::Test {
  protected:
@@ -191,6 +113,33 @@ TEST_F(NcclCalls, MessagesTakeMemoryOfDevices) {
     ZERO_EXPECT_OK(zero_request_wait(request));
     zero_request_release(request);
     EXPECT_EQ(self.seen(got, kCount), all(kCount, static_cast<float>(previous + 1)));
+  });
+}
+
+/// A rank that is in a collective, or in another message, goes on with those that it has begun.
+TEST_F(NcclCalls, MessagesThatHaveBegunGoOnInOtherCalls) {
+  constexpr int64_t kMany = 1 << 20;
+  run_ranks([](Rank &self) {
+    const int64_t next = (self.rank + 1) % kRanks;
+    const int64_t previous = (self.rank + kRanks - 1) % kRanks;
+    float *sent = self.memory(kMany, static_cast<float>(self.rank + 1));
+    const std::vector<float> sent_too = all(kMany, static_cast<float>(self.rank + 1));
+    std::vector<float> got(kMany);
+    zero_request *requests[2] = {};
+    ZERO_EXPECT_OK(zero_group_send_async(self.group, sent, kMany, ZERO_DTYPE_F32, next, self.stream, &requests[0]));
+    ZERO_EXPECT_OK(zero_group_send_async(self.group, sent_too.data(), kMany, ZERO_DTYPE_F32, next, self.stream, &requests[1]));
+    const auto receive = [&] {
+      ZERO_EXPECT_OK(zero_group_recv(self.group, got.data(), kMany, ZERO_DTYPE_F32, previous, self.stream));
+      EXPECT_EQ(got, all(kMany, static_cast<float>(previous + 1)));
+    };
+    receive();
+    if (self.rank == 0) receive();
+    ZERO_EXPECT_OK(zero_group_barrier(self.group));
+    if (self.rank != 0) receive();
+    for (zero_request *request : requests) {
+      ZERO_EXPECT_OK(zero_request_wait(request));
+      zero_request_release(request);
+    }
   });
 }
 

@@ -38,6 +38,9 @@ Variables operator-(Variables a, const char *name) {
   a.erase(name);
   return a;
 }
+Variables on_hosts(const char *rank, const char *size, const char *local_rank, const char *local_size) {
+  return torchrun(rank, size) + Variables{{"LOCAL_RANK", local_rank}, {"LOCAL_WORLD_SIZE", local_size}};
+}
 
 struct World {
   Variables variables;
@@ -49,6 +52,7 @@ struct World {
 
 constexpr auto kSingle = Launch::Kind::single;
 constexpr auto kLocal = Launch::Kind::local;
+constexpr auto kHosts = Launch::Kind::hosts;
 constexpr auto kMpi = Launch::Kind::mpi;
 
 const std::vector<World> kWorlds = {
@@ -77,6 +81,9 @@ const std::vector<World> kWorlds = {
     {torchrun("0", "1"), kSingle, 0, 1, "torchrun"},
     {torchrun("0", "2"), kLocal, 0, 2, "torchrun"},
     {torchrun("7", "8"), kLocal, 7, 8, "torchrun"},
+    {on_hosts("0", "8", "0", "4"), kHosts, 0, 8, "torchrun"},
+    {on_hosts("5", "8", "1", "4"), kHosts, 5, 8, "torchrun"},
+    {on_hosts("1", "2", "0", "1") - "TORCHELASTIC_RUN_ID", kHosts, 1, 2, "torchrun"},
     {torchrun("1", "2") - "TORCHELASTIC_RUN_ID", kLocal, 1, 2, "torchrun"},
     {torchrun("1", "2") - "MASTER_PORT" - "MASTER_ADDR", kLocal, 1, 2, "torchrun"},
     {{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, kSingle, 0, 1, "torchrun"},
@@ -120,7 +127,11 @@ const std::vector<Refusal> kRefusals = {
     {torchrun("0", "2") - "LOCAL_WORLD_SIZE", {"LOCAL_RANK", "LOCAL_WORLD_SIZE is not"}},
     {torchrun("0", "2") - "LOCAL_WORLD_SIZE" - "LOCAL_RANK", {"WORLD_SIZE is 2", "which ranks share this host", "mpirun"}},
     {torchrun("0", "2") - "TORCHELASTIC_RUN_ID" - "MASTER_PORT", {"no name to meet by"}},
-    {torchrun("0", "8") + Variables{{"LOCAL_WORLD_SIZE", "4"}}, {"8 ranks, 4 of them on this host", "mpirun"}},
+    {on_hosts("0", "8", "0", "4") - "MASTER_ADDR", {"8 ranks, 4 of them on this host", "MASTER_ADDR is not set"}},
+    {on_hosts("0", "8", "0", "4") - "MASTER_PORT", {"MASTER_PORT is not set"}},
+    {on_hosts("0", "8", "0", "4") + Variables{{"MASTER_PORT", "http"}}, {"MASTER_PORT", "\"http\""}},
+    {on_hosts("0", "8", "4", "4"), {"LOCAL_RANK is 4 but LOCAL_WORLD_SIZE is 4"}},
+    {on_hosts("0", "2", "0", "4"), {"LOCAL_WORLD_SIZE is 4 but WORLD_SIZE is 2"}},
     {torchrun("0", "2") + Variables{{"LOCAL_RANK", "1"}}, {"RANK is 0 but LOCAL_RANK is 1"}},
     {torchrun("0", "two"), {"\"two\""}},
     {open_mpi("0", "1") + slurm("2", "4"), {"Open MPI started 1 rank", "4 ranks of Slurm"}},
@@ -147,9 +158,17 @@ TEST(Env, ReadsEveryLaunchersWorld) {
     EXPECT_EQ(launch.rank, world.rank) << text_of(world.variables);
     EXPECT_EQ(launch.size, world.size) << text_of(world.variables);
     EXPECT_EQ(launch.launcher, world.launcher) << text_of(world.variables);
-    EXPECT_EQ(launch.name.empty(), world.kind != kLocal) << text_of(world.variables);
+    EXPECT_EQ(launch.name.empty(), world.kind != kLocal && world.kind != kHosts) << text_of(world.variables);
   }
   std::printf("%zu environments read\n", kWorlds.size());
+}
+
+TEST(Env, HostsOfTorchrunMeetAtItsMaster) {
+  Launch launch;
+  ASSERT_TRUE(read_launch(from(on_hosts("5", "8", "1", "4")), &launch).ok());
+  EXPECT_EQ(launch.master, "node1");
+  EXPECT_EQ(launch.master_port, 29500);
+  EXPECT_EQ(launch.local_size, 4);
 }
 
 TEST(Env, RefusesContradictionsAndNamesTheValues) {

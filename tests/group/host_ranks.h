@@ -7,6 +7,7 @@
 #include "group/local_transport.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +20,12 @@ using Hosts = std::vector<int64_t>;
 
 inline constexpr int64_t kHostsDeadlineMs = 60'000;
 
-inline Status connect_host_transport(const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<Transport> *out) {
+/// What stands between hosts instead of the transport that all ranks meet over.
+using FarWay = std::function<std::shared_ptr<Transport>(std::shared_ptr<Transport>)>;
+
+inline Status connect_host_transport(
+    const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<Transport> *out,
+    const FarWay &far_way = [](std::shared_ptr<Transport> far) { return far; }) {
   const int64_t host = hosts[static_cast<size_t>(rank)];
   const auto begin = hosts.begin();
   const LocalOptions options{kHostsDeadlineMs, 16384};
@@ -29,7 +35,7 @@ inline Status connect_host_transport(const std::string &name, int64_t rank, cons
   ZERO_TRY(queue.run(connect_local(name + ".near." + std::to_string(host), std::count(begin, begin + rank, host),
                                    std::count(begin, hosts.end(), host), options, &near)));
   ZERO_TRY(queue.run(connect_local(name + ".far", rank, static_cast<int64_t>(hosts.size()), options, &far)));
-  *out = std::make_shared<HierarchyTransport>(near, far, hosts);
+  *out = std::make_shared<HierarchyTransport>(near, far_way(far), hosts);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -32,6 +33,20 @@ inline int64_t open_descriptors() {
   }
   return count;
 }
+
+/// While it lives, this process can open no more files.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
 
 inline Joiner joiner_with(const std::string &text) {
   Joiner joiner;

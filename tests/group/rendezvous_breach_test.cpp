@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <poll.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <optional>
@@ -17,6 +16,9 @@ using test::bind_raw;
 using test::connect_stranger;
 using test::contains;
 using test::fresh_name;
+#ifndef ZERO_TEST_KEEPS_DESCRIPTORS
+using test::NoMoreFiles;
+#endif
 using test::run_attempts;
 using test::run_task;
 using test::run_thread_ranks;
@@ -215,20 +217,6 @@ TEST(RendezvousBreach, AGuestsWatchEndsItsWaiting) {
 }
 
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS
-/// While it lives, this process can open no more files.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{0, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST(RendezvousBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
   const Status hub = meet_as_hub(2, 20'000, [](const std::string &name) {
     const OwnedFd stranger(connect_stranger(name));

@@ -88,6 +88,8 @@ static zero_group *made_group(zero_request *request) {
 
 /* Groups of every maker; MPI may be missing, which is one of two right answers. */
 static zero_group *groups(void) {
+  char id[256];
+  int64_t nbytes = 0;
   zero_group *group = NULL;
   zero_group *other = NULL;
   zero_request *request = NULL;
@@ -100,6 +102,10 @@ static zero_group *groups(void) {
   zero_group_release(made_group(request));
   FAILS(ZERO_E_INVALID_ARGUMENT, zero_group_create_mpi(-2, NULL, &other));
   FAILS(ZERO_E_INVALID_ARGUMENT, zero_group_create_mpi_async(-2, NULL, &request));
+  FAILS(ZERO_E_INVALID_ARGUMENT, zero_group_create_nccl("no id", 0, 1, NULL, &other));
+  FAILS(ZERO_E_INVALID_ARGUMENT, zero_group_create_nccl_async("no id", 0, 1, NULL, &request));
+  OK(zero_group_unique_id(NULL, id, sizeof id, &nbytes));
+  CHECK(nbytes == (int64_t)strlen(id) + 1);
   OK(zero_group_split(group, 0, 0, &other));
   zero_group_release(other);
   OK(zero_group_split_async(group, 0, 0, &request));

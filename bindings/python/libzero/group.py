@@ -29,6 +29,19 @@ class Group(Owner):
         return cls(zero.zero_group_create_local(name, rank, size, native_of(config)))
 
     @classmethod
+    def nccl(cls, id: str, rank: int, size: int, config: Config) -> Group:
+        """Ranks of any hosts, each with a CUDA device (Key.DEVICE), that meet by an id of unique_id(), carried to all of them.
+
+        Arrays lie on the host: what is more than 4 KiB passes through the device.
+        """
+        return cls(zero.zero_group_create_nccl(id, rank, size, native_of(config)))
+
+    @staticmethod
+    def unique_id(config: Config | None = None) -> str:
+        """An id for nccl(). This process listens from now on, and is where rank 0 must be made."""
+        return text(zero.zero_group_unique_id, native_of(config))
+
+    @classmethod
     def env(cls, config: Config | None = None) -> Group:
         """The ranks that a launcher started (mpirun, srun, torchrun); a world of one without a launcher."""
         return cls(zero.zero_group_create_env(native_of(config)))

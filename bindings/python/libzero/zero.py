@@ -92,6 +92,12 @@ def zero_group_create_local(name, rank, size, config):
 def zero_group_create_mpi(comm, config):
     return _zero.zero_group_create_mpi(comm, config)
 
+def zero_group_create_nccl(id, rank, size, config):
+    return _zero.zero_group_create_nccl(id, rank, size, config)
+
+def zero_group_unique_id(config, out):
+    return _zero.zero_group_unique_id(config, out)
+
 def zero_group_create_env(config):
     return _zero.zero_group_create_env(config)
 

@@ -3602,6 +3602,82 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_group_create_nccl(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  zero_config *arg4 = (zero_config *) 0 ;
+  zero_group **arg5 = (zero_group **) 0 ;
+  zero_group *made5 = NULL ;
+  PyObject *swig_obj[4] ;
+  int32_t result;
+  
+  arg5 = &made5;
+  if (!SWIG_Python_UnpackTuple(args, "zero_group_create_nccl", 4, 4, swig_obj)) SWIG_fail;
+  if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
+  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
+  if (!take_handle(swig_obj[3], (void **)&arg4)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_group_create_nccl((char const *)arg1,arg2,arg3,(struct zero_config const *)arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg5));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_group_unique_id(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_config *arg1 = (zero_config *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  Py_buffer view2 = no_buffer ;
+  int64_t needed2 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_group_unique_id", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = view2.len;
+    arg4 = &needed2;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_group_unique_id((struct zero_config const *)arg1,arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg4));
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_group_create_env(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_config *arg1 = (zero_config *) 0 ;
@@ -6574,6 +6650,8 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_config_release", _wrap_zero_config_release, METH_O, NULL},
 	 { "zero_group_create_local", _wrap_zero_group_create_local, METH_VARARGS, NULL},
 	 { "zero_group_create_mpi", _wrap_zero_group_create_mpi, METH_VARARGS, NULL},
+	 { "zero_group_create_nccl", _wrap_zero_group_create_nccl, METH_VARARGS, NULL},
+	 { "zero_group_unique_id", _wrap_zero_group_unique_id, METH_VARARGS, NULL},
 	 { "zero_group_create_env", _wrap_zero_group_create_env, METH_O, NULL},
 	 { "zero_group_split", _wrap_zero_group_split, METH_VARARGS, NULL},
 	 { "zero_group_rank", _wrap_zero_group_rank, METH_O, NULL},

@@ -194,6 +194,13 @@ class FailuresTest(TestCase):
         with Config(mpi_module="/nonexistent/libzero_mpi.so") as config:
             self.assertIn("/nonexistent", self.fails(Status.E_MODULE, Group.mpi, config=config).text)
 
+    def test_groups_over_hosts_need_a_device(self):
+        with Config(rendezvous_host="127.0.0.1") as config:
+            id = Group.unique_id(config)
+            self.assertRegex(id, r"^127\.0\.0\.1:\d+/.+$")
+            self.assertIn("ZERO_KEY_DEVICE", self.fails(Status.E_INVALID_ARGUMENT, Group.nccl, id, 0, 1, config).text)
+            self.fails(Status.E_INVALID_ARGUMENT, Group.nccl, "no id", 0, 1, config)
+
     def test_use_after_close(self):
         group = ranks.alone()
         group.close()

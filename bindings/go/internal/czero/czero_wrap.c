@@ -201,7 +201,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_3fba41612432c525(void *_swig_go_0) {
+void _wrap_Swig_free_czero_20f8f806de82068b(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -211,7 +211,7 @@ void _wrap_Swig_free_czero_3fba41612432c525(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_3fba41612432c525(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_20f8f806de82068b(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -224,7 +224,7 @@ void *_wrap_Swig_malloc_czero_3fba41612432c525(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_3fba41612432c525(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_20f8f806de82068b(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -240,7 +240,7 @@ _gostring_ _wrap_zero_status_name_czero_3fba41612432c525(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_3fba41612432c525(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_20f8f806de82068b(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -255,7 +255,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_3fba41612432c525(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_3fba41612432c525(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_20f8f806de82068b(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -268,7 +268,7 @@ _gostring_ _wrap_zero_config_create_czero_3fba41612432c525(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_20f8f806de82068b(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -285,7 +285,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_3fba41612432c525(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_20f8f806de82068b(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -302,7 +302,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_3fba41612432c525(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_3fba41612432c525(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_20f8f806de82068b(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -327,7 +327,7 @@ _gostring_ _wrap_zero_config_set_str_czero_3fba41612432c525(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_3fba41612432c525(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_20f8f806de82068b(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -342,7 +342,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_3fba41612432c525(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_3fba41612432c525(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_20f8f806de82068b(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -357,7 +357,7 @@ _gostring_ _wrap_zero_config_bounds_czero_3fba41612432c525(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_3fba41612432c525(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_20f8f806de82068b(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -378,7 +378,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_3fba41612432c525(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_3fba41612432c525(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_20f8f806de82068b(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -388,7 +388,7 @@ void _wrap_zero_config_release_czero_3fba41612432c525(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_3fba41612432c525(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_20f8f806de82068b(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -420,7 +420,7 @@ _gostring_ _wrap_zero_group_create_local_czero_3fba41612432c525(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_3fba41612432c525(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_20f8f806de82068b(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -437,7 +437,56 @@ _gostring_ _wrap_zero_group_create_mpi_czero_3fba41612432c525(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_3fba41612432c525(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_nccl_czero_20f8f806de82068b(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  zero_config *arg4 = (zero_config *) 0 ;
+  zero_group **arg5 = (zero_group **) 0 ;
+  char *copy1 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  
+  copy1 = (char *)malloc((size_t)_swig_go_0.n + 1);
+  if (copy1 == NULL) abort(); /* as Go does */
+  memcpy(copy1, _swig_go_0.p, (size_t)_swig_go_0.n);
+  copy1[_swig_go_0.n] = '\0';
+  arg1 = copy1;
+  
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (zero_config *)_swig_go_3; 
+  arg5 = (zero_group **)_swig_go_4; 
+  
+  result = zero_group_create_nccl((char const *)arg1,arg2,arg3,(struct zero_config const *)arg4,arg5);
+  _swig_go_result = take_failure(result); 
+  free(copy1); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_group_unique_id_czero_20f8f806de82068b(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+  zero_config *arg1 = (zero_config *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_config *)_swig_go_0; 
+  arg2 = (char *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = zero_group_unique_id((struct zero_config const *)arg1,arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_group_create_env_czero_20f8f806de82068b(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -452,7 +501,7 @@ _gostring_ _wrap_zero_group_create_env_czero_3fba41612432c525(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_20f8f806de82068b(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -471,7 +520,7 @@ _gostring_ _wrap_zero_group_split_czero_3fba41612432c525(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -486,7 +535,7 @@ _gostring_ _wrap_zero_group_rank_czero_3fba41612432c525(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -501,7 +550,7 @@ _gostring_ _wrap_zero_group_size_czero_3fba41612432c525(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -516,7 +565,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -531,7 +580,7 @@ _gostring_ _wrap_zero_group_local_size_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -546,7 +595,7 @@ _gostring_ _wrap_zero_group_host_count_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_20f8f806de82068b(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -567,7 +616,7 @@ _gostring_ _wrap_zero_group_share_czero_3fba41612432c525(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_3fba41612432c525(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_20f8f806de82068b(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -580,7 +629,7 @@ _gostring_ _wrap_zero_group_status_czero_3fba41612432c525(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_3fba41612432c525(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_20f8f806de82068b(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -606,7 +655,7 @@ _gostring_ _wrap_zero_group_abort_czero_3fba41612432c525(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_3fba41612432c525(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_20f8f806de82068b(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -621,7 +670,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_3fba41612432c525(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_3fba41612432c525(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_20f8f806de82068b(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -636,7 +685,7 @@ _gostring_ _wrap_zero_group_quiet_czero_3fba41612432c525(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -663,7 +712,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -690,7 +739,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_3fba41612432c525(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -715,7 +764,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -738,7 +787,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_3fba41612432c525(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -767,7 +816,7 @@ _gostring_ _wrap_zero_group_reduce_czero_3fba41612432c525(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -796,7 +845,7 @@ _gostring_ _wrap_zero_group_gather_czero_3fba41612432c525(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -825,7 +874,7 @@ _gostring_ _wrap_zero_group_scatter_czero_3fba41612432c525(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -850,7 +899,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -873,7 +922,7 @@ _gostring_ _wrap_zero_group_send_czero_3fba41612432c525(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_3fba41612432c525(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_20f8f806de82068b(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -896,7 +945,7 @@ _gostring_ _wrap_zero_group_recv_czero_3fba41612432c525(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_3fba41612432c525(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_20f8f806de82068b(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -909,7 +958,7 @@ _gostring_ _wrap_zero_group_barrier_czero_3fba41612432c525(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_3fba41612432c525(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_20f8f806de82068b(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -919,7 +968,7 @@ void _wrap_zero_group_release_czero_3fba41612432c525(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_3fba41612432c525(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_20f8f806de82068b(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -940,7 +989,7 @@ _gostring_ _wrap_zero_buffer_create_czero_3fba41612432c525(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_3fba41612432c525(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_20f8f806de82068b(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -959,7 +1008,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_3fba41612432c525(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_3fba41612432c525(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_20f8f806de82068b(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -976,7 +1025,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_3fba41612432c525(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_3fba41612432c525(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_20f8f806de82068b(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -989,7 +1038,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_3fba41612432c525(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_3fba41612432c525(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_20f8f806de82068b(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1010,7 +1059,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_3fba41612432c525(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_3fba41612432c525(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_20f8f806de82068b(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1031,7 +1080,7 @@ _gostring_ _wrap_zero_buffer_read_czero_3fba41612432c525(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_3fba41612432c525(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_20f8f806de82068b(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1052,7 +1101,7 @@ _gostring_ _wrap_zero_buffer_write_czero_3fba41612432c525(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_3fba41612432c525(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_20f8f806de82068b(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1062,7 +1111,7 @@ void _wrap_zero_buffer_release_czero_3fba41612432c525(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_3fba41612432c525(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_20f8f806de82068b(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1077,7 +1126,7 @@ _gostring_ _wrap_zero_step_result_init_czero_3fba41612432c525(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_3fba41612432c525(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_20f8f806de82068b(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1092,7 +1141,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_3fba41612432c525(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_3fba41612432c525(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_20f8f806de82068b(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1109,7 +1158,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_3fba41612432c525(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1126,7 +1175,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1141,7 +1190,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_3fba41612432c525(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1174,7 +1223,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_3fba41612432c525(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1191,7 +1240,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_3fba41612432c525(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1224,7 +1273,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_3fba41612432c525(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1241,7 +1290,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_3fba41612432c525(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_3fba41612432c525(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_20f8f806de82068b(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1254,7 +1303,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_3fba41612432c525(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1269,7 +1318,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_3fba41612432c525(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1292,7 +1341,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1311,7 +1360,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_3fba41612432c525(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1326,7 +1375,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_3fba41612432c525(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1349,7 +1398,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_3fba41612432c525(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1364,7 +1413,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_3fba41612432c525(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1385,7 +1434,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_3fba41612432c525(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1408,7 +1457,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_3fba41612432c525(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1423,7 +1472,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1440,7 +1489,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1457,7 +1506,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_3fba41612432c525(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1474,7 +1523,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_3fba41612432c525(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1489,7 +1538,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_3fba41612432c525(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1504,7 +1553,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_3fba41612432c525(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1519,7 +1568,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1544,7 +1593,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_3fba41612432c525(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1563,7 +1612,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1582,7 +1631,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1599,7 +1648,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1616,7 +1665,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1633,7 +1682,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1656,7 +1705,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_3fba41612432c525(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1681,7 +1730,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_3fba41612432c525(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_3fba41612432c525(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1706,7 +1755,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_3fba41612432c525(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1723,7 +1772,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_3fba41612432c525(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_3fba41612432c525(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_20f8f806de82068b(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1733,7 +1782,7 @@ void _wrap_zero_optimizer_release_czero_3fba41612432c525(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1750,7 +1799,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_3fba41612432c525(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_3fba41612432c525(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1765,7 +1814,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_3fba41612432c525(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_3fba41612432c525(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_memory_stats_init_czero_20f8f806de82068b(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1780,7 +1829,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_3fba41612432c525(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1797,7 +1846,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_3fba41612432c525(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_3fba41612432c525(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_20f8f806de82068b(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1814,7 +1863,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_3fba41612432c525(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_3fba41612432c525(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_20f8f806de82068b(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1829,7 +1878,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_3fba41612432c525(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_3fba41612432c525(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_20f8f806de82068b(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1846,7 +1895,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_3fba41612432c525(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_3fba41612432c525(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1863,7 +1912,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_3fba41612432c525(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_3fba41612432c525(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_20f8f806de82068b(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1878,7 +1927,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_3fba41612432c525(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_3fba41612432c525(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -1893,7 +1942,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_3fba41612432c525(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_3fba41612432c525(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_20f8f806de82068b(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1911,7 +1960,7 @@ _gostring_ _wrap_zero_describe_library_czero_3fba41612432c525(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_3fba41612432c525(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_20f8f806de82068b(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1931,7 +1980,7 @@ _gostring_ _wrap_zero_describe_group_czero_3fba41612432c525(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_3fba41612432c525(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1951,7 +2000,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_3fba41612432c525(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_3fba41612432c525(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1971,7 +2020,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_3fba41612432c525(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_3fba41612432c525() {
+long long _wrap_zero_abi_version_czero_20f8f806de82068b() {
   int64_t result;
   long long _swig_go_result;
   
@@ -1982,7 +2031,7 @@ long long _wrap_zero_abi_version_czero_3fba41612432c525() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_3fba41612432c525() {
+_gostring_ _wrap_zero_version_czero_20f8f806de82068b() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1996,7 +2045,7 @@ _gostring_ _wrap_zero_version_czero_3fba41612432c525() {
 }
 
 
-long long _wrap_zero_has_feature_czero_3fba41612432c525(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_20f8f806de82068b(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -50,25 +50,25 @@ typedef _gostring_ swig_type_20;
 typedef long long swig_type_21;
 typedef long long swig_type_22;
 typedef _gostring_ swig_type_23;
-typedef _gostring_ swig_type_24;
+typedef long long swig_type_24;
 typedef _gostring_ swig_type_25;
 typedef _gostring_ swig_type_26;
-typedef _gostring_ swig_type_27;
-typedef _gostring_ swig_type_28;
-typedef long long swig_type_29;
-typedef long long swig_type_30;
+typedef long long swig_type_27;
+typedef long long swig_type_28;
+typedef _gostring_ swig_type_29;
+typedef _gostring_ swig_type_30;
 typedef _gostring_ swig_type_31;
 typedef _gostring_ swig_type_32;
 typedef _gostring_ swig_type_33;
 typedef _gostring_ swig_type_34;
 typedef long long swig_type_35;
-typedef _gostring_ swig_type_36;
+typedef long long swig_type_36;
 typedef _gostring_ swig_type_37;
-typedef long long swig_type_38;
-typedef long long swig_type_39;
+typedef _gostring_ swig_type_38;
+typedef _gostring_ swig_type_39;
 typedef _gostring_ swig_type_40;
 typedef long long swig_type_41;
-typedef long long swig_type_42;
+typedef _gostring_ swig_type_42;
 typedef _gostring_ swig_type_43;
 typedef long long swig_type_44;
 typedef long long swig_type_45;
@@ -78,64 +78,64 @@ typedef long long swig_type_48;
 typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
 typedef long long swig_type_51;
-typedef long long swig_type_52;
-typedef _gostring_ swig_type_53;
+typedef _gostring_ swig_type_52;
+typedef long long swig_type_53;
 typedef long long swig_type_54;
-typedef long long swig_type_55;
+typedef _gostring_ swig_type_55;
 typedef long long swig_type_56;
 typedef long long swig_type_57;
-typedef _gostring_ swig_type_58;
-typedef long long swig_type_59;
+typedef long long swig_type_58;
+typedef _gostring_ swig_type_59;
 typedef long long swig_type_60;
 typedef long long swig_type_61;
 typedef long long swig_type_62;
-typedef _gostring_ swig_type_63;
-typedef long long swig_type_64;
+typedef long long swig_type_63;
+typedef _gostring_ swig_type_64;
 typedef long long swig_type_65;
-typedef _gostring_ swig_type_66;
+typedef long long swig_type_66;
 typedef long long swig_type_67;
 typedef long long swig_type_68;
 typedef _gostring_ swig_type_69;
 typedef long long swig_type_70;
 typedef long long swig_type_71;
 typedef _gostring_ swig_type_72;
-typedef _gostring_ swig_type_73;
+typedef long long swig_type_73;
 typedef long long swig_type_74;
 typedef _gostring_ swig_type_75;
-typedef _gostring_ swig_type_76;
-typedef _gostring_ swig_type_77;
+typedef long long swig_type_76;
+typedef long long swig_type_77;
 typedef _gostring_ swig_type_78;
-typedef long long swig_type_79;
-typedef _gostring_ swig_type_80;
-typedef long long swig_type_81;
-typedef long long swig_type_82;
+typedef _gostring_ swig_type_79;
+typedef long long swig_type_80;
+typedef _gostring_ swig_type_81;
+typedef _gostring_ swig_type_82;
 typedef _gostring_ swig_type_83;
-typedef long long swig_type_84;
+typedef _gostring_ swig_type_84;
 typedef long long swig_type_85;
 typedef _gostring_ swig_type_86;
 typedef long long swig_type_87;
-typedef _gostring_ swig_type_88;
-typedef long long swig_type_89;
-typedef _gostring_ swig_type_90;
-typedef _gostring_ swig_type_91;
+typedef long long swig_type_88;
+typedef _gostring_ swig_type_89;
+typedef long long swig_type_90;
+typedef long long swig_type_91;
 typedef _gostring_ swig_type_92;
-typedef _gostring_ swig_type_93;
+typedef long long swig_type_93;
 typedef _gostring_ swig_type_94;
 typedef long long swig_type_95;
 typedef _gostring_ swig_type_96;
-typedef long long swig_type_97;
+typedef _gostring_ swig_type_97;
 typedef _gostring_ swig_type_98;
 typedef _gostring_ swig_type_99;
-typedef long long swig_type_100;
-typedef _gostring_ swig_type_101;
-typedef long long swig_type_102;
-typedef _gostring_ swig_type_103;
+typedef _gostring_ swig_type_100;
+typedef long long swig_type_101;
+typedef _gostring_ swig_type_102;
+typedef long long swig_type_103;
 typedef _gostring_ swig_type_104;
 typedef _gostring_ swig_type_105;
 typedef long long swig_type_106;
-typedef long long swig_type_107;
-typedef _gostring_ swig_type_108;
-typedef long long swig_type_109;
+typedef _gostring_ swig_type_107;
+typedef long long swig_type_108;
+typedef _gostring_ swig_type_109;
 typedef _gostring_ swig_type_110;
 typedef _gostring_ swig_type_111;
 typedef long long swig_type_112;
@@ -143,168 +143,176 @@ typedef long long swig_type_113;
 typedef _gostring_ swig_type_114;
 typedef long long swig_type_115;
 typedef _gostring_ swig_type_116;
-typedef long long swig_type_117;
-typedef _gostring_ swig_type_118;
+typedef _gostring_ swig_type_117;
+typedef long long swig_type_118;
 typedef long long swig_type_119;
-typedef long long swig_type_120;
+typedef _gostring_ swig_type_120;
 typedef long long swig_type_121;
 typedef _gostring_ swig_type_122;
-typedef _gostring_ swig_type_123;
+typedef long long swig_type_123;
 typedef _gostring_ swig_type_124;
-typedef _gostring_ swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef _gostring_ swig_type_127;
+typedef long long swig_type_125;
+typedef long long swig_type_126;
+typedef long long swig_type_127;
 typedef _gostring_ swig_type_128;
 typedef _gostring_ swig_type_129;
-typedef long long swig_type_130;
+typedef _gostring_ swig_type_130;
 typedef _gostring_ swig_type_131;
-typedef long long swig_type_132;
+typedef _gostring_ swig_type_132;
 typedef _gostring_ swig_type_133;
-typedef long long swig_type_134;
+typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
 typedef long long swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
+typedef long long swig_type_138;
+typedef _gostring_ swig_type_139;
+typedef long long swig_type_140;
+typedef _gostring_ swig_type_141;
 typedef long long swig_type_142;
 typedef _gostring_ swig_type_143;
-typedef long long swig_type_144;
+typedef _gostring_ swig_type_144;
 typedef long long swig_type_145;
-typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef _gostring_ swig_type_146;
+typedef long long swig_type_147;
 typedef long long swig_type_148;
-typedef long long swig_type_149;
+typedef _gostring_ swig_type_149;
 typedef long long swig_type_150;
-typedef _gostring_ swig_type_151;
-typedef _gostring_ swig_type_152;
+typedef long long swig_type_151;
+typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef long long swig_type_154;
 typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
+typedef long long swig_type_156;
 typedef _gostring_ swig_type_157;
 typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
+typedef _gostring_ swig_type_159;
 typedef _gostring_ swig_type_160;
-typedef _gostring_ swig_type_161;
+typedef long long swig_type_161;
 typedef _gostring_ swig_type_162;
-typedef long long swig_type_163;
+typedef _gostring_ swig_type_163;
 typedef _gostring_ swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
+typedef long long swig_type_165;
+typedef _gostring_ swig_type_166;
 typedef _gostring_ swig_type_167;
-typedef long long swig_type_168;
-typedef _gostring_ swig_type_169;
-typedef long long swig_type_170;
+typedef _gostring_ swig_type_168;
+typedef long long swig_type_169;
+typedef _gostring_ swig_type_170;
 typedef _gostring_ swig_type_171;
 typedef long long swig_type_172;
-typedef long long swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef long long swig_type_175;
-extern void _wrap_Swig_free_czero_3fba41612432c525(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_czero_3fba41612432c525(swig_intgo arg1);
+typedef _gostring_ swig_type_173;
+typedef long long swig_type_174;
+typedef _gostring_ swig_type_175;
+typedef long long swig_type_176;
+typedef _gostring_ swig_type_177;
+typedef long long swig_type_178;
+typedef long long swig_type_179;
+typedef _gostring_ swig_type_180;
+typedef long long swig_type_181;
+extern void _wrap_Swig_free_czero_20f8f806de82068b(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_czero_20f8f806de82068b(swig_intgo arg1);
 
 #cgo !zero_flags pkg-config: zero
 #cgo zero_flags LDFLAGS: -lzero
 
-extern swig_type_1 _wrap_zero_status_name_czero_3fba41612432c525(int arg1);
-extern swig_type_2 _wrap_zero_dtype_nbytes_czero_3fba41612432c525(int arg1, uintptr_t arg2);
-extern swig_type_3 _wrap_zero_config_create_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_4 _wrap_zero_config_set_i64_czero_3fba41612432c525(uintptr_t arg1, int arg2, swig_type_5 arg3);
-extern swig_type_6 _wrap_zero_config_set_f64_czero_3fba41612432c525(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_7 _wrap_zero_config_set_str_czero_3fba41612432c525(uintptr_t arg1, int arg2, swig_type_8 arg3);
-extern swig_type_9 _wrap_zero_key_bounds_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_10 arg2);
-extern swig_type_11 _wrap_zero_config_bounds_czero_3fba41612432c525(int arg1, uintptr_t arg2);
-extern swig_type_12 _wrap_zero_config_set_allocator_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern void _wrap_zero_config_release_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_group_create_local_czero_3fba41612432c525(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_17 _wrap_zero_group_create_mpi_czero_3fba41612432c525(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_19 _wrap_zero_group_create_env_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_20 _wrap_zero_group_split_czero_3fba41612432c525(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4);
-extern swig_type_23 _wrap_zero_group_rank_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_24 _wrap_zero_group_size_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_25 _wrap_zero_group_local_rank_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_26 _wrap_zero_group_local_size_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_27 _wrap_zero_group_host_count_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_28 _wrap_zero_group_share_czero_3fba41612432c525(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_31 _wrap_zero_group_status_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_32 _wrap_zero_group_abort_czero_3fba41612432c525(uintptr_t arg1, swig_type_33 arg2);
-extern swig_type_34 _wrap_zero_group_set_deadline_czero_3fba41612432c525(uintptr_t arg1, swig_type_35 arg2);
-extern swig_type_36 _wrap_zero_group_quiet_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_37 _wrap_zero_group_all_reduce_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_38 arg3, uintptr_t arg4, swig_type_39 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_40 _wrap_zero_group_reduce_scatter_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_41 arg3, uintptr_t arg4, swig_type_42 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_43 _wrap_zero_group_all_gather_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, uintptr_t arg7);
-extern swig_type_46 _wrap_zero_group_broadcast_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, int arg4, swig_type_48 arg5, uintptr_t arg6);
-extern swig_type_49 _wrap_zero_group_reduce_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, swig_type_52 arg8, uintptr_t arg9);
-extern swig_type_53 _wrap_zero_group_gather_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_54 arg3, uintptr_t arg4, swig_type_55 arg5, swig_type_56 arg6, int arg7, swig_type_57 arg8, uintptr_t arg9);
-extern swig_type_58 _wrap_zero_group_scatter_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, swig_type_61 arg6, int arg7, swig_type_62 arg8, uintptr_t arg9);
-extern swig_type_63 _wrap_zero_group_all_to_all_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_64 arg3, uintptr_t arg4, swig_type_65 arg5, int arg6, uintptr_t arg7);
-extern swig_type_66 _wrap_zero_group_send_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, int arg4, swig_type_68 arg5, uintptr_t arg6);
-extern swig_type_69 _wrap_zero_group_recv_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, int arg4, swig_type_71 arg5, uintptr_t arg6);
-extern swig_type_72 _wrap_zero_group_barrier_czero_3fba41612432c525(uintptr_t arg1);
-extern void _wrap_zero_group_release_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_73 _wrap_zero_buffer_create_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_74 arg4, uintptr_t arg5);
-extern swig_type_75 _wrap_zero_buffer_shard_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_76 _wrap_zero_buffer_whole_acquire_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_77 _wrap_zero_buffer_whole_release_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_78 _wrap_zero_buffer_reduce_scatter_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, uintptr_t arg5);
-extern swig_type_80 _wrap_zero_buffer_read_czero_3fba41612432c525(uintptr_t arg1, swig_type_81 arg2, uintptr_t arg3, swig_type_82 arg4, uintptr_t arg5);
-extern swig_type_83 _wrap_zero_buffer_write_czero_3fba41612432c525(uintptr_t arg1, swig_type_84 arg2, uintptr_t arg3, swig_type_85 arg4, uintptr_t arg5);
-extern void _wrap_zero_buffer_release_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_86 _wrap_zero_step_result_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_87 arg2);
-extern swig_type_88 _wrap_zero_verify_result_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_89 arg2);
-extern swig_type_90 _wrap_zero_optimizer_create_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_91 _wrap_zero_optimizer_add_set_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_92 _wrap_zero_optimizer_set_model_group_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_93 _wrap_zero_optimizer_add_param_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_94 arg3, int arg4, uintptr_t arg5, swig_type_95 arg6, uintptr_t arg7);
-extern swig_type_96 _wrap_zero_optimizer_set_order_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_97 arg3);
-extern swig_type_98 _wrap_zero_optimizer_add_module_buffer_czero_3fba41612432c525(uintptr_t arg1, swig_type_99 arg2, int arg3, uintptr_t arg4, swig_type_100 arg5, int arg6, uintptr_t arg7);
-extern swig_type_101 _wrap_zero_optimizer_set_gather_order_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3);
-extern swig_type_103 _wrap_zero_optimizer_seal_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_104 _wrap_zero_optimizer_begin_czero_3fba41612432c525(uintptr_t arg1, int arg2);
-extern swig_type_105 _wrap_zero_optimizer_init_param_czero_3fba41612432c525(uintptr_t arg1, swig_type_106 arg2, int arg3, double arg4, double arg5, swig_type_107 arg6);
-extern swig_type_108 _wrap_zero_optimizer_module_buffer_czero_3fba41612432c525(uintptr_t arg1, swig_type_109 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_110 _wrap_zero_optimizer_sync_module_buffers_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_111 _wrap_zero_optimizer_param_acquire_czero_3fba41612432c525(uintptr_t arg1, swig_type_112 arg2, uintptr_t arg3, swig_type_113 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_114 _wrap_zero_optimizer_param_release_czero_3fba41612432c525(uintptr_t arg1, swig_type_115 arg2);
-extern swig_type_116 _wrap_zero_optimizer_grad_acquire_czero_3fba41612432c525(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_118 _wrap_zero_optimizer_grad_ready_czero_3fba41612432c525(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3, swig_type_120 arg4, swig_type_121 arg5, uintptr_t arg6);
-extern swig_type_122 _wrap_zero_optimizer_set_weight_czero_3fba41612432c525(uintptr_t arg1, double arg2);
-extern swig_type_123 _wrap_zero_optimizer_micro_step_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_124 _wrap_zero_optimizer_step_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_125 _wrap_zero_optimizer_reduce_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_126 _wrap_zero_optimizer_apply_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_127 _wrap_zero_optimizer_gather_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_128 _wrap_zero_optimizer_view_count_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_129 _wrap_zero_optimizer_view_czero_3fba41612432c525(uintptr_t arg1, swig_type_130 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_131 _wrap_zero_optimizer_set_f64_czero_3fba41612432c525(uintptr_t arg1, swig_type_132 arg2, int arg3, double arg4);
-extern swig_type_133 _wrap_zero_optimizer_get_f64_czero_3fba41612432c525(uintptr_t arg1, swig_type_134 arg2, int arg3, uintptr_t arg4);
-extern swig_type_135 _wrap_zero_optimizer_set_i64_czero_3fba41612432c525(uintptr_t arg1, int arg2, swig_type_136 arg3);
-extern swig_type_137 _wrap_zero_optimizer_get_i64_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_138 _wrap_zero_optimizer_slot_count_czero_3fba41612432c525(uintptr_t arg1, swig_type_139 arg2, uintptr_t arg3);
-extern swig_type_140 _wrap_zero_optimizer_slot_czero_3fba41612432c525(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_143 _wrap_zero_optimizer_read_czero_3fba41612432c525(uintptr_t arg1, swig_type_144 arg2, int arg3, swig_type_145 arg4, uintptr_t arg5, swig_type_146 arg6, uintptr_t arg7);
-extern swig_type_147 _wrap_zero_optimizer_write_czero_3fba41612432c525(uintptr_t arg1, swig_type_148 arg2, int arg3, swig_type_149 arg4, uintptr_t arg5, swig_type_150 arg6, uintptr_t arg7);
-extern swig_type_151 _wrap_zero_optimizer_verify_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_optimizer_release_czero_3fba41612432c525(uintptr_t arg1);
-extern swig_type_152 _wrap_zero_optimizer_result_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_153 _wrap_zero_optimizer_refresh_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_154 _wrap_zero_memory_stats_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_155 arg2);
-extern swig_type_156 _wrap_zero_stats_optimizer_memory_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_157 _wrap_zero_stats_buffer_memory_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_158 _wrap_zero_traffic_stats_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_159 arg2);
-extern swig_type_160 _wrap_zero_stats_group_traffic_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_161 _wrap_zero_stats_optimizer_traffic_czero_3fba41612432c525(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_162 _wrap_zero_step_stats_init_czero_3fba41612432c525(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_zero_stats_optimizer_step_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_165 _wrap_zero_describe_library_czero_3fba41612432c525(uintptr_t arg1, swig_type_166 arg2, uintptr_t arg3);
-extern swig_type_167 _wrap_zero_describe_group_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_168 arg3, uintptr_t arg4);
-extern swig_type_169 _wrap_zero_describe_optimizer_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_170 arg3, uintptr_t arg4);
-extern swig_type_171 _wrap_zero_stats_optimizer_trace_czero_3fba41612432c525(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3, uintptr_t arg4);
-extern swig_type_173 _wrap_zero_abi_version_czero_3fba41612432c525(void);
-extern swig_type_174 _wrap_zero_version_czero_3fba41612432c525(void);
-extern swig_type_175 _wrap_zero_has_feature_czero_3fba41612432c525(int arg1);
+extern swig_type_1 _wrap_zero_status_name_czero_20f8f806de82068b(int arg1);
+extern swig_type_2 _wrap_zero_dtype_nbytes_czero_20f8f806de82068b(int arg1, uintptr_t arg2);
+extern swig_type_3 _wrap_zero_config_create_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_4 _wrap_zero_config_set_i64_czero_20f8f806de82068b(uintptr_t arg1, int arg2, swig_type_5 arg3);
+extern swig_type_6 _wrap_zero_config_set_f64_czero_20f8f806de82068b(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_7 _wrap_zero_config_set_str_czero_20f8f806de82068b(uintptr_t arg1, int arg2, swig_type_8 arg3);
+extern swig_type_9 _wrap_zero_key_bounds_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_zero_config_bounds_czero_20f8f806de82068b(int arg1, uintptr_t arg2);
+extern swig_type_12 _wrap_zero_config_set_allocator_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern void _wrap_zero_config_release_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_group_create_local_czero_20f8f806de82068b(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_17 _wrap_zero_group_create_mpi_czero_20f8f806de82068b(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_19 _wrap_zero_group_create_nccl_czero_20f8f806de82068b(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_23 _wrap_zero_group_unique_id_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
+extern swig_type_25 _wrap_zero_group_create_env_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_26 _wrap_zero_group_split_czero_20f8f806de82068b(uintptr_t arg1, swig_type_27 arg2, swig_type_28 arg3, uintptr_t arg4);
+extern swig_type_29 _wrap_zero_group_rank_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_30 _wrap_zero_group_size_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_31 _wrap_zero_group_local_rank_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_32 _wrap_zero_group_local_size_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_host_count_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_share_czero_20f8f806de82068b(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_37 _wrap_zero_group_status_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_38 _wrap_zero_group_abort_czero_20f8f806de82068b(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_zero_group_set_deadline_czero_20f8f806de82068b(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_zero_group_quiet_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_43 _wrap_zero_group_all_reduce_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_46 _wrap_zero_group_reduce_scatter_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_49 _wrap_zero_group_all_gather_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, uintptr_t arg7);
+extern swig_type_52 _wrap_zero_group_broadcast_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, int arg4, swig_type_54 arg5, uintptr_t arg6);
+extern swig_type_55 _wrap_zero_group_reduce_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, uintptr_t arg4, swig_type_57 arg5, int arg6, int arg7, swig_type_58 arg8, uintptr_t arg9);
+extern swig_type_59 _wrap_zero_group_gather_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_60 arg3, uintptr_t arg4, swig_type_61 arg5, swig_type_62 arg6, int arg7, swig_type_63 arg8, uintptr_t arg9);
+extern swig_type_64 _wrap_zero_group_scatter_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_65 arg3, uintptr_t arg4, swig_type_66 arg5, swig_type_67 arg6, int arg7, swig_type_68 arg8, uintptr_t arg9);
+extern swig_type_69 _wrap_zero_group_all_to_all_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, uintptr_t arg4, swig_type_71 arg5, int arg6, uintptr_t arg7);
+extern swig_type_72 _wrap_zero_group_send_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, int arg4, swig_type_74 arg5, uintptr_t arg6);
+extern swig_type_75 _wrap_zero_group_recv_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
+extern swig_type_78 _wrap_zero_group_barrier_czero_20f8f806de82068b(uintptr_t arg1);
+extern void _wrap_zero_group_release_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_79 _wrap_zero_buffer_create_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_80 arg4, uintptr_t arg5);
+extern swig_type_81 _wrap_zero_buffer_shard_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_82 _wrap_zero_buffer_whole_acquire_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_83 _wrap_zero_buffer_whole_release_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_84 _wrap_zero_buffer_reduce_scatter_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3, int arg4, uintptr_t arg5);
+extern swig_type_86 _wrap_zero_buffer_read_czero_20f8f806de82068b(uintptr_t arg1, swig_type_87 arg2, uintptr_t arg3, swig_type_88 arg4, uintptr_t arg5);
+extern swig_type_89 _wrap_zero_buffer_write_czero_20f8f806de82068b(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3, swig_type_91 arg4, uintptr_t arg5);
+extern void _wrap_zero_buffer_release_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_92 _wrap_zero_step_result_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_93 arg2);
+extern swig_type_94 _wrap_zero_verify_result_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_zero_optimizer_create_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_97 _wrap_zero_optimizer_add_set_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_98 _wrap_zero_optimizer_set_model_group_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_99 _wrap_zero_optimizer_add_param_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, int arg4, uintptr_t arg5, swig_type_101 arg6, uintptr_t arg7);
+extern swig_type_102 _wrap_zero_optimizer_set_order_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
+extern swig_type_104 _wrap_zero_optimizer_add_module_buffer_czero_20f8f806de82068b(uintptr_t arg1, swig_type_105 arg2, int arg3, uintptr_t arg4, swig_type_106 arg5, int arg6, uintptr_t arg7);
+extern swig_type_107 _wrap_zero_optimizer_set_gather_order_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_108 arg3);
+extern swig_type_109 _wrap_zero_optimizer_seal_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_110 _wrap_zero_optimizer_begin_czero_20f8f806de82068b(uintptr_t arg1, int arg2);
+extern swig_type_111 _wrap_zero_optimizer_init_param_czero_20f8f806de82068b(uintptr_t arg1, swig_type_112 arg2, int arg3, double arg4, double arg5, swig_type_113 arg6);
+extern swig_type_114 _wrap_zero_optimizer_module_buffer_czero_20f8f806de82068b(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_116 _wrap_zero_optimizer_sync_module_buffers_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_117 _wrap_zero_optimizer_param_acquire_czero_20f8f806de82068b(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, swig_type_119 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_120 _wrap_zero_optimizer_param_release_czero_20f8f806de82068b(uintptr_t arg1, swig_type_121 arg2);
+extern swig_type_122 _wrap_zero_optimizer_grad_acquire_czero_20f8f806de82068b(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_124 _wrap_zero_optimizer_grad_ready_czero_20f8f806de82068b(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, swig_type_127 arg5, uintptr_t arg6);
+extern swig_type_128 _wrap_zero_optimizer_set_weight_czero_20f8f806de82068b(uintptr_t arg1, double arg2);
+extern swig_type_129 _wrap_zero_optimizer_micro_step_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_130 _wrap_zero_optimizer_step_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_131 _wrap_zero_optimizer_reduce_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_132 _wrap_zero_optimizer_apply_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_133 _wrap_zero_optimizer_gather_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_134 _wrap_zero_optimizer_view_count_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_135 _wrap_zero_optimizer_view_czero_20f8f806de82068b(uintptr_t arg1, swig_type_136 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_137 _wrap_zero_optimizer_set_f64_czero_20f8f806de82068b(uintptr_t arg1, swig_type_138 arg2, int arg3, double arg4);
+extern swig_type_139 _wrap_zero_optimizer_get_f64_czero_20f8f806de82068b(uintptr_t arg1, swig_type_140 arg2, int arg3, uintptr_t arg4);
+extern swig_type_141 _wrap_zero_optimizer_set_i64_czero_20f8f806de82068b(uintptr_t arg1, int arg2, swig_type_142 arg3);
+extern swig_type_143 _wrap_zero_optimizer_get_i64_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_144 _wrap_zero_optimizer_slot_count_czero_20f8f806de82068b(uintptr_t arg1, swig_type_145 arg2, uintptr_t arg3);
+extern swig_type_146 _wrap_zero_optimizer_slot_czero_20f8f806de82068b(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_149 _wrap_zero_optimizer_read_czero_20f8f806de82068b(uintptr_t arg1, swig_type_150 arg2, int arg3, swig_type_151 arg4, uintptr_t arg5, swig_type_152 arg6, uintptr_t arg7);
+extern swig_type_153 _wrap_zero_optimizer_write_czero_20f8f806de82068b(uintptr_t arg1, swig_type_154 arg2, int arg3, swig_type_155 arg4, uintptr_t arg5, swig_type_156 arg6, uintptr_t arg7);
+extern swig_type_157 _wrap_zero_optimizer_verify_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_optimizer_release_czero_20f8f806de82068b(uintptr_t arg1);
+extern swig_type_158 _wrap_zero_optimizer_result_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_159 _wrap_zero_optimizer_refresh_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_160 _wrap_zero_memory_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_zero_stats_optimizer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_163 _wrap_zero_stats_buffer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_164 _wrap_zero_traffic_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_zero_stats_group_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_167 _wrap_zero_stats_optimizer_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_168 _wrap_zero_step_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_zero_stats_optimizer_step_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_171 _wrap_zero_describe_library_czero_20f8f806de82068b(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3);
+extern swig_type_173 _wrap_zero_describe_group_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_174 arg3, uintptr_t arg4);
+extern swig_type_175 _wrap_zero_describe_optimizer_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_176 arg3, uintptr_t arg4);
+extern swig_type_177 _wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_178 arg3, uintptr_t arg4);
+extern swig_type_179 _wrap_zero_abi_version_czero_20f8f806de82068b(void);
+extern swig_type_180 _wrap_zero_version_czero_20f8f806de82068b(void);
+extern swig_type_181 _wrap_zero_has_feature_czero_20f8f806de82068b(int arg1);
 #undef intgo
 */
 import "C"
@@ -338,20 +346,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_3fba41612432c525(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_20f8f806de82068b(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Zero_status_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_zero_status_name_czero_3fba41612432c525(C.int(_swig_i_0))
+	swig_r_p := C._wrap_zero_status_name_czero_20f8f806de82068b(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -366,7 +374,7 @@ func Zero_dtype_nbytes(arg1 int32, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_dtype_nbytes_czero_3fba41612432c525(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_dtype_nbytes_czero_20f8f806de82068b(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -380,7 +388,7 @@ func Zero_config_create(arg1 *Config) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg1))
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
-	swig_r_p := C._wrap_zero_config_create_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_config_create_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -393,7 +401,7 @@ func Zero_config_set_i64(arg1 Config, arg2 int32, arg3 int64) (_swig_ret *Failur
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_i64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_i64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -406,7 +414,7 @@ func Zero_config_set_f64(arg1 Config, arg2 int32, arg3 float64) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_f64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_f64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -419,7 +427,7 @@ func Zero_config_set_str(arg1 Config, arg2 int32, arg3 string) (_swig_ret *Failu
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_str_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_config_set_str_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -437,7 +445,7 @@ func Zero_key_bounds_init(arg1 *KeyBounds, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_key_bounds_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
+	swig_r_p := C._wrap_zero_key_bounds_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -452,7 +460,7 @@ func Zero_config_bounds(arg1 int32, arg2 *KeyBounds) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_config_bounds_czero_3fba41612432c525(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_config_bounds_czero_20f8f806de82068b(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -483,7 +491,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_config_set_allocator_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_config_set_allocator_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -493,7 +501,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 func Zero_config_release(arg1 Config) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_config_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_config_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
@@ -508,7 +516,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_3fba41612432c525(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_20f8f806de82068b(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -528,7 +536,51 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_3fba41612432c525(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_20f8f806de82068b(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+ _swig_i_3 = uintptr(arg4) 
+	var _swig_i_4 uintptr
+
+	defer keep(unsafe.Pointer(arg5))
+	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
+
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_20f8f806de82068b(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	swig_r_p := C._wrap_zero_group_unique_id_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -544,7 +596,7 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_create_env_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_create_env_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -562,7 +614,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -578,7 +630,7 @@ func Zero_group_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_rank_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_rank_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -594,7 +646,7 @@ func Zero_group_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_size_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_size_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -610,7 +662,7 @@ func Zero_group_local_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_rank_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_rank_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -626,7 +678,7 @@ func Zero_group_local_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_size_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_size_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -642,7 +694,7 @@ func Zero_group_host_count(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_host_count_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_host_count_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -665,7 +717,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1), C.swig_type_36(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -676,7 +728,7 @@ func Zero_group_status(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_status_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_status_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -688,7 +740,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -703,7 +755,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -719,7 +771,7 @@ func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_quiet_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_quiet_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -749,7 +801,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_39(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -779,7 +831,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_41(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_42(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -808,7 +860,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -832,7 +884,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.int(_swig_i_3), C.swig_type_48(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.int(_swig_i_3), C.swig_type_54(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -863,7 +915,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_52(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_57(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_58(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -894,7 +946,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_54(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_55(_swig_i_4), C.swig_type_56(_swig_i_5), C.int(_swig_i_6), C.swig_type_57(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_60(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_61(_swig_i_4), C.swig_type_62(_swig_i_5), C.int(_swig_i_6), C.swig_type_63(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -925,7 +977,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.swig_type_61(_swig_i_5), C.int(_swig_i_6), C.swig_type_62(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_65(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_66(_swig_i_4), C.swig_type_67(_swig_i_5), C.int(_swig_i_6), C.swig_type_68(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -954,7 +1006,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_64(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_65(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_71(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -978,7 +1030,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.int(_swig_i_3), C.swig_type_68(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.int(_swig_i_3), C.swig_type_74(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1002,7 +1054,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.int(_swig_i_3), C.swig_type_71(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1013,7 +1065,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_barrier_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_barrier_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1023,7 +1075,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 func Zero_group_release(arg1 Group) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_group_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_group_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *Buffer) (_swig_ret *Failure) {
@@ -1039,7 +1091,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_74(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_80(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1065,7 +1117,7 @@ func Zero_buffer_shard(arg1 Buffer, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_buffer_shard_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_buffer_shard_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1086,7 +1138,7 @@ func Zero_buffer_whole_acquire(arg1 Buffer, arg2 unsafe.Pointer, arg3 *uintptr) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1097,7 +1149,7 @@ func Zero_buffer_whole_release(arg1 Buffer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_buffer_whole_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_buffer_whole_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1120,7 +1172,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_85(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1143,7 +1195,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_88(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1166,7 +1218,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_85(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_91(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1176,7 +1228,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 func Zero_buffer_release(arg1 Buffer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_buffer_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_buffer_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
@@ -1187,7 +1239,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1202,7 +1254,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1220,7 +1272,7 @@ func Zero_optimizer_create(arg1 Group, arg2 Config, arg3 *Optimizer) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_create_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_create_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1238,7 +1290,7 @@ func Zero_optimizer_add_set(arg1 Optimizer, arg2 Config, arg3 *int64) (_swig_ret
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_add_set_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_add_set_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1251,7 +1303,7 @@ func Zero_optimizer_set_model_group(arg1 Optimizer, arg2 Group) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	var _swig_i_1 uintptr
  _swig_i_1 = uintptr(arg2) 
-	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1277,7 +1329,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_95(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_101(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1297,7 +1349,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_97(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_103(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1322,7 +1374,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_100(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_106(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1342,7 +1394,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_102(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_108(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1353,7 +1405,7 @@ func Zero_optimizer_seal(arg1 Optimizer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_optimizer_seal_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_optimizer_seal_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1365,7 +1417,7 @@ func Zero_optimizer_begin(arg1 Optimizer, arg2 int32) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_begin_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_begin_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1381,7 +1433,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_107(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_113(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1403,7 +1455,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1419,7 +1471,7 @@ func Zero_optimizer_sync_module_buffers(arg1 Optimizer, arg2 unsafe.Pointer) (_s
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1447,7 +1499,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_113(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1459,7 +1511,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1486,7 +1538,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1510,7 +1562,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_120(_swig_i_3), C.swig_type_121(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.swig_type_127(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1522,7 +1574,7 @@ func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1539,7 +1591,7 @@ func Zero_optimizer_micro_step(arg1 Optimizer, arg2 int32, arg3 unsafe.Pointer) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1560,7 +1612,7 @@ func Zero_optimizer_step(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_step_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_step_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1581,7 +1633,7 @@ func Zero_optimizer_reduce(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_reduce_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_reduce_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1597,7 +1649,7 @@ func Zero_optimizer_apply(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Failu
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_apply_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_apply_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1613,7 +1665,7 @@ func Zero_optimizer_gather(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_gather_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_gather_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1629,7 +1681,7 @@ func Zero_optimizer_view_count(arg1 Optimizer, arg2 *int64) (_swig_ret *Failure)
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_view_count_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_view_count_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1662,7 +1714,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1676,7 +1728,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1694,7 +1746,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_134(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1707,7 +1759,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_136(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_142(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1724,7 +1776,7 @@ func Zero_optimizer_get_i64(arg1 Optimizer, arg2 int32, arg3 *int64) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1741,7 +1793,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1769,7 +1821,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1), C.swig_type_148(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1794,7 +1846,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.int(_swig_i_2), C.swig_type_145(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_146(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.int(_swig_i_2), C.swig_type_151(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_152(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1819,7 +1871,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.int(_swig_i_2), C.swig_type_149(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_150(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.swig_type_155(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_156(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1840,7 +1892,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_verify_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_verify_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1850,7 +1902,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 func Zero_optimizer_release(arg1 Optimizer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_optimizer_release_czero_3fba41612432c525(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_optimizer_release_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) (_swig_ret *Failure) {
@@ -1867,7 +1919,7 @@ func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_result_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_result_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1883,7 +1935,7 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_refresh_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_refresh_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1898,7 +1950,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1915,7 +1967,7 @@ func Zero_stats_optimizer_memory(arg1 Optimizer, arg2 int32, arg3 *MemoryStats) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1932,7 +1984,7 @@ func Zero_stats_buffer_memory(arg1 Buffer, arg2 int32, arg3 *MemoryStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1947,7 +1999,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1964,7 +2016,7 @@ func Zero_stats_group_traffic(arg1 Group, arg2 int32, arg3 *TrafficStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_group_traffic_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_group_traffic_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1981,7 +2033,7 @@ func Zero_stats_optimizer_traffic(arg1 Optimizer, arg2 int32, arg3 *TrafficStats
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1996,7 +2048,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2012,7 +2064,7 @@ func Zero_stats_optimizer_step(arg1 Optimizer, arg2 *StepStats) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2032,7 +2084,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2054,7 +2106,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_168(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_174(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2076,7 +2128,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_170(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_176(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2098,7 +2150,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_3fba41612432c525(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_172(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_178(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2107,13 +2159,13 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 
 func Zero_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_zero_abi_version_czero_3fba41612432c525())
+	swig_r = (int64)(C._wrap_zero_abi_version_czero_20f8f806de82068b())
 	return swig_r
 }
 
 func Zero_version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_zero_version_czero_3fba41612432c525()
+	swig_r_p := C._wrap_zero_version_czero_20f8f806de82068b()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -2123,7 +2175,7 @@ func Zero_version() (_swig_ret string) {
 func Zero_has_feature(arg1 int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_zero_has_feature_czero_3fba41612432c525(C.int(_swig_i_0)))
+	swig_r = (int64)(C._wrap_zero_has_feature_czero_20f8f806de82068b(C.int(_swig_i_0)))
 	return swig_r
 }
 

@@ -48,6 +48,8 @@ const ZERO_KEY_MPI_MODULE = Int32(104)
 const ZERO_KEY_MPI_SHARED = Int32(105)
 const ZERO_KEY_NCCL = Int32(106)
 const ZERO_KEY_NCCL_MODULE = Int32(107)
+const ZERO_KEY_RENDEZVOUS_PORT = Int32(108)
+const ZERO_KEY_RENDEZVOUS_HOST = Int32(109)
 const ZERO_KEY_SHARD_WEIGHTS = Int32(200)
 const ZERO_KEY_STAGE = Int32(300)
 const ZERO_KEY_ALGORITHM = Int32(301)
@@ -239,6 +241,8 @@ const KEY = Enumeration("key", [
     :mpi_shared => ZERO_KEY_MPI_SHARED,
     :nccl => ZERO_KEY_NCCL,
     :nccl_module => ZERO_KEY_NCCL_MODULE,
+    :rendezvous_port => ZERO_KEY_RENDEZVOUS_PORT,
+    :rendezvous_host => ZERO_KEY_RENDEZVOUS_HOST,
     :shard_weights => ZERO_KEY_SHARD_WEIGHTS,
     :stage => ZERO_KEY_STAGE,
     :algorithm => ZERO_KEY_ALGORITHM,
@@ -491,6 +495,9 @@ mutable struct Functions
     zero_group_create_local_async::Ptr{Cvoid}
     zero_group_create_mpi::Ptr{Cvoid}
     zero_group_create_mpi_async::Ptr{Cvoid}
+    zero_group_create_nccl::Ptr{Cvoid}
+    zero_group_create_nccl_async::Ptr{Cvoid}
+    zero_group_unique_id::Ptr{Cvoid}
     zero_group_create_env::Ptr{Cvoid}
     zero_group_create_env_async::Ptr{Cvoid}
     zero_group_split::Ptr{Cvoid}
@@ -606,7 +613,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 135)...)
+    Functions() = new(ntuple(_ -> C_NULL, 138)...)
 end
 const libzero = Functions()
 
@@ -694,6 +701,19 @@ end
 function zero_group_create_mpi(comm, config)
     return finish(zero_request_group) do request
         ccall(entry(libzero.zero_group_create_mpi_async), Int32, (Int64, Handle, Ptr{Handle}), comm, config, request)
+    end
+end
+
+function zero_group_create_nccl(id, rank, size, config)
+    return finish(zero_request_group) do request
+        ccall(entry(libzero.zero_group_create_nccl_async), Int32, (Cstring, Int64, Int64, Handle, Ptr{Handle}),
+              id, rank, size, config, request)
+    end
+end
+
+function zero_group_unique_id(config)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_group_unique_id), Int32, (Handle, Ptr{UInt8}, Int64, Ptr{Int64}), config, out, out_nbytes, out_needed)
     end
 end
 
@@ -1304,6 +1324,8 @@ const CONSTANTS = [
     "ZERO_KEY_MPI_SHARED" => Int64(ZERO_KEY_MPI_SHARED),
     "ZERO_KEY_NCCL" => Int64(ZERO_KEY_NCCL),
     "ZERO_KEY_NCCL_MODULE" => Int64(ZERO_KEY_NCCL_MODULE),
+    "ZERO_KEY_RENDEZVOUS_PORT" => Int64(ZERO_KEY_RENDEZVOUS_PORT),
+    "ZERO_KEY_RENDEZVOUS_HOST" => Int64(ZERO_KEY_RENDEZVOUS_HOST),
     "ZERO_KEY_SHARD_WEIGHTS" => Int64(ZERO_KEY_SHARD_WEIGHTS),
     "ZERO_KEY_STAGE" => Int64(ZERO_KEY_STAGE),
     "ZERO_KEY_ALGORITHM" => Int64(ZERO_KEY_ALGORITHM),

@@ -29,6 +29,27 @@ Group(name, rank::Integer, size::Integer; options...) = with(config -> Group(nam
 Group(f::Function, arguments...; options...) = with(f, Group(arguments...; options...))
 
 """
+    nccl_group(id, rank, size; device, options...)
+    nccl_group(id, rank, size, config)
+    nccl_group(f, ...)
+
+A group of ranks of any hosts, each with a CUDA device, that meet by an `id` of [`unique_id`](@ref), which the program carries to all of them.
+Arrays lie on the host: what is more than 4 KiB passes through the device.
+"""
+nccl_group(id::AbstractString, rank::Integer, size::Integer, config::Config) = Group(zero_group_create_nccl(id, rank, size, config))
+nccl_group(id, rank, size; options...) = with(config -> nccl_group(id, rank, size, config), Config(; options...))
+nccl_group(f::Function, arguments...; options...) = with(f, nccl_group(arguments...; options...))
+
+"""
+    unique_id(; options...)
+    unique_id(config)
+
+An id for [`nccl_group`](@ref). This process listens from now on, and is where rank 0 must be made.
+"""
+unique_id(config::Config) = zero_group_unique_id(config)
+unique_id(; options...) = with(unique_id, Config(; options...))
+
+"""
     env_group(; options...)
     env_group(config)
     env_group(f, ...)

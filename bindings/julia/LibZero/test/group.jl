@@ -5,6 +5,9 @@
         @test on_ranks((group, rank) -> share(group, 10)) == [1:3, 4:6, 7:10]
         @test Group(group -> (group_size(group), share(group, 7, 0)), nothing, 0, 1) == (1, 1:7)
         @test env_group(group_size) == 1 # nothing has launched this process
+        id = unique_id(rendezvous_host = "127.0.0.1")
+        @test startswith(id, "127.0.0.1:") && occursin("/", id)
+        @test_throws ZeroError nccl_group(id, 0, 1) # without a device
         @test on_ranks((group, rank) -> (part = split(group, rank == 1 ? -1 : 0, -rank); isnothing(part) ? nothing : group_rank(part))) ==
               [1, nothing, 0]
     end

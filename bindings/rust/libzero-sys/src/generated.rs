@@ -92,6 +92,8 @@ pub const ZERO_KEY_MPI_MODULE: i32 = 104;
 pub const ZERO_KEY_MPI_SHARED: i32 = 105;
 pub const ZERO_KEY_NCCL: i32 = 106;
 pub const ZERO_KEY_NCCL_MODULE: i32 = 107;
+pub const ZERO_KEY_RENDEZVOUS_PORT: i32 = 108;
+pub const ZERO_KEY_RENDEZVOUS_HOST: i32 = 109;
 pub const ZERO_KEY_SHARD_WEIGHTS: i32 = 200;
 pub const ZERO_KEY_STAGE: i32 = 300;
 pub const ZERO_KEY_ALGORITHM: i32 = 301;
@@ -394,6 +396,15 @@ extern "C" {
 
     /// See `zero/group.h`.
     pub fn zero_group_create_mpi_async(comm: i64, config: *const zero_config, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/group.h`; waits for other ranks; what it makes is the caller's.
+    pub fn zero_group_create_nccl(id: *const c_char, rank: i64, size: i64, config: *const zero_config, out: *mut *mut zero_group) -> i32;
+
+    /// See `zero/group.h`.
+    pub fn zero_group_create_nccl_async(id: *const c_char, rank: i64, size: i64, config: *const zero_config, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/group.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_group_unique_id(config: *const zero_config, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
 
     /// See `zero/group.h`; waits for other ranks; what it makes is the caller's.
     pub fn zero_group_create_env(config: *const zero_config, out: *mut *mut zero_group) -> i32;
@@ -786,6 +797,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_MPI_SHARED", ZERO_KEY_MPI_SHARED as i64),
     ("ZERO_KEY_NCCL", ZERO_KEY_NCCL as i64),
     ("ZERO_KEY_NCCL_MODULE", ZERO_KEY_NCCL_MODULE as i64),
+    ("ZERO_KEY_RENDEZVOUS_PORT", ZERO_KEY_RENDEZVOUS_PORT as i64),
+    ("ZERO_KEY_RENDEZVOUS_HOST", ZERO_KEY_RENDEZVOUS_HOST as i64),
     ("ZERO_KEY_SHARD_WEIGHTS", ZERO_KEY_SHARD_WEIGHTS as i64),
     ("ZERO_KEY_STAGE", ZERO_KEY_STAGE as i64),
     ("ZERO_KEY_ALGORITHM", ZERO_KEY_ALGORITHM as i64),

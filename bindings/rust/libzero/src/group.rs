@@ -11,6 +11,7 @@ use libzero_sys as sys;
 use crate::abi;
 use crate::config::{c_text, config_ptr, Config};
 use crate::error::{check, Result};
+use crate::text;
 
 /// A process group: ranks that call the same collectives in the same order.
 ///
@@ -76,6 +77,21 @@ impl Group {
         let _one_at_a_time = LAUNCHED.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a config has its handle.
         Self::create(|out| unsafe { sys::zero_group_create_mpi(comm, config_ptr(config), out) })
+    }
+
+    /// A group of ranks of any hosts, each with the CUDA device of [`Key::Device`](crate::Key::Device), that meet by an id of
+    /// [`Group::unique_id`], which the program carries to all of them.
+    pub fn nccl(id: &str, rank: usize, size: usize, config: Option<&Config>) -> Result<Self> {
+        let id = c_text("id", id)?;
+        // SAFETY: the id ends with a NUL, and a config has its handle.
+        Self::create(|out| unsafe { sys::zero_group_create_nccl(id.as_ptr(), rank as i64, size as i64, config_ptr(config), out) })
+    }
+
+    /// Makes an id for [`Group::nccl`]. This process listens from now on, and is where rank 0 must be created.
+    pub fn unique_id(config: Option<&Config>) -> Result<String> {
+        abi::check()?;
+        // SAFETY: a config has its handle; the rest is as text::read says.
+        text::read(|out, nbytes, needed| unsafe { sys::zero_group_unique_id(config_ptr(config), out, nbytes, needed) })
     }
 
     /// The group that the launcher's variables describe (Open MPI, MPICH, Slurm, torchrun); without a launcher a world of one.

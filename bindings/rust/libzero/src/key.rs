@@ -26,6 +26,10 @@ c_enum! {
         Nccl = ZERO_KEY_NCCL,
         /// Path of `libzero_nccl.so`.
         NcclModule = ZERO_KEY_NCCL_MODULE,
+        /// TCP port that ranks of several hosts meet at; 0: any that is free, and with torchrun MASTER_PORT + 1.
+        RendezvousPort = ZERO_KEY_RENDEZVOUS_PORT,
+        /// Name or address by which other hosts reach this one.
+        RendezvousHost = ZERO_KEY_RENDEZVOUS_HOST,
         /// A non-negative integer per rank, with commas; shard sizes follow it.
         ShardWeights = ZERO_KEY_SHARD_WEIGHTS,
         /// What is sharded: 0 nothing, 1 optimizer states, 2 gradients too, 3 parameters too.

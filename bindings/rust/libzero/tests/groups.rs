@@ -206,6 +206,17 @@ fn split_makes_groups_by_color_and_key() {
 }
 
 #[test]
+fn groups_over_hosts_need_a_device() {
+    let mut config = Config::new().unwrap();
+    config.set(Key::RendezvousHost, "127.0.0.1").unwrap();
+    let id = Group::unique_id(Some(&config)).unwrap();
+    assert!(id.starts_with("127.0.0.1:") && id.contains('/'), "{id}");
+    for id in [id.as_str(), "no id"] {
+        assert_eq!(Group::nccl(id, 0, 1, Some(&config)).unwrap_err().code(), Code::InvalidArgument);
+    }
+}
+
+#[test]
 fn without_a_launcher_env_is_a_world_of_one() {
     let mut config = Config::new().unwrap();
     config.set(Key::StagingBytes, 65536).unwrap();

@@ -27,6 +27,10 @@ enum zero_key {
   ZERO_KEY_NCCL = 106,          /* i64, 0 .. 1, 0: collectives also take memory of the device ZERO_KEY_DEVICE, which moves between ranks
                                    over NCCL (zero/group.h); the same on all ranks */
   ZERO_KEY_NCCL_MODULE = 107,   /* str: path of libzero_nccl.so; default: the variable ZERO_NCCL_MODULE, then the folder of libzero.so */
+  ZERO_KEY_RENDEZVOUS_PORT = 108, /* i64, 0 .. 65535, 0: TCP port that ranks of several hosts meet at (zero/group.h); 0 = any that is free,
+                                     and with torchrun MASTER_PORT + 1 */
+  ZERO_KEY_RENDEZVOUS_HOST = 109, /* str: name or address by which other hosts reach this one; default: its first address that is not
+                                     of the host alone */
 
   /* buffer and partition: 200 .. 299 */
   ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal */

@@ -17,11 +17,12 @@
  *
  * Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks). Memory that a call is given may then lie on that CUDA device or on the host,
  * on each rank and for each argument as it likes. What lies on a device moves over NCCL, the rest as in a group without the key; sums are
- * the library's own, so results have the same bits. Messages of send and recv pass through the host. `stream` is a cudaStream_t of
- * the device, NULL its default stream: what it was given before the call comes first; on return, or when the request has ended, every
- * stream may use the results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too.
- * Creation also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then
- * with ZERO_E_PEER_FAILED. NCCL has no deadline: when a call fails in its midst, memory may still be in use. The call waits a quarter of a
+ * the library's own, so results have the same bits. A message of send and recv moves as the sender's memory says; the first one over NCCL
+ * between two ranks, in either direction, makes a communicator for those that follow. `stream` is a cudaStream_t of the device, NULL its
+ * default stream: what it was given before the call comes first; on return, or when the request has ended, every stream may use the
+ * results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too. Creation also
+ * fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then with
+ * ZERO_E_PEER_FAILED. NCCL has no deadline: when a call fails in its midst, memory may still be in use. The call waits a quarter of a
  * second for NCCL to let go; where it does not, libzero frees nothing on that device until it has, and zero_group_quiet tells when that is.
  *
  * Splitting by rank. Where a whole of `count` elements is cut over N ranks (reduce_scatter, all_gather, gather, scatter), rank r owns
@@ -98,11 +99,42 @@ ZERO_API int32_t zero_group_create_mpi(int64_t comm, const zero_config *config, 
 ZERO_API int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *config, zero_request **out);
 
 /*
+ * Makes a group of ranks on any hosts, each with a CUDA device, without MPI. The ranks meet over TCP at rank 0, by an id that the program
+ * carries to all of them however it likes: one that rank 0's process got from zero_group_unique_id, or, where rank 0's host and a free port
+ * are known beforehand, a text "host:port/token" of the program's own. As if ZERO_KEY_NCCL were 1: memory of devices moves over NCCL, and so
+ * does the host's, by way of the device, where it is more than 4 KiB; ranks that all share a host make a local group. Between hosts a socket
+ * stays open for each pair of ranks: over it they compare their calls, vote, and notice when one ends. What passes there is neither
+ * encrypted nor proof against an attacker, as with NCCL itself: the network between the hosts must be trusted.
+ *   id      [in]  "host:port/token", at most 255 bytes: a DNS name, an IPv4 address or an IPv6 address in brackets; 1 .. 65535; letters,
+ *                 digits and ._-, another for each group that is made at the same time. The same on all ranks
+ *   rank    [in]  0 .. size - 1, each exactly once
+ *   size    [in]  1 .. 64, the same on all ranks
+ *   config  [in]  names the device (ZERO_KEY_DEVICE)
+ *   out     [out] the group, the caller's
+ * Waits for all ranks, at most ZERO_KEY_RENDEZVOUS_MS, and for the system to find the address of a name. Errors: as zero_group_create_local,
+ * and those of groups with devices (head of this file). Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_create_nccl(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_group **out);
+ZERO_API int32_t zero_group_create_nccl_async(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_request **out);
+
+/*
+ * Makes an id for zero_group_create_nccl. This process listens from now on, and is where rank 0 must then be created; each id serves once.
+ *   config      [in]  ZERO_KEY_RENDEZVOUS_HOST and ZERO_KEY_RENDEZVOUS_PORT are read; or NULL
+ *   out         [out] receives the id with its end; NULL when out_nbytes is 0: then nothing listens
+ *   out_nbytes  [in]  bytes at out: 0, or at least 256
+ *   out_needed  [out] bytes that were written; 256 when out_nbytes is 0; may be NULL
+ * Errors: ZERO_E_SYSTEM, for example for a port that is taken; ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE. Threads: any. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_unique_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t *out_needed);
+
+/*
  * Makes the group that the launcher's variables describe: Open MPI, MPICH or Slurm give an MPI group; torchrun on one host gives a local
- * group of processes; none of them gives a world of one. A world above 1 whose transport is not there is an error, never N worlds of one.
+ * group of processes, and on several, with ZERO_KEY_NCCL, one as of zero_group_create_nccl, whose rank 0 listens on
+ * ZERO_KEY_RENDEZVOUS_PORT of MASTER_ADDR (default: MASTER_PORT + 1); none of them gives a world of one. A world above 1 whose transport is
+ * not there is an error, never N worlds of one.
  *   config  [in]  or NULL
  *   out     [out] the group, the caller's
- * Errors: ZERO_E_LAUNCHER says what was found and what to use; otherwise as the two calls above. Threads: one at a time per process.
+ * Errors: ZERO_E_LAUNCHER says what was found and what to use; otherwise as the calls above. Threads: one at a time per process.
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_create_env(const zero_config *config, zero_group **out);

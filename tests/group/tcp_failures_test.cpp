@@ -1,0 +1,435 @@
+/// @file Ranks over sockets that leave, end, fail, come late or send garbage: who is told what.
+#include "group/collectives.h"
+#include "tests/group/collective_cases.h"
+#include "tests/group/local_ranks.h"
+#include "tests/group/tcp_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <random>
+#include <thread>
+
+namespace zero {
+namespace {
+
+using test::barrier;
+using test::call;
+using test::contains;
+using test::own_hosts;
+using test::run_task;
+using test::run_tcp_ranks;
+using test::TcpWorld;
+
+Status await_failure(Transport &transport) {
+  return test::await(transport, [&](bool *) { return transport.health(); });
+}
+
+TEST(TcpFailures, PoisonFromAnotherThreadEndsWaitingOnEveryRank) {
+  run_tcp_ranks(own_hosts(4), [](int64_t rank, auto transport, TcpWorld &) {
+    std::thread other;
+    if (rank == 2) {
+      other = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        transport->poison(Status::error(ZERO_E_ABORTED, "rank 2 was told to stop"));
+        transport->poison(Status::error(ZERO_E_TRANSPORT, "a later cause"));
+      });
+    }
+    // Rank 3 never arrives, so all others wait.
+    const Status status = rank == 3 ? await_failure(*transport) : barrier(*transport, 1);
+    EXPECT_EQ(status.code(), ZERO_E_ABORTED);
+    EXPECT_STREQ(status.text(), "rank 2 was told to stop");
+    if (other.joinable()) other.join();
+  });
+}
+
+TEST(TcpFailures, TheFirstCauseStaysOnEveryRank) {
+  run_tcp_ranks(own_hosts(4), [](int64_t rank, auto transport, TcpWorld &) {
+    transport->poison(Status::error(ZERO_E_PEER_FAILED, "cause of rank %d", static_cast<int>(rank)));
+    const Status first = transport->health();
+    EXPECT_EQ(first.code(), ZERO_E_PEER_FAILED);
+    for (int i = 0; i < 100; ++i) EXPECT_STREQ(transport->health().text(), first.text());
+  });
+}
+
+TEST(TcpFailures, AWorldOfOneFailsToo) {
+  run_tcp_ranks(own_hosts(1), [](int64_t, auto transport, TcpWorld &) {
+    EXPECT_TRUE(barrier(*transport, 1).ok());
+    EXPECT_TRUE(test::quiet(*transport).ok());
+    EXPECT_EQ(transport->standings(call(OperationKind::barrier, 2)), "");
+    transport->poison(Status::error(ZERO_E_ABORTED, "enough"));
+    EXPECT_EQ(transport->health().code(), ZERO_E_ABORTED);
+    EXPECT_EQ(barrier(*transport, 2).code(), ZERO_E_ABORTED);
+  });
+}
+
+TEST(TcpFailures, ARankThatLeavesIsNamedToThoseWhoWaitAndToNobodyElse) {
+  std::barrier seen(2);
+  run_tcp_ranks(own_hosts(3), [&](int64_t rank, auto transport, TcpWorld &) {
+    ASSERT_TRUE(barrier(*transport, 1).ok());
+    if (rank == 1) return;
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_TRUE(transport->health().ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    seen.arrive_and_wait();
+    const Status status = barrier(*transport, 2);
+    EXPECT_EQ(status.code(), ZERO_E_PEER_LEFT);
+    EXPECT_TRUE(contains(status, "rank 1 (process 1001 on node1) released its group") && contains(status, "#2 barrier")) << status.text();
+  });
+}
+
+TEST(TcpFailures, WhoWatchesIsToldOfARankThatLeft) {
+  run_tcp_ranks(own_hosts(2), [](int64_t rank, auto transport, TcpWorld &) {
+    if (rank == 1) return;
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->watch(); }).code(), ZERO_E_PEER_LEFT);
+  });
+}
+
+TEST(TcpFailures, WhoWatchesOneRankIsToldOfThatOne) {
+  std::barrier seen(2);
+  run_tcp_ranks(own_hosts(3), [&](int64_t rank, auto transport, TcpWorld &) {
+    if (rank == 1) return;
+    const Fingerprint doing = call(OperationKind::recv, 1);
+    EXPECT_TRUE(transport->watch_peer(2 - rank, doing).ok());
+    seen.arrive_and_wait();
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->watch_peer(1, doing); }).code(), ZERO_E_PEER_LEFT);
+  });
+}
+
+TEST(TcpFailures, LastRoundOfARankThatLeavesStillArrives) {
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    run_tcp_ranks(own_hosts(3), [](int64_t, auto transport, TcpWorld &) {
+      EXPECT_TRUE(barrier(*transport, 1).ok());
+      EXPECT_TRUE(test::quiet(*transport).ok());
+      EXPECT_TRUE(transport->health().ok());
+    });
+  }
+}
+
+TEST(TcpFailures, LastRoundOfARankWhoseConnectionsEndStillArrives) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::barrier posted(2);
+    run_tcp_ranks(own_hosts(2), [&](int64_t rank, auto transport, TcpWorld &world) {
+      const std::vector<Offer> offers(2);
+      std::vector<Arrival> arrivals(2);
+      const Fingerprint fingerprint = call(OperationKind::barrier, 1);
+      ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
+      if (rank == 1) world.cut(1);
+      posted.arrive_and_wait();
+      if (rank == 1) return;
+      EXPECT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
+      transport->consume();
+      EXPECT_TRUE(transport->health().ok()) << "who waits for nobody may not need that rank";
+      EXPECT_EQ(transport->watch().code(), ZERO_E_PEER_LOST);
+    });
+  }
+}
+
+TEST(TcpFailures, ARankWhoseConnectionsEndIsLostToEveryone) {
+  run_tcp_ranks(own_hosts(4), [](int64_t rank, auto transport, TcpWorld &world) {
+    ASSERT_TRUE(barrier(*transport, 1).ok());
+    if (rank == 3) return world.cut(3);
+    const Status status = rank == 2 ? await_failure(*transport) : barrier(*transport, 2);
+    EXPECT_EQ(status.code(), ZERO_E_PEER_LOST);
+    EXPECT_TRUE(contains(status, "rank 3 (process 1003 on node3) ended or its host cannot be reached")) << status.text();
+    EXPECT_TRUE(rank == 2 || contains(status, "while rank ")) << status.text();
+  });
+}
+
+TEST(TcpFailures, ARankThatFailedAndLeftIsNotLost) {
+  run_tcp_ranks(own_hosts(3), [](int64_t rank, auto transport, TcpWorld &) {
+    if (rank == 1) return transport->poison(Status::error(ZERO_E_ABORTED, "given up"));
+    const Status status = barrier(*transport, 1);
+    EXPECT_EQ(status.code(), ZERO_E_ABORTED) << status.text();
+  });
+}
+
+TEST(TcpFailures, ARankThatDoesNotReadDoesNotHoldUpARelease) {
+  std::barrier released(2);
+  const auto body = [&](int64_t rank, auto transport, TcpWorld &) {
+    if (rank == 0) {
+      const std::vector<std::byte> data(60'000);
+      const std::vector<Offer> offers(2, {data.data(), 60'000});
+      std::vector<Arrival> arrivals(2, {nullptr, 60'000});
+      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      bool ready = true;
+      EXPECT_TRUE(transport->poll_quiet(&ready).ok());
+      EXPECT_FALSE(ready);
+      const std::string text = transport->standings(call(OperationKind::exchange, 1));
+      EXPECT_NE(text.find("rank 1 (process 1001 on node1) did not answer"), std::string::npos) << text;
+      const int64_t begin = now_ns();
+      transport.reset();
+      EXPECT_LT(now_ns() - begin, 2'000'000'000);
+    }
+    released.arrive_and_wait();
+    if (rank == 0) return;
+    EXPECT_NE(barrier(*transport, 1).code(), ZERO_OK);
+  };
+  run_tcp_ranks(own_hosts(2), body, 4096);
+}
+
+/// Rank 1's text of a timeout in a call that rank 0 answers for, after answer(rank 0's transport).
+std::string standings_of_rank_0(const Fingerprint &fingerprint, const std::function<void(std::shared_ptr<Transport> &)> &answer) {
+  std::string text;
+  std::barrier step(2);
+  std::atomic<bool> asked{false};
+  run_tcp_ranks(own_hosts(2), [&](int64_t rank, auto world, TcpWorld &) {
+    std::shared_ptr<Transport> group;
+    EXPECT_TRUE(run_task(world->derive({0, 1}, 0, 1000, &group)).ok());
+    if (rank == 0) answer(group);
+    step.arrive_and_wait();
+    if (rank == 1) {
+      // On a loaded machine the thread that must answer may not run for so long.
+      for (int ask = 0; ask < 20 && (text.empty() || text.find("did not answer") != std::string::npos); ++ask) {
+        text = group->standings(fingerprint);
+      }
+      asked = true;
+    }
+    while (!asked) EXPECT_TRUE(world->health().ok());
+    step.arrive_and_wait();
+  });
+  return text;
+}
+
+TEST(TcpFailures, StandingsTellWhatTheOtherRankOfAMessageDoes) {
+  Fingerprint message = call(OperationKind::recv, 1, 8);
+  message.root = 0;
+  const std::string name = "rank 0 (process 1000 on node0) ";
+  EXPECT_EQ(standings_of_rank_0(message, [](auto &) {}), name + "is in no call of this group");
+  const Fingerprint doing = call(OperationKind::barrier, 4);
+  EXPECT_EQ(standings_of_rank_0(message, [&](auto &group) { group->stand(&doing); }), name + "is in #4 barrier");
+  message.kind = OperationKind::send;
+  EXPECT_EQ(standings_of_rank_0(message, [](auto &group) { group.reset(); }), name + "has released the group");
+  const auto poison = [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); };
+  EXPECT_EQ(standings_of_rank_0(message, poison), name + "has met an error");
+}
+
+TEST(TcpFailures, ManyMissingRanksAreCounted) {
+  std::barrier asked(10);
+  run_tcp_ranks(own_hosts(10), [&](int64_t rank, auto transport, TcpWorld &) {
+    if (rank == 0) {
+      const Status status = barrier(*transport, 1, 50);
+      EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
+      EXPECT_TRUE(contains(status, "rank 8 ") && contains(status, "and 1 more")) << status.text();
+    }
+    asked.arrive_and_wait();
+  });
+}
+
+constexpr int64_t kDeadlineMs = 400;
+
+/// Runs body(rank, group, world) with groups over sockets alone.
+template <class Body>
+void run_groups(int64_t size, Body body) {
+  run_tcp_ranks(own_hosts(size), [&](int64_t rank, auto transport, TcpWorld &world) {
+    body(rank, std::make_shared<Group>(std::move(transport), test::test_reducer(), kDeadlineMs), world);
+  });
+}
+
+Status run_all_reduce(Group &group) {
+  float value = 1;
+  return group.queue()->run(all_reduce(group, &value, &value, 1, DType::f32, ReduceOp::sum));
+}
+
+/// Where rank 2 is said to be depends on who asks first; what asking tells is for the standings' tests.
+TEST(TcpFailuresOfGroups, ARankThatNeverArrivesIsATimeoutThatNamesIt) {
+  run_groups(3, [](int64_t rank, std::shared_ptr<Group> group, TcpWorld &) {
+    ASSERT_TRUE(run_all_reduce(*group).ok());
+    if (rank == 2) {
+      while (group->usable().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return;
+    }
+    const int64_t begin = now_ns();
+    const Status status = run_all_reduce(*group);
+    EXPECT_EQ(status.code(), ZERO_E_TIMEOUT) << status.text();
+    EXPECT_TRUE(contains(status, "rank 2 (process 1002 on node2)") && contains(status, "all_reduce")) << status.text();
+    EXPECT_LT((now_ns() - begin) / 1'000'000, kDeadlineMs + 500);
+  });
+}
+
+TEST(TcpFailuresOfGroups, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
+  run_groups(2, [](int64_t rank, std::shared_ptr<Group> group, TcpWorld &) {
+    if (rank == 1) {
+      while (group->usable().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return;
+    }
+    float value = 1;
+    const Status status = group->recv_queue(1)->run(group->recv(&value, 1, DType::f32, 1));
+    EXPECT_EQ(status.code(), ZERO_E_TIMEOUT) << status.text();
+    EXPECT_TRUE(contains(status, "recv(f32, count 1, from rank 1)") && contains(status, "rank 1 (process 1001 on node1)")) << status.text();
+    EXPECT_EQ(value, 1);
+  });
+}
+
+TEST(TcpFailuresOfGroups, RanksThatLeaveOrEndAreErrorsThatNameThem) {
+  for (const bool leaves : {true, false}) {
+    run_groups(3, [&](int64_t rank, std::shared_ptr<Group> group, TcpWorld &world) {
+      ASSERT_TRUE(run_all_reduce(*group).ok());
+      if (rank == 2) return leaves ? group.reset() : world.cut(2);
+      const Status status = run_all_reduce(*group);
+      EXPECT_EQ(status.code(), leaves ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST) << status.text();
+      EXPECT_TRUE(contains(status, "rank 2 (process 1002 on node2)")) << status.text();
+    });
+  }
+}
+
+TEST(TcpFailuresOfGroups, ALostRankIsToldToRanksOfTheSameHostThroughTheirMemory) {
+  const test::Hosts hosts = {0, 0, 1, 1};
+  const std::string name = test::fresh_name();
+  TcpWorld world(hosts);
+  test::run_thread_ranks(4, [&](int64_t rank) {
+    std::shared_ptr<Transport> transport;
+    ASSERT_TRUE(connect_tcp_hosts(world, name, rank, hosts, &transport).ok());
+    Group group(std::move(transport), test::test_reducer(), 20'000);
+    ASSERT_TRUE(run_all_reduce(group).ok());
+    if (rank == 3) return world.cut(3);
+    const Status status = run_all_reduce(group);
+    // Rank 2 shares memory with rank 3, and hears of it from the others or when it leaves.
+    EXPECT_TRUE(status.code() == ZERO_E_PEER_LOST || (rank == 2 && status.code() == ZERO_E_PEER_LEFT)) << status.text();
+    EXPECT_TRUE(contains(status, "rank 3") || contains(status, "rank 2")) << status.text();
+  });
+}
+
+/// Rank 0 of two, with the test at the other end of its connection.
+class TcpGarbage : public testing::Test {
+ protected:
+  void SetUp() override { transport_ = world_.join(0); }
+  TcpLink &link() { return world_.link(1, 0); }
+
+  void send(TcpKind kind, uint64_t group, size_t nbytes, std::byte value = {}) {
+    const TcpHead head = {kind, 0, group};
+    const std::vector<std::byte> content(nbytes, value);
+    link().send({bytes_of(head), content});
+  }
+  void expect_given_up() {
+    const Status status = await_failure(*transport_);
+    EXPECT_EQ(status.code(), ZERO_E_TRANSPORT) << status.text();
+    EXPECT_TRUE(contains(status, "rank 1 (process 1001 on node1) sent what no rank would send")) << status.text();
+  }
+  void expect_ignored() {
+    for (int look = 0; look < 5; ++look) EXPECT_TRUE(transport_->health().ok());
+  }
+
+  TcpWorld world_{own_hosts(2)};
+  std::shared_ptr<Transport> transport_;
+};
+
+TEST_F(TcpGarbage, FramesWithoutAHeadEndTheConnection) {
+  const std::vector<std::byte> content(7);
+  link().send({content});
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, EmptyFramesEndTheConnection) {
+  link().send({});
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, UnknownKindsEndTheConnection) {
+  send(static_cast<TcpKind>(99), TcpTransport::kFirstNumber, 100);
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, FramesOfTheWrongLengthEndTheConnection) {
+  for (const TcpKind kind :
+       {TcpKind::round, TcpKind::offer, TcpKind::request, TcpKind::chunk, TcpKind::taken, TcpKind::poison, TcpKind::answer}) {
+    world_ = TcpWorld(own_hosts(2));
+    transport_ = world_.join(0);
+    send(kind, TcpTransport::kFirstNumber, kind == TcpKind::chunk ? 0 : 3);
+    expect_given_up();
+  }
+}
+
+TEST_F(TcpGarbage, PoisonThatIsNoErrorEndsTheConnection) {
+  send(TcpKind::poison, TcpTransport::kFirstNumber, 8);
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, PoisonWithoutATextIsAnError) {
+  send(TcpKind::poison, TcpTransport::kFirstNumber, 4, std::byte{0xff});
+  EXPECT_EQ(await_failure(*transport_).code(), -1);
+}
+
+TEST_F(TcpGarbage, FramesLongerThanFramesCanBeEndTheConnection) {
+  const uint32_t length = 0xffffffff;
+  EXPECT_EQ(::send(link().socket(), &length, sizeof length, 0), 4);
+  EXPECT_EQ(test::await(*transport_, [&](bool *) { return transport_->watch(); }).code(), ZERO_E_PEER_LOST);
+}
+
+TEST_F(TcpGarbage, TooManyRoundsAndMessagesEndTheConnection) {
+  for (int index = 0; index < 9; ++index) send(TcpKind::chunk, TcpTransport::kFirstNumber, 10);
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, RepliesNobodyAskedForAreAnErrorOfTheMessage) {
+  send(TcpKind::taken, TcpTransport::kFirstNumber, 8, std::byte{1});
+  std::byte data{};
+  const Status status = test::send(*transport_, 1, call(OperationKind::send, 1, 1), &data, 1);
+  EXPECT_EQ(status.code(), ZERO_E_TRANSPORT);
+  EXPECT_TRUE(contains(status, "out of order")) << status.text();
+}
+
+TEST_F(TcpGarbage, ChunksBeforeTheirNoticeAreAnErrorOfTheMessage) {
+  send(TcpKind::chunk, TcpTransport::kFirstNumber, 1);
+  std::byte data{7};
+  const Status status = test::recv(*transport_, 1, call(OperationKind::recv, 1, 1), &data, 1);
+  EXPECT_EQ(status.code(), ZERO_E_TRANSPORT);
+  EXPECT_TRUE(contains(status, "out of order")) << status.text();
+  EXPECT_EQ(data, std::byte{7});
+}
+
+TEST_F(TcpGarbage, ForeignGroupsAreKeptUntilTheyAreTooMuch) {
+  for (uint64_t group = 1; group < 1000; ++group) send(TcpKind::round, group, 100);
+  expect_ignored();
+  for (int index = 0; index < 2000; ++index) {
+    send(TcpKind::round, 77, 10'000);
+    (void)transport_->health();
+  }
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, FramesForAGroupThatIsMadeLaterAreLookedAtThen) {
+  std::shared_ptr<Transport> group;
+  ASSERT_TRUE(run_task(transport_->derive({0}, 0, 1000, &group)).ok());
+  // Whose number that is is known: the same ranks get the same.
+  TcpWorld other(own_hosts(2));
+  const auto peer = other.join(1);
+  std::shared_ptr<Transport> theirs;
+  ASSERT_TRUE(run_task(peer->derive({0, 1}, 0, 1000, &theirs)).ok());
+  theirs.reset();
+  std::vector<std::byte> left;
+  ASSERT_EQ(other.link(0, 1).receive(&left), TcpLink::Received::frame);
+  TcpHead head;
+  ASSERT_EQ(left.size(), sizeof head);
+  std::memcpy(&head, left.data(), sizeof head);
+  EXPECT_EQ(head.kind, TcpKind::left);
+  send(TcpKind::round, head.group, 3);
+  expect_ignored();
+  ASSERT_TRUE(run_task(transport_->derive({0, 1}, 0, 1000, &group)).ok());
+  EXPECT_EQ(group->health().code(), ZERO_E_TRANSPORT);
+  expect_given_up();
+}
+
+TEST_F(TcpGarbage, RandomBytesNeverCrash) {
+  std::mt19937_64 random(7);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    world_ = TcpWorld(own_hosts(2));
+    transport_ = world_.join(0);
+    for (int frame = 0; frame < 10; ++frame) {
+      std::vector<std::byte> content(random() % 200);
+      for (std::byte &byte : content) byte = static_cast<std::byte>(random());
+      const TcpHead head = {static_cast<TcpKind>(random() % 11), 0, random() % 3 == 0 ? random() : TcpTransport::kFirstNumber};
+      link().send({bytes_of(head), content});
+    }
+    (void)transport_->health();
+    (void)barrier(*transport_, 1, 1);
+    std::byte data[100];
+    (void)test::recv(*transport_, 1, call(OperationKind::recv, 1, 100), data, 100, 1);
+  }
+}
+
+}  // namespace
+}  // namespace zero

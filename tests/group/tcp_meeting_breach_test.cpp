@@ -1,0 +1,449 @@
+/// @file Meetings over TCP among strangers, and with leaders and guests that break the protocol or go half-way.
+/// Knows sockets and ranks, not groups.
+#include "group/tcp_lobby.h"
+#include "group/tcp_words.h"
+#include "tests/group/tcp_meetings.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <random>
+
+namespace zero {
+namespace {
+
+using test::attempt_to_meet;
+using test::await_frame;
+using test::connect_anybody;
+using test::fresh_id;
+using test::open_descriptors;
+using test::place_of;
+using test::run_thread_ranks;
+using test::says;
+using test::TcpResult;
+using Received = TcpLink::Received;
+
+void say_raw(const OwnedFd &socket, const std::string &bytes) { ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+std::string raw(std::span<const std::byte> frame) {
+  const auto length = static_cast<uint32_t>(frame.size());
+  return std::string(reinterpret_cast<const char *>(&length), sizeof length) +
+         std::string(reinterpret_cast<const char *>(frame.data()), frame.size());
+}
+
+TcpHello hello_of(const std::string &id, int64_t rank, int64_t size) {
+  TcpHello hello;
+  hello.token = place_of(id).token;
+  hello.instance = 99;
+  hello.rank = rank;
+  hello.size = size;
+  hello.agree = 7;
+  hello.who = {77, 1234, "elsewhere", {}};
+  return hello;
+}
+
+/// Ranks 0 to size - 1 meet as hosts of their own once strangers(id) has begun; it is told when they have ended.
+std::vector<TcpResult> meet_among(int64_t size, const std::string &id,
+                                  const std::function<void(const std::string &, const std::atomic<int64_t> &)> &strangers) {
+  std::vector<TcpResult> results(static_cast<size_t>(size));
+  std::atomic<int64_t> ended{0};
+  run_thread_ranks(size + 1, [&](int64_t who) {
+    if (who == size) return strangers(id, ended);
+    // Rank 1 comes when the strangers had their say.
+    results[static_cast<size_t>(who)] = attempt_to_meet(id, {who, size, 7, 60'000, who == 1 ? 300 : 0, static_cast<uint64_t>(who) + 1});
+    ++ended;
+  });
+  return results;
+}
+
+void expect_met(const std::vector<TcpResult> &results) {
+  for (const TcpResult &result : results) EXPECT_TRUE(result.status.ok()) << result.status.text();
+}
+
+TEST(TcpMeetingBreach, StrangersAreIgnored) {
+  const int64_t descriptors = open_descriptors();
+  const auto flood = [](const std::string &id, const std::atomic<int64_t> &ended) {
+    std::mt19937 random(1);
+    const std::string hello = raw(write_hello(hello_of(id, 1, 3)).bytes());
+    TcpHello other = hello_of(id, 1, 3);
+    other.token = "another";
+    std::string version = hello;
+    version[sizeof(uint32_t) + sizeof(uint64_t)] = 2;
+    std::vector<OwnedFd> open;
+    for (int i = 0; i < 250 && ended == 0; ++i) {
+      OwnedFd socket = connect_anybody(place_of(id).port);
+      std::string bytes(random() % 300, '\0');
+      for (char &letter : bytes) letter = static_cast<char>(random());
+      if (i % 8 == 1) bytes = "GET / HTTP/1.1\r\nHost: node7\r\n\r\n";
+      if (i % 8 == 2) bytes = hello.substr(0, random() % hello.size());
+      if (i % 8 == 3) bytes = raw(write_hello(other).bytes());
+      if (i % 8 == 4) bytes = version;
+      if (i % 8 == 5) bytes = raw(TcpWriter(static_cast<TcpWord>(random() % 12)).bytes()) + bytes;
+      if (i % 8 == 5 && bytes.size() % 2 == 0) bytes.clear();
+      if (i % 8 == 6) bytes = raw(TcpWriter(TcpWord::hello).text(std::string(2000, 'x')).bytes());
+      if (i % 8 == 7) bytes = raw(write_hello(other).number(uint64_t{1}).bytes());
+      say_raw(socket, bytes);
+      if (i % 5 == 0) open.push_back(std::move(socket));
+    }
+  };
+  expect_met(meet_among(3, fresh_id(), flood));
+  EXPECT_EQ(open_descriptors(), descriptors);
+}
+
+TEST(TcpMeetingBreach, GarbageOfEveryLengthIsIgnored) {
+  const auto flood = [](const std::string &id, const std::atomic<int64_t> &ended) {
+    const std::string hello = raw(write_hello(hello_of(id, 1, 2)).bytes());
+    for (size_t nbytes = 0; nbytes < hello.size() && ended == 0; ++nbytes) {
+      const OwnedFd cut = connect_anybody(place_of(id).port);
+      say_raw(cut, hello.substr(0, nbytes));
+      // A frame that is whole but shorter than what it should hold.
+      if (nbytes < sizeof(uint32_t)) continue;
+      const OwnedFd shorter = connect_anybody(place_of(id).port);
+      const std::string body = hello.substr(sizeof(uint32_t), nbytes - sizeof(uint32_t));
+      say_raw(shorter, raw(std::as_bytes(std::span(body))));
+    }
+  };
+  expect_met(meet_among(2, fresh_id(), flood));
+}
+
+TEST(TcpMeetingBreach, SilentConnectionsDoNotKeepRanksApart) {
+  const int64_t descriptors = open_descriptors();
+  const auto flood = [](const std::string &id, const std::atomic<int64_t> &ended) {
+    std::vector<OwnedFd> open;
+    while (open.size() < 300 && ended == 0) open.push_back(connect_anybody(place_of(id).port));
+    while (ended < 3) test::sleep_ms(1);
+  };
+  expect_met(meet_among(3, fresh_id(), flood));
+  EXPECT_EQ(open_descriptors(), descriptors);
+}
+
+/// Rank 0 of `size` leads while guests(id) plays the others over bare sockets; returns what rank 0 got.
+Status lead(int64_t size, int64_t deadline_ms, const std::function<void(const std::string &)> &guests) {
+  const std::string id = fresh_id();
+  Status status;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) status = attempt_to_meet(id, {0, size, 7, deadline_ms}).status;
+    if (who == 1) guests(id);
+  });
+  return status;
+}
+
+/// A rank that is played: says hello and waits for an answer.
+std::unique_ptr<TcpLink> join(const std::string &id, const TcpHello &hello, TcpWord *answer) {
+  auto link = std::make_unique<TcpLink>(connect_anybody(place_of(id).port));
+  link->send({write_hello(hello).bytes()});
+  std::vector<std::byte> frame;
+  *answer = await_frame(link.get(), &frame) == Received::frame ? TcpReader(frame).word() : TcpWord::none;
+  return link;
+}
+
+TEST(TcpMeetingBreach, AGuestThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
+  for (const int64_t rank : {-1, 0, 2}) {
+    TcpWord answer = TcpWord::none;
+    const Status status = lead(2, 60'000, [&](const std::string &id) { join(id, hello_of(id, rank, 2), &answer); });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, "rank " + std::to_string(rank) + " (process 1234 on elsewhere)")) << status.text();
+    EXPECT_EQ(answer, TcpWord::refusal);
+  }
+}
+
+TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
+  TcpWord answers[3] = {};
+  const Status status = lead(3, 60'000, [&](const std::string &id) {
+    const auto first = join(id, hello_of(id, 1, 3), &answers[0]);
+    const auto second = join(id, hello_of(id, 1, 3), &answers[1]);
+    TcpHello other = hello_of(id, 1, 3);
+    other.instance = 100;
+    join(id, other, &answers[2]);
+  });
+  EXPECT_TRUE(says(status, "is here already")) << status.text();
+  EXPECT_EQ(answers[0], TcpWord::welcome);
+  EXPECT_EQ(answers[1], TcpWord::welcome);
+  EXPECT_EQ(answers[2], TcpWord::refusal);
+}
+
+TEST(TcpMeetingBreach, WhoHasJoinedLearnsWhyTheMeetingEnds) {
+  for (const int differs : {0, 1, 2}) {
+    const Status status = lead(4, 60'000, [differs](const std::string &id) {
+      TcpWord answer = TcpWord::none;
+      const auto first = join(id, hello_of(id, 1, 4), &answer);
+      EXPECT_EQ(answer, TcpWord::welcome);
+      TcpHello other = hello_of(id, differs == 0 ? 1 : 2, 4);
+      other.instance = 100;
+      if (differs == 1) other.agree = 8;
+      if (differs == 2) other.size = 5;
+      join(id, other, &answer);
+      EXPECT_EQ(answer, TcpWord::refusal);
+      std::vector<std::byte> frame;
+      ASSERT_EQ(await_frame(first.get(), &frame), Received::frame);
+      EXPECT_EQ(TcpReader(frame).word(), TcpWord::refusal);
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  }
+}
+
+/// Reads all of a table of `size` ranks.
+void read_table(TcpLink *link, int64_t size) {
+  for (int64_t known = 0; known < size;) {
+    std::vector<std::byte> frame;
+    ASSERT_EQ(await_frame(link, &frame), Received::frame);
+    TcpReader reader(frame);
+    ASSERT_EQ(reader.word(), TcpWord::entries);
+    reader.number();
+    EXPECT_EQ(reader.signed_number(), known);
+    known += reader.signed_number();
+  }
+}
+
+TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
+  for (const bool ready : {false, true}) {
+    TcpWord answer = TcpWord::none;
+    const Status status = lead(3, 60'000, [&](const std::string &id) {
+      auto one = join(id, hello_of(id, 1, 3), &answer);
+      auto two = join(id, hello_of(id, 2, 3), &answer);
+      read_table(one.get(), 3);
+      if (ready) one->send({TcpWriter(TcpWord::ready).bytes()});
+      one.reset();
+      std::vector<std::byte> frame;
+      read_table(two.get(), 3);
+      ASSERT_EQ(await_frame(two.get(), &frame), Received::frame);
+      TcpReader reader(frame);
+      ASSERT_EQ(reader.word(), TcpWord::refusal);
+      EXPECT_TRUE(says(read_refusal(&reader), "rank 1 (process 1234 on elsewhere) ended"));
+      EXPECT_EQ(await_frame(two.get(), &frame), Received::ended);
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, "rank 1 (process 1234 on elsewhere) ended before all ranks were connected")) << status.text();
+  }
+}
+
+TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
+  TcpWord answer = TcpWord::none;
+  const Status status = lead(3, 1'500, [&](const std::string &id) {
+    auto one = join(id, hello_of(id, 1, 3), &answer);
+    auto two = join(id, hello_of(id, 2, 3), &answer);
+    one->send({TcpWriter(TcpWord::ready).bytes()});
+    two->send({TcpWriter(TcpWord::complaint).text("no road").bytes()});
+    std::vector<std::byte> frame;
+    while (await_frame(two.get(), &frame) == Received::frame) {
+    }
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(says(status, "not ready: rank 2 (process 1234 on elsewhere): no road.")) << status.text();
+}
+
+TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
+  for (const TcpWord word : {TcpWord::hello, TcpWord::go, TcpWord::none}) {
+    TcpWord answer = TcpWord::none;
+    const Status status = lead(2, 60'000, [&](const std::string &id) {
+      auto one = join(id, hello_of(id, 1, 2), &answer);
+      read_table(one.get(), 2);
+      one->send({TcpWriter(word).bytes()});
+      std::vector<std::byte> frame;
+      await_frame(one.get(), &frame);
+    });
+    EXPECT_TRUE(says(status, "rank 1 (process 1234 on elsewhere) does not keep to the protocol")) << status.text();
+  }
+}
+
+/// Frames that a rank sends once all have come go to who meets for, not to the meeting.
+TEST(TcpMeetingBreach, WhatIsSentRightAfterGoIsForWhoMet) {
+  const std::string id = fresh_id();
+  TcpResult zero;
+  TcpWord answer = TcpWord::none;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) zero = attempt_to_meet(id, {0, 2});
+    if (who != 1) return;
+    const auto link = join(id, hello_of(id, 1, 2), &answer);
+    read_table(link.get(), 2);
+    link->send({TcpWriter(TcpWord::complaint).text("slow").bytes()});
+    link->send({TcpWriter(TcpWord::ready).bytes()});
+    std::vector<std::byte> frame;
+    ASSERT_EQ(await_frame(link.get(), &frame), Received::frame);
+    EXPECT_EQ(TcpReader(frame).word(), TcpWord::go);
+    link->send({test::bytes_of("first")});
+  });
+  ASSERT_TRUE(zero.status.ok()) << zero.status.text();
+  EXPECT_EQ(zero.peers[1].host_id, 77U);
+  EXPECT_EQ(zero.peers[1].process, 1234);
+  EXPECT_EQ(zero.peers[1].host_name, "elsewhere");
+  std::vector<std::byte> frame;
+  ASSERT_EQ(await_frame(zero.peers[1].link.get(), &frame), Received::frame);
+  EXPECT_EQ(test::text_of(frame), "first");
+}
+
+/// Rank 1 of 3 meets while leader(listener) plays rank 0; returns what rank 1 got.
+Status follow(int64_t deadline_ms, const std::function<void(TcpLobby *)> &leader) {
+  const std::string id = fresh_id();
+  TcpLobby lobby(take_listener(id), kLongestGreeting);
+  Status status;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) leader(&lobby);
+    if (who == 1) status = attempt_to_meet(id, {1, 3, 7, deadline_ms}).status;
+  });
+  return status;
+}
+
+/// The next that says hello.
+std::unique_ptr<TcpLink> next_guest(TcpLobby *lobby) {
+  const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+  std::vector<TcpArrival> arrivals;
+  while (arrivals.empty() && !deadline.passed()) EXPECT_TRUE(lobby->look(&arrivals).ok());
+  return arrivals.empty() ? nullptr : std::move(arrivals[0].link);
+}
+
+void welcome(TcpLink *link) { link->send({TcpWriter(TcpWord::welcome).number(int64_t{4321}).text("far").bytes()}); }
+
+/// What is told to rank 1 of 3 about `count` ranks from `first`, of which rank 2 is of another host.
+TcpWriter entries(int64_t first, int64_t count) {
+  TcpWriter writer(TcpWord::entries);
+  writer.number(uint64_t{5}).number(first).number(count);
+  for (int64_t rank = first; rank < first + count; ++rank) writer.rank({rank == 2 ? 2U : 1U, 1234 + rank, "elsewhere", {}});
+  return writer;
+}
+
+/// Until the guest has closed its end.
+void await_end(TcpLink *link) {
+  std::vector<std::byte> frame;
+  while (await_frame(link, &frame) == Received::frame) {
+  }
+}
+
+TEST(TcpMeetingBreach, ALeaderThatGoesHalfWayIsNamed) {
+  for (const int64_t told : {1, 3}) {
+    const Status status = follow(60'000, [told](TcpLobby *lobby) {
+      const auto guest = next_guest(lobby);
+      welcome(guest.get());
+      guest->send({entries(0, told).bytes()});
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, "rank 0 (process 4321 on far), which led the meeting at 127.0.0.1:")) << status.text();
+  }
+}
+
+TEST(TcpMeetingBreach, ALeaderThatGoesBeforeAllHaveComeIsLookedForAgain) {
+  int64_t came = 0;
+  const Status status = follow(60'000, [&came](TcpLobby *lobby) {
+    for (int64_t i = 0; i < 6; ++i) {
+      const auto guest = next_guest(lobby);
+      ASSERT_NE(guest, nullptr);
+      ++came;
+      if (i % 2 == 0) welcome(guest.get());
+      if (i == 3) guest->send({test::bytes_of("HTTP/1.1 400 Bad Request\r\n\r\n")});
+    }
+    const auto guest = next_guest(lobby);
+    guest->send({write_refusal(Status::error(ZERO_E_TIMEOUT, "not today")).bytes()});
+    await_end(guest.get());
+  });
+  EXPECT_EQ(came, 6);
+  EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
+  EXPECT_TRUE(says(status, "not today")) << status.text();
+}
+
+TEST(TcpMeetingBreach, ALeaderThatDoesNotKeepToTheProtocolIsAnError) {
+  const TcpWriter breaches[] = {
+      entries(1, 2), entries(0, 0), entries(0, 4), TcpWriter(TcpWord::go), TcpWriter(TcpWord::hello), TcpWriter(TcpWord::entries)};
+  for (const TcpWriter &breach : breaches) {
+    const Status status = follow(60'000, [&breach](TcpLobby *lobby) {
+      const auto guest = next_guest(lobby);
+      welcome(guest.get());
+      guest->send({breach.bytes()});
+      await_end(guest.get());
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, "does not keep to the protocol")) << status.text();
+  }
+}
+
+TEST(TcpMeetingBreach, ALeaderThatSaysNothingIsTheDeadlinesError) {
+  for (const int said : {0, 1}) {
+    const Status status = follow(500, [said](TcpLobby *lobby) {
+      const auto guest = next_guest(lobby);
+      if (said == 1) welcome(guest.get());
+      await_end(guest.get());
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, said == 1 ? "led by process 4321 on far, was not complete" : "rank 0 did not answer")) << status.text();
+  }
+}
+
+TEST(TcpMeetingBreach, ARankThatIsNotReachedIsNamedAndRankZeroIsTold) {
+  std::string told;
+  std::string complaint;
+  const Status status = follow(2'500, [&](TcpLobby *lobby) {
+    const auto guest = next_guest(lobby);
+    welcome(guest.get());
+    guest->send({entries(0, 3).bytes()});
+    std::vector<std::byte> frame;
+    while (await_frame(guest.get(), &frame) == Received::frame) {
+      TcpReader reader(frame);
+      if (reader.word() == TcpWord::complaint) complaint = reader.text(TcpWriter::kLongestText);
+      if (reader.word() == TcpWord::refusal) told = read_refusal(&reader).text();
+    }
+  });
+  EXPECT_TRUE(says(status, "rank 2 (process 1236 on elsewhere) has not connected to it")) << status.text();
+  EXPECT_EQ(told, status.text());
+  EXPECT_EQ(complaint, "rank 2 (process 1236 on elsewhere) has not connected to it");
+}
+
+/// A rank above that lost its connection before it was answered comes again, also when the rank below takes it for connected.
+TEST(TcpMeetingBreach, ARankThatComesAgainIsGreetedAgain) {
+  const auto greet = [](uint16_t port) {
+    TcpLink link(connect_anybody(port));
+    link.send({TcpWriter(TcpWord::greeting).number(uint64_t{5}).number(int64_t{2}).bytes()});
+    std::vector<std::byte> frame;
+    EXPECT_EQ(await_frame(&link, &frame), Received::frame);
+    return TcpReader(frame).word();
+  };
+  const Status status = follow(60'000, [&greet](TcpLobby *lobby) {
+    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    std::vector<TcpArrival> arrivals;
+    while (arrivals.empty() && !deadline.passed()) EXPECT_TRUE(lobby->look(&arrivals).ok());
+    ASSERT_FALSE(arrivals.empty());
+    TcpHello hello;
+    ASSERT_TRUE(read_hello(arrivals[0].frame, &hello));
+    TcpLink *guest = arrivals[0].link.get();
+    welcome(guest);
+    guest->send({entries(0, 3).bytes()});
+    EXPECT_EQ(greet(hello.who.address.port), TcpWord::greeted);
+    std::vector<std::byte> frame;
+    while (await_frame(guest, &frame) == Received::frame && TcpReader(frame).word() != TcpWord::ready) {
+    }
+    EXPECT_EQ(greet(hello.who.address.port), TcpWord::greeted);
+    guest->send({TcpWriter(TcpWord::go).bytes()});
+    await_end(guest);
+  });
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
+TEST(TcpMeetingBreach, ARefusalWithoutACodeIsStillAnError) {
+  for (const int64_t code : {int64_t{0}, int64_t{5}, INT64_MIN}) {
+    TcpWriter writer(TcpWord::refusal);
+    writer.number(code).text("not you");
+    const std::vector<std::byte> frame(writer.bytes().begin(), writer.bytes().end());
+    TcpReader reader(frame);
+    const Status status = read_refusal(&reader);
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(says(status, "not you"));
+  }
+}
+
+#ifndef ZERO_TEST_KEEPS_DESCRIPTORS
+TEST(TcpMeetingBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
+  const std::string id = fresh_id();
+  const test::NoMoreFiles none;
+  const Status leader = attempt_to_meet(id, {0, 2}).status;
+  EXPECT_EQ(leader.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(says(leader, "too few file descriptors")) << leader.text();
+  const Status guest = attempt_to_meet(id, {1, 2}).status;
+  EXPECT_EQ(guest.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(says(guest, "cannot listen on port 0")) << guest.text();
+}
+#endif
+
+}  // namespace
+}  // namespace zero
