@@ -26,8 +26,12 @@ Status MpiLinks::test_recv(int64_t peer, MpiStream stream, MpiRequest *request, 
     ++state.received[stream];
     return {};
   }
-  ZERO_CHECK(!state.left || state.received[stream] < state.sent_by_leaver[stream], ZERO_E_PEER_LEFT,
-             "rank %lld released the group while rank %lld waited for it", static_cast<long long>(peer), static_cast<long long>(rank_));
+  return state.received[stream] < state.sent_by_leaver[stream] ? Status() : check_present(peer);
+}
+
+Status MpiLinks::check_present(int64_t peer) const {
+  ZERO_CHECK(!at(peer).left, ZERO_E_PEER_LEFT, "rank %lld released the group while rank %lld waited for it", static_cast<long long>(peer),
+             static_cast<long long>(rank_));
   return {};
 }
 

@@ -33,6 +33,8 @@ class MpiLinks {
   void tell_left();
   void note_left(int64_t peer, const MpiControl &message);
   bool has_left(int64_t peer) const { return at(peer).left; }
+  /// ZERO_E_PEER_LEFT when it has.
+  Status check_present(int64_t peer) const;
   /// -1 when the root's rank is no member.
   int64_t rank_of(int64_t root_rank) const;
 

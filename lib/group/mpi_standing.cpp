@@ -46,6 +46,22 @@ Status MpiTransport::health() {
   return look();
 }
 
+Status MpiTransport::watch() {
+  for (int64_t peer = 0; peer < size(); ++peer) ZERO_TRY(watch_peer(peer, Fingerprint()));
+  return {};
+}
+
+Status MpiTransport::watch_peer(int64_t peer, const Fingerprint &) {
+  Status status;
+  {
+    const auto guard = lock();
+    ZERO_TRY(look());
+    status = links_.check_present(peer);
+  }
+  if (!status.ok()) poison(status);
+  return status;
+}
+
 void MpiTransport::poison(const Status &cause) {
   const auto guard = lock();
   if (!failure_.ok()) return;

@@ -52,6 +52,8 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status recv_poll(int64_t peer, bool *out_done) override;
 
   Status health() override;
+  Status watch() override;
+  Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
   void stand(const Fingerprint *fingerprint) override;
   std::string standings(const Fingerprint &mine) override;

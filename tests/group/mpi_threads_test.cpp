@@ -335,6 +335,22 @@ TEST(MpiThreads, ARankMakesTheNextGroupWhileTheOtherStillReleasesTheLast) {
   });
 }
 
+TEST(MpiThreads, WhoWatchesIsToldOfARankThatLeft) {
+  std::barrier seen(2);
+  run_ranks(3, [&](int64_t rank, std::shared_ptr<Transport> transport) {
+    ASSERT_TRUE(barrier(*transport, 1, kLongMs).ok());
+    if (rank == 1) return;
+    const Fingerprint doing = call(OperationKind::recv, 1);
+    EXPECT_TRUE(transport->watch_peer(2 - rank, doing).ok());
+    seen.arrive_and_wait();
+    const auto watch = [&](bool *) { return rank == 0 ? transport->watch() : transport->watch_peer(1, doing); };
+    const Status status = test::await(*transport, watch);
+    EXPECT_EQ(status.code(), ZERO_E_PEER_LEFT);
+    EXPECT_TRUE(contains(status, "rank 1 released the group")) << status.text();
+    EXPECT_EQ(transport->health().code(), ZERO_E_PEER_LEFT);
+  });
+}
+
 TEST(MpiThreads, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
   run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
     EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
