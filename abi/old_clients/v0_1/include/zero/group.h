@@ -101,9 +101,9 @@ ZERO_API int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *co
 /*
  * Makes a group of ranks on any hosts, each with a CUDA device, without MPI. The ranks meet over TCP at rank 0, by an id that the program
  * carries to all of them however it likes: one that rank 0's process got from zero_group_unique_id, or, where rank 0's host and a free port
- * are known beforehand, a text "host:port/token" of the program's own. As if ZERO_KEY_NCCL were 1: memory of devices moves over NCCL, and so
- * does the host's, by way of the device, where it is more than 4 KiB; ranks that all share a host make a local group. Between hosts a socket
- * stays open for each pair of ranks: over it they compare their calls, vote, and notice when one ends. What passes there is neither
+ * are known beforehand, a text "host:port/token" of the program's own. As if ZERO_KEY_NCCL were 1: memory of devices moves over NCCL, and
+ * so does the host's, by way of the device, where it is more than 4 KiB; ranks that all share a host make a local group. Between hosts a
+ * socket stays open for each pair of ranks: over it they compare their calls, vote, and notice when one ends. What passes there is neither
  * encrypted nor proof against an attacker, as with NCCL itself: the network between the hosts must be trusted.
  *   id      [in]  "host:port/token", at most 255 bytes: a DNS name, an IPv4 address or an IPv6 address in brackets; 1 .. 65535; letters,
  *                 digits and ._-, another for each group that is made at the same time. The same on all ranks
@@ -111,8 +111,9 @@ ZERO_API int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *co
  *   size    [in]  1 .. 64, the same on all ranks
  *   config  [in]  names the device (ZERO_KEY_DEVICE)
  *   out     [out] the group, the caller's
- * Waits for all ranks, at most ZERO_KEY_RENDEZVOUS_MS, and for the system to find the address of a name. Errors: as zero_group_create_local,
- * and those of groups with devices (head of this file). Threads: any. Since ZERO_0.1.
+ * Besides rank 0's port, ranks of different hosts connect to one another at ports that the system chooses. Waits for all ranks, at most
+ * ZERO_KEY_RENDEZVOUS_MS, and for the system to find the address of a name. Errors: as zero_group_create_local, and those of groups with
+ * devices (head of this file). Threads: any. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_create_nccl(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_group **out);
 ZERO_API int32_t zero_group_create_nccl_async(const char *id, int64_t rank, int64_t size, const zero_config *config, zero_request **out);
