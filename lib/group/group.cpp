@@ -178,7 +178,7 @@ Status Quiet::poll(bool *out_ready) {
 void Group::progress_messages(const OperationQueue *own) {
   // A message that is advanced here advances no others: their queues may be the ones that this thread comes from.
   static thread_local bool advancing = false;
-  if (advancing || messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  if (messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0) || advancing) return;
   advancing = true;
   for (const auto *queues : {&send_queues_, &recv_queues_}) {
     for (const std::shared_ptr<OperationQueue> &queue : *queues) {

@@ -18,7 +18,7 @@
  * Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks). Memory that a call is given may then lie on that CUDA device or on the host,
  * on each rank and for each argument as it likes. What lies on a device moves over NCCL, the rest as in a group without the key; sums are
  * the library's own, so results have the same bits. A message of send and recv moves as the sender's memory says; the first one over NCCL
- * between two ranks, in either direction, makes a communicator for those that follow. `stream` is a cudaStream_t of the device, NULL its
+ * from one rank to another makes a communicator for those that follow that way. `stream` is a cudaStream_t of the device, NULL its
  * default stream: what it was given before the call comes first; on return, or when the request has ended, every stream may use the
  * results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too. Creation also
  * fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then with
