@@ -1,6 +1,8 @@
 /// @file Asking the system.
 #include "core/machine.h"
 
+#include "core/hash.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,9 +52,7 @@ uint64_t host_key() {
   std::string name = contents_of("/proc/sys/kernel/random/boot_id");
   char host[256] = {};
   if (name.empty() && ::gethostname(host, sizeof host - 1) == 0) name = host;
-  uint64_t key = 0xcbf29ce484222325;  // FNV-1a
-  for (const char byte : name) key = (key ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return key;
+  return hash_of_text(name);
 }
 
 int64_t memory_available_nbytes() {

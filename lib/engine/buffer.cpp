@@ -1,12 +1,10 @@
 /// @file Sharded buffers: cuts, memory, and the collectives on them.
 #include "engine/buffer.h"
 
+#include "core/hash.h"
 #include "engine/agreement.h"
 #include "engine/ranged_io.h"
 #include "engine/shard_weights.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <new>
 
@@ -18,7 +16,7 @@ Status make_cuts(const Group &group, const Config &config, int64_t count, Cuts *
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), group.size(), &numbers));
   const Weights weights(numbers);
   for (int64_t rank = 0; rank < group.size(); ++rank) out->push_back(weights.shard({0, count}, rank));
-  *out_hash = XXH3_64bits(numbers.data(), numbers.size() * sizeof(int64_t));
+  *out_hash = hash_of(numbers.data(), numbers.size() * sizeof(int64_t));
   return {};
 }
 

@@ -1,10 +1,8 @@
 /// @file Cutting parts into chunks and hashing these (XXH3 of 64 bits).
 #include "engine/checksums.h"
 
+#include "core/hash.h"
 #include "core/thread_pool.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,7 +25,7 @@ SlotPart chunk_of(const SlotPart &part, int64_t index) {
   return chunk;
 }
 
-uint64_t hash_of(const SlotPart &chunk) { return XXH3_64bits(chunk.data, static_cast<size_t>(chunk.nbytes())); }
+uint64_t chunk_hash(const SlotPart &chunk) { return hash_of(chunk.data, static_cast<size_t>(chunk.nbytes())); }
 
 }  // namespace
 
@@ -75,13 +73,14 @@ SlotPart Checksums::chunk(int64_t index) const {
 }
 
 void Checksums::take(const HostKernels &kernels) {
-  over_all(kernels, [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = hash_of(chunk); });
+  over_all(kernels, [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = chunk_hash(chunk); });
 }
 
 void Checksums::take(int64_t param, int32_t slot) {
   for (size_t entry = 0; entry < entries_.size(); ++entry) {
     if (entries_[entry].part.param != param || entries_[entry].part.slot != slot) continue;
-    over_chunks(chunks_of(entry), [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = hash_of(chunk); });
+    over_chunks(chunks_of(entry),
+                [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = chunk_hash(chunk); });
   }
 }
 
@@ -89,7 +88,7 @@ Checksums::Changes Checksums::changes(const HostKernels &kernels) const {
   std::atomic<int64_t> count{0};
   std::atomic<int64_t> first{chunk_count()};
   over_all(kernels, [&](int64_t index, const SlotPart &chunk) {
-    if (hash_of(chunk) == hashes_[static_cast<size_t>(index)]) return;
+    if (chunk_hash(chunk) == hashes_[static_cast<size_t>(index)]) return;
     count.fetch_add(1, std::memory_order_relaxed);
     int64_t lowest = first.load(std::memory_order_relaxed);
     while (index < lowest && !first.compare_exchange_weak(lowest, index, std::memory_order_relaxed)) {

@@ -1,13 +1,11 @@
 /// @file begin: parameters take over first values from replicas, from rank 0 or from shards.
 #include "engine/optimizer.h"
 
+#include "core/hash.h"
 #include "engine/host_copy.h"
 
 #include <algorithm>
 #include <array>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace zero {
 namespace {
@@ -15,12 +13,11 @@ namespace {
 /// The hash of `nbytes` zeros, which is what a tensor that nobody wrote holds.
 uint64_t hash_of_zeros(int64_t nbytes) {
   static constexpr std::array<char, 4096> kZeros{};
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
+  Hash hash;
   for (int64_t done = 0; done < nbytes; done += static_cast<int64_t>(kZeros.size())) {
-    XXH3_64bits_update(&state, kZeros.data(), static_cast<size_t>(std::min<int64_t>(nbytes - done, kZeros.size())));
+    hash.add(kZeros.data(), static_cast<size_t>(std::min<int64_t>(nbytes - done, kZeros.size())));
   }
-  return XXH3_64bits_digest(&state);
+  return hash.value();
 }
 
 }  // namespace
@@ -113,7 +110,7 @@ Status Optimizer::param_hash(int64_t id, uint64_t *out) {
   }
   HostCopy values;
   ZERO_TRY(values.open(memory_source(), data, nbytes));
-  *out = XXH3_64bits(values.data(), static_cast<size_t>(nbytes));
+  *out = hash_of(values.data(), static_cast<size_t>(nbytes));
   return {};
 }
 

@@ -1,11 +1,9 @@
 /// @file Writing and comparing what ranks agree on. Hashes are compared first; texts travel only when they differ.
 #include "engine/sealed_text.h"
 
+#include "core/hash.h"
 #include "engine/agreement.h"
 #include "group/collectives.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <string_view>
 #include <vector>
@@ -66,7 +64,7 @@ std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets
 }
 
 Task compare_texts(Group &group, const std::string &mine) {
-  const int64_t words[2] = {static_cast<int64_t>(XXH3_64bits(mine.data(), mine.size())), static_cast<int64_t>(mine.size())};
+  const int64_t words[2] = {static_cast<int64_t>(hash_of_text(mine)), static_cast<int64_t>(mine.size())};
   std::vector<int64_t> all(static_cast<size_t>(group.size()) * 2);
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;

@@ -2,9 +2,7 @@
 #include "engine/optimizer.h"
 
 #include "core/clock.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "core/hash.h"
 
 #include <algorithm>
 
@@ -145,15 +143,11 @@ Task Optimizer::choose_way() {
 }
 
 uint64_t Optimizer::hyper_hash() const {
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  const auto take = [&state](const auto &value) { XXH3_64bits_update(&state, &value, sizeof value); };
-  for (const HyperSet &set : sets_) take(set.values());
-  take(run_.applied_count);
-  take(run_.loss_scale.value);
-  take(run_.loss_scale.growth_count);
-  take(run_.loss_scale.overflow_count);
-  return XXH3_64bits_digest(&state);
+  Hash hash;
+  for (const HyperSet &set : sets_) hash.add(set.values());
+  hash.add(run_.applied_count);
+  hash.add(run_.loss_scale);
+  return hash.value();
 }
 
 /// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all

@@ -1,6 +1,7 @@
 /// @file Groups over each transport.
 #include "group/connect.h"
 
+#include "core/hash.h"
 #include "group/collectives.h"
 #include "group/env.h"
 #include "group/hierarchy_transport.h"
@@ -96,10 +97,7 @@ std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const
 
 /// What must be the same on ranks that meet over TCP.
 uint64_t terms_hash(const GroupOptions &options) {
-  const std::string text = std::string(ZERO_MPI_BUILD) + "." + std::to_string(options.staging_nbytes);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return hash;
+  return hash_of_text(std::string(ZERO_MPI_BUILD) + "." + std::to_string(options.staging_nbytes));
 }
 
 }  // namespace

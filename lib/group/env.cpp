@@ -2,6 +2,8 @@
 /// one.
 #include "group/env.h"
 
+#include "core/hash.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -92,14 +94,13 @@ Status check_nesting(const std::vector<World> &worlds) {
 
 /// Short, and another name for every run, port and restart.
 std::string meeting_name(const Environment &environment) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  std::string values;
   for (const char *variable : {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}) {
     const char *value = value_of(environment, variable);
-    for (const char *at = value != nullptr ? value : ""; *at != '\0'; ++at) hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
-    hash = (hash ^ 0xff) * 0x100000001b3;
+    values.append(value != nullptr ? value : "").push_back('\0');
   }
   char text[32];
-  std::snprintf(text, sizeof text, "torchrun-%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof text, "torchrun-%016llx", static_cast<unsigned long long>(hash_of_text(values)));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "group/local_transport.h"
 
 #include "core/clock.h"
+#include "core/hash.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,9 +65,7 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
   constexpr int64_t kVersion = 2;  // of fields that changed and left sizes as they were
   const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const int64_t value : values) hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3ULL;
-  return hash;
+  return hash_of(values, sizeof values);
 }
 
 }  // namespace

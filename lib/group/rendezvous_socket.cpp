@@ -1,6 +1,8 @@
 /// @file Packets over abstract Unix sockets: no path in the file system, so nothing remains after a kill.
 #include "group/rendezvous_socket.h"
 
+#include "core/hash.h"
+
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -16,13 +18,6 @@ namespace {
 
 constexpr size_t kMaxPacketBytes = sizeof(PacketHeader) + kMaxBlobBytes;
 
-/// FNV-1a with a seed.
-uint64_t hash_text(const std::string &text, uint64_t seed) {
-  uint64_t hash = 0xcbf29ce484222325ULL ^ seed;
-  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  return hash;
-}
-
 /// The abstract address of a name; names that do not fit are replaced by a hash.
 socklen_t make_address(const std::string &name, sockaddr_un *out) {
   *out = {};
@@ -30,8 +25,8 @@ socklen_t make_address(const std::string &name, sockaddr_un *out) {
   std::string path = "libzero." + std::to_string(::geteuid()) + "." + name;
   if (path.size() + 1 > sizeof out->sun_path) {
     char digits[40];
-    std::snprintf(digits, sizeof digits, "#%016llx%016llx", static_cast<unsigned long long>(hash_text(name, 0)),
-                  static_cast<unsigned long long>(hash_text(name, 0x9e3779b97f4a7c15ULL)));
+    std::snprintf(digits, sizeof digits, "#%016llx%016llx", static_cast<unsigned long long>(hash_of_text(name)),
+                  static_cast<unsigned long long>(hash_of_text(name, 1)));
     path = "libzero." + std::to_string(::geteuid()) + "." + digits;
   }
   std::memcpy(out->sun_path + 1, path.data(), path.size());

@@ -2,13 +2,13 @@
 /// nothing leaked, and a rank whose peer failed gets an error.
 #include "allocation_faults.h"
 #include "api_world.h"
+#include "tests/sizes.h"
 
 #include <malloc.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -193,7 +193,7 @@ TEST_P(OutOfMemory, EveryAllocationMayFail) {
   for (const Outcome &outcome : run_ranks(size, -1, false, &cold)) ASSERT_EQ(ZERO_OK, outcome.status) << outcome.text;
   for (const Outcome &outcome : run_ranks(size, -1, false, &warm)) ASSERT_EQ(ZERO_OK, outcome.status) << outcome.text;
   ASSERT_GT(warm, 0);
-  const bool full = std::getenv("ZERO_TEST_FULL") != nullptr;
+  const bool full = full_tests();
   const int64_t stride = full ? 1 : std::max<int64_t>(1, warm / 24);
 
   Tally tally;

@@ -1,5 +1,6 @@
 /// @file Partition maths: shares, shards and the layout of the flat space, on chosen and on random sizes.
 #include "core/partition.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +12,7 @@
 namespace zero {
 namespace {
 
-int64_t random_cases(int64_t subset, int64_t full) {
-  const char *wanted = std::getenv("ZERO_TEST_FULL");
-  return wanted != nullptr && *wanted == '1' ? full : subset;
-}
+int64_t random_cases(int64_t subset, int64_t full) { return test::full_tests() ? full : subset; }
 
 /// Spread evenly over magnitudes, 0 included.
 int64_t random_size(std::mt19937_64 &random) {

@@ -2,6 +2,7 @@
 #include "tests/engine/bounds.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <zero/stats.h>
 

@@ -1,6 +1,7 @@
 /// @file Runs that are saved through their slots and scalars and go on in another world or stage.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -109,11 +110,7 @@ struct Form {
 };
 
 /// Builds that watch memory or threads take paths, which repeat over worlds.
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kWorlds[] = {1, 3};
-#else
-constexpr int64_t kWorlds[] = {1, 2, 3, 8};
-#endif
+const std::vector<int64_t> kWorlds = few_tests() ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{1, 2, 3, 8};
 
 constexpr Form kForms[] = {
     {"f32", "adamw", DType::f32, ZERO_MASTER_F32, false, false, false, false},

@@ -3,6 +3,7 @@
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +13,6 @@
 
 namespace zero::test {
 namespace {
-
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kModels = 4;
-#else
-constexpr int64_t kModels = 16;
-#endif
 
 const DeviceMemory kDevice(0);
 
@@ -48,7 +43,7 @@ Model model_of(int64_t ranks) {
 }
 
 TEST_F(OnDevice, TrainingsHaveTheBitsOfHostMemory) {
-  const int64_t models = full_tests() ? 200 : kModels;
+  const int64_t models = full_tests() ? 200 : few_tests() ? 4 : 16;
   static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "muon", "adagrad"};
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 70'001;

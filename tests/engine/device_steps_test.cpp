@@ -2,6 +2,7 @@
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +12,7 @@
 namespace zero::test {
 namespace {
 
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kReplays = 12;
-#else
-constexpr int64_t kReplays = 100;
-#endif
+const int64_t kReplays = few_tests() ? 12 : 100;
 
 using StepsOnDevice = DeviceTest;
 

@@ -5,6 +5,7 @@
 #include "tests/engine/training.h"
 #include "tests/group/process_ranks.h"
 #include "tests/memory/emulated_cuda.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 

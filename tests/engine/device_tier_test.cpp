@@ -3,6 +3,7 @@
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +12,6 @@
 
 namespace zero::test {
 namespace {
-
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kModels = 4;
-#else
-constexpr int64_t kModels = 16;
-#endif
 
 const DeviceMemory kDevice(0);
 
@@ -44,7 +39,7 @@ Model model_of(int64_t ranks) {
 }
 
 TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
-  const int64_t models = full_tests() ? 200 : kModels;
+  const int64_t models = full_tests() ? 200 : few_tests() ? 4 : 16;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 80'001;
     const int64_t ranks = std::array{1, 2, 4, 3}[static_cast<size_t>(i % 4)];

@@ -2,6 +2,7 @@
 #include "tests/engine/known_results.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/group/process_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 #include "engine/host_kernels.h"
 #include "group/connect.h"
 #include "tests/engine/known_results.h"
+#include "tests/sizes.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -60,7 +61,7 @@ std::shared_ptr<Group> hold_mpi() {
 
 int main() {
   const std::shared_ptr<Group> held = hold_mpi();
-  const int64_t models = std::getenv("ZERO_TEST_FULL") != nullptr ? 40 : 4;
+  const int64_t models = full_tests() ? 40 : 4;
   const int64_t over_mpi = run_over(false, models);
   const int64_t over_memory = run_over(true, 2);
   if (held == nullptr) return 1;

@@ -4,6 +4,7 @@
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/group/nccl_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +12,6 @@
 
 namespace zero::test {
 namespace {
-
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kModels = 2;
-#else
-constexpr int64_t kModels = 4;
-#endif
 
 /// Runs body(group, local) on every rank: a group that reaches devices, and one over the local transport alone.
 template <class Body>
@@ -43,7 +38,7 @@ class TrainingOverNccl : public testing::Test {
 };
 
 TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
-  const int64_t models = full_tests() ? 60 : kModels;
+  const int64_t models = full_tests() ? 60 : few_tests() ? 2 : 4;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 91'001;
     const int64_t ranks = std::array{2, 4, 3, 1}[static_cast<size_t>(i % 4)];

@@ -1,6 +1,7 @@
 /// @file A non-finite element anywhere: every rank skips the same step and keeps every bit.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 

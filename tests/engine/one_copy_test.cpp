@@ -1,13 +1,13 @@
 /// @file One copy of whole parameters for all ranks of a host: the same bits as with a copy per rank, a copy's memory and no gathers.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
 #include <barrier>
-#include <cstring>
 #include <string>
 #include <tuple>
 
@@ -15,11 +15,7 @@ namespace zero::test {
 namespace {
 
 /// Builds that watch memory or threads take a fifth of the manners.
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int kMannerStride = 5;
-#else
-constexpr int kMannerStride = 1;
-#endif
+const int kMannerStride = few_tests() ? 5 : 1;
 
 Model model_of(int64_t ranks) {
   Model model;

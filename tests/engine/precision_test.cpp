@@ -1,6 +1,7 @@
 /// @file Every algorithm in every precision over a hundred steps: what each slot holds, and its bytes.
 #include "tests/engine/bounded_training.h"
 #include "tests/engine/rank_worlds.h"
+#include "tests/sizes.h"
 
 #include <zero/stats.h>
 
@@ -17,12 +18,6 @@ namespace zero::test {
 namespace {
 
 /// Builds that watch memory or threads take a fifth of the combinations.
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr bool kSlowBuild = true;
-#else
-constexpr bool kSlowBuild = false;
-#endif
-
 /// How parameters are stored; the gradient has their dtype.
 struct Form {
   const char *name;
@@ -248,7 +243,7 @@ TEST(Precision, EverySlotFollowsFloat64WithTheSameStorageFor100Steps) {
       for (const Moments &moments : kMoments) {
         if (rule.momentum == 0 && std::string(rule.name) == "sgd" && moments.first != DType::f32) continue;
         for (int64_t world = 0; world < (full_tests() ? 16 : 1); ++world, ++number) {
-          if (kSlowBuild && number % 5 != 0) continue;
+          if (few_tests() && number % 5 != 0) continue;
           // By default each combination in one of the 16 worlds, all of them in turn.
           const int64_t which = full_tests() ? world : number * 5 % 16;
           const Model model = model_of(rule, form, moments, which % 4 + 1);

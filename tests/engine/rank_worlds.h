@@ -6,6 +6,7 @@
 #include "group/connect.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +14,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 namespace zero::test {
-
-inline bool full_tests() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
 
 /// A name under which only the ranks of one world meet.
 inline std::string meeting_name() {

@@ -1,6 +1,7 @@
 /// @file Bit-identity: what decides where numbers lie and when they move must not decide the numbers.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +13,8 @@
 namespace zero::test {
 namespace {
 
-#ifdef ZERO_TEST_SLOW_BUILD
-constexpr int64_t kModels = 12;
-constexpr int64_t kRecipes = 10;
-#else
-constexpr int64_t kModels = 24;
-constexpr int64_t kRecipes = 60;
-#endif
+const int64_t kModels = few_tests() ? 12 : 24;
+const int64_t kRecipes = few_tests() ? 10 : 60;
 
 struct Count {
   int64_t combinations = 0;

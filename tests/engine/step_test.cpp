@@ -1,6 +1,7 @@
 /// @file Steps: algorithms against float64, skipping, weights, missing gradients, and the split form.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 /// @file verify: every single bit that changes in memory is found and named, and nothing is found where nothing changed.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 

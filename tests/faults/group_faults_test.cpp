@@ -6,6 +6,7 @@
 #include "tests/group/collective_cases.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -147,7 +148,7 @@ TEST(GroupFaultsThreads, ARankThatBlocksTooLongGetsTheErrorOfTheOthers) {
 }
 
 TEST(GroupFaultsThreads, ASlowRankIsNotADeadOne) {
-  const int repeats = std::getenv("ZERO_TEST_FULL") != nullptr ? 50 : 5;
+  const int repeats = full_tests() ? 50 : 5;
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const auto outcomes = with_odd_rank("slow", [](std::shared_ptr<Group> group) {
       sleep_ms(kDeadlineMs / 2);
@@ -246,7 +247,7 @@ Reported parse(const std::string &output) {
 }
 
 TEST(GroupFaultsProcesses, AKilledRankIsReportedByEveryLivingRank) {
-  const int repeats = std::getenv("ZERO_TEST_FULL") != nullptr ? 100 : 10;
+  const int repeats = full_tests() ? 100 : 10;
   std::vector<int64_t> delays_us;
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const std::string name = meeting("kill");

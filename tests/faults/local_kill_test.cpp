@@ -1,6 +1,7 @@
 /// @file Processes of a local group that are killed or end without a word: every living rank is told within 100 ms who was lost, and where.
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -139,7 +140,7 @@ Kill kill_one(int64_t size, int64_t kind, std::mt19937_64 &random) {
 }
 
 TEST(LocalKill, EveryLivingRankIsToldWithinAHundredMilliseconds) {
-  const int64_t kills = test::full_counts() ? 500 : 60;
+  const int64_t kills = test::full_tests() ? 500 : 60;
   std::mt19937_64 random(2026);
   std::vector<int64_t> delays_ns;
   for (int64_t count = 0; count < kills; ++count) {

@@ -5,6 +5,7 @@
 #include "core/dtype.h"
 #include "core/partition.h"
 #include "group/group.h"
+#include "tests/sizes.h"
 
 #include <cstdint>
 #include <memory>
@@ -37,12 +38,8 @@ Bytes data_of(const CollectiveCase &collective, int64_t rank, int64_t begin, int
 /// Elements of the reduction over all ranks, by an own implementation of the tree; also compares it with float64.
 Bytes reduced(const CollectiveCase &collective, int64_t size, Range range, Report *report);
 
-/// Builds with sanitizers or counters run a seventh of the cases: they look at paths, which repeat over dtypes and sizes.
-#ifdef ZERO_TEST_SLOW_BUILD
-inline constexpr size_t kCaseStride = 7;
-#else
-inline constexpr size_t kCaseStride = 1;
-#endif
+/// Every n-th case runs.
+inline const size_t kCaseStride = few_tests() ? 7 : 1;
 
 /// All cases for a group of this size.
 std::vector<CollectiveCase> collective_cases(int64_t size);

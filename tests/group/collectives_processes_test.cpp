@@ -3,10 +3,9 @@
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/process_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
-
-#include <cstdlib>
 
 namespace zero::test {
 namespace {
@@ -51,7 +50,7 @@ TEST_P(CollectivesOverProcesses, SplitGroupsRunAtTheSameTime) { run_ranks(GetPar
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverProcesses, testing::Range<int64_t>(1, 9));
 
 TEST(CollectivesOverProcessesMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothCalls) {
-  const int64_t every = std::getenv("ZERO_TEST_FULL") != nullptr ? 1 : 7;
+  const int64_t every = full_tests() ? 1 : 7;
   run_ranks(3, "mismatch", [every](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
 }
 

@@ -6,17 +6,15 @@
 #include "tests/group/host_ranks.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 
 namespace zero::test {
 namespace {
-
-bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
 
 GroupOptions small_staging() {
   Config config;
@@ -78,7 +76,7 @@ struct HostsCase {
 };
 
 /// Slow builds take a third of their cases per layout of hosts.
-constexpr size_t kHostsStride = kCaseStride == 1 ? 1 : 3 * kCaseStride;
+const size_t kHostsStride = kCaseStride == 1 ? 1 : 3 * kCaseStride;
 
 class CollectivesOverHosts : public testing::TestWithParam<HostsCase> {};
 
@@ -92,7 +90,7 @@ TEST_P(CollectivesOverHosts, EveryCaseMatchesTheTreeAndFloat64) {
 }
 
 TEST_P(CollectivesOverHosts, DifferingCollectivesAreErrorsOnEveryRank) {
-  const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kHostsStride);
+  const int64_t every = full_tests() ? 1 : 7 * static_cast<int64_t>(kHostsStride);
   const int64_t pairs =
       run_hosts(GetParam().hosts, "differ", [&](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("%zu ranks: %lld pairs of differing collectives\n", GetParam().hosts.size(), static_cast<long long>(pairs));
@@ -191,7 +189,7 @@ TEST_P(CollectivesOverThreads, MemoryThatRanksShareNeedsNoStagingAndHasTheSameBi
 }
 
 TEST(CollectivesOverThreadsMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothCalls) {
-  const int64_t every = full() ? 1 : 7 * static_cast<int64_t>(kCaseStride);
+  const int64_t every = full_tests() ? 1 : 7 * static_cast<int64_t>(kCaseStride);
   const int64_t pairs = run_ranks(3, "mismatch", [every](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("threads: %lld pairs of differing collectives\n", static_cast<long long>(pairs));
 }

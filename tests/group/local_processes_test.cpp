@@ -2,6 +2,7 @@
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -95,7 +96,7 @@ TEST_P(LocalProcessesOfSize, RoundsSharedMemoryAndDerivedTransportsWork) {
         std::shared_ptr<Transport> transport;
         Status status = test::try_connect(name, rank, size, &transport, {20'000, 32'768});
         if (status.ok() && transport->within_process() != (size == 1)) return 2;
-        if (status.ok()) status = random_rounds(*transport, test::full_counts() ? 1000 : 100);
+        if (status.ok()) status = random_rounds(*transport, test::full_tests() ? 1000 : 100);
         if (status.ok()) status = share_and_derive(*transport);
         return finish(out_fd, status);
       },

@@ -7,20 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 
 namespace zero::test {
-
-/// True when the stated counts of large property tests are asked for.
-inline bool full_counts() {
-  const char *value = std::getenv("ZERO_TEST_FULL");
-  return value != nullptr && std::strcmp(value, "1") == 0;
-}
 
 inline std::string fresh_name() { return "test." + std::to_string(random_u64()); }
 

@@ -2,12 +2,12 @@
 #include "tests/group/local_ranks.h"
 #include "tests/group/random_rounds.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
-#include <cstring>
 #include <random>
 #include <thread>
 
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LocalTransportOfSize, testing::Range<int64_t>(1,
 TEST_P(LocalTransportOfSize, RandomPiecesArriveWhole) {
   const int64_t size = GetParam();
   const std::string name = fresh_name();
-  const int64_t rounds = test::full_counts() ? 1000 : 60;
+  const int64_t rounds = test::full_tests() ? 1000 : 60;
   std::atomic<int64_t> wrong{0};
   run_thread_ranks(size, [&](int64_t rank) {
     const auto transport = connect(name, rank, size, {20'000, 64 * 1024});

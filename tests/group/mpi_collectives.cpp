@@ -6,6 +6,7 @@
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/mpi_ranks.h"
+#include "tests/sizes.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +43,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < all.size(); i += kCaseStride) run_collective_case(*group, all[i], &cases);
   run_split_cases(*group, &cases);
   Report pairs;
-  if (group->size() > 1) run_mismatch_cases(*group, std::getenv("ZERO_TEST_FULL") != nullptr ? 1 : 7, &pairs);
+  if (group->size() > 1) run_mismatch_cases(*group, full_tests() ? 1 : 7, &pairs);
   const int64_t failures = cases.failures + pairs.failures;
   if (failures != 0)
     std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());

@@ -8,17 +8,15 @@
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/words_only.h"
+#include "tests/sizes.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace zero::test {
 namespace {
 
 /// Every case runs over threads as well (collectives_test.cpp); here cases differ in the ways that pieces take.
-constexpr size_t kStride = kCaseStride == 1 ? 3 : 5 * kCaseStride;
-
-bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
+const size_t kStride = kCaseStride == 1 ? 3 : 5 * kCaseStride;
 
 /// On one host.
 template <class Body>
@@ -48,7 +46,7 @@ class CollectivesOverNccl : public testing::TestWithParam<int64_t> {
     const int64_t groups = fake_nccl_groups();
     const int64_t cases = run_ranks(GetParam(), lies, [](Group &group, CaseMemory &memory, Report *report) {
       const std::vector<CollectiveCase> all = collective_cases(group.size());
-      for (size_t i = 0; i < all.size(); i += full() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
+      for (size_t i = 0; i < all.size(); i += full_tests() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
     });
     std::printf("%lld ranks: %lld cases, %lld rounds over NCCL\n", static_cast<long long>(GetParam()), static_cast<long long>(cases),
                 static_cast<long long>(fake_nccl_groups() - groups));
@@ -82,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SplitOverNccl, testing::Values(1, 2, 4));
 TEST(NcclMismatch, DifferingCollectivesAreErrorsOnEveryRank) {
   fake_nccl_reset();
   emulated_late(0);
-  const int64_t every = full() ? 7 : 61 * static_cast<int64_t>(kCaseStride);
+  const int64_t every = full_tests() ? 7 : 61 * static_cast<int64_t>(kCaseStride);
   const int64_t pairs =
       run_ranks(4, Lies::on_host, [&](Group &group, CaseMemory &, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("4 ranks: %lld pairs of differing collectives\n", static_cast<long long>(pairs));
@@ -161,7 +159,7 @@ class CollectivesOverWords : public CollectivesOverNccl {
     const int64_t moved = fake_nccl_moved();
     run_over_words(lies, [](Group &group, CaseMemory &memory, Report *report) {
       const std::vector<CollectiveCase> all = collective_cases(group.size());
-      for (size_t i = 0; i < all.size(); i += full() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
+      for (size_t i = 0; i < all.size(); i += full_tests() ? 1 : kStride) run_collective_case(group, all[i], report, memory);
       run_large_cases(group, memory, report);
     });
     EXPECT_GT(fake_nccl_moved(), moved);

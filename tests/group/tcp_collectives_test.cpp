@@ -3,15 +3,12 @@
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/tcp_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 namespace zero::test {
 namespace {
-
-bool full() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
 
 /// Runs body(group, report) on thread ranks and expects no failure; returns rank 0's number of cases.
 template <class Body>
@@ -33,7 +30,7 @@ int64_t run_hosts(const Hosts &hosts, const char *name, Body body) {
 }
 
 /// Words are what it is for, so a part of the cases is enough beside those of other transports.
-size_t case_stride() { return full() ? 1 : 5 * kCaseStride; }
+size_t case_stride() { return full_tests() ? 1 : 5 * kCaseStride; }
 
 class TcpCollectives : public testing::TestWithParam<Hosts> {};
 
@@ -47,7 +44,7 @@ TEST_P(TcpCollectives, EveryCaseMatchesTheTreeAndFloat64) {
 
 TEST_P(TcpCollectives, DifferingCollectivesAreErrorsOnEveryRank) {
   if (GetParam().size() == 1) return;
-  const int64_t every = full() ? 1 : 21 * static_cast<int64_t>(kCaseStride);
+  const int64_t every = full_tests() ? 1 : 21 * static_cast<int64_t>(kCaseStride);
   const int64_t pairs = run_hosts(GetParam(), "differ", [&](Group &group, Report *report) { run_mismatch_cases(group, every, report); });
   std::printf("%zu ranks: %lld pairs of differing collectives\n", GetParam().size(), static_cast<long long>(pairs));
 }

@@ -2,12 +2,12 @@
 #include "tests/group/local_ranks.h"
 #include "tests/group/random_rounds.h"
 #include "tests/group/tcp_ranks.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
-#include <cstring>
 #include <random>
 #include <thread>
 
@@ -44,7 +44,7 @@ class TcpTransportOfSize : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, TcpTransportOfSize, testing::Values<int64_t>(1, 2, 3, 4, 8));
 
 TEST_P(TcpTransportOfSize, RandomPiecesArriveWhole) {
-  const int64_t rounds = test::full_counts() ? 1000 : 60;
+  const int64_t rounds = test::full_tests() ? 1000 : 60;
   std::atomic<int64_t> wrong{0};
   run_tcp_ranks(own_hosts(GetParam()), [&](int64_t rank, auto transport, TcpWorld &) {
     std::mt19937_64 random(static_cast<uint64_t>(rank));

@@ -6,6 +6,7 @@
 #include "model.h"
 #include "random.h"
 #include "storage.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -232,7 +233,7 @@ TEST(Precision, EveryOptimizerAndStorageStaysInItsIntervalForAHundredSteps) {
   double widest[3] = {};  // all that is kept is fp32; some is 16-bit; some is 8-bit
   for (size_t i = 0; i < storages.size(); ++i) {
     for (size_t name = 0; name < std::size(names); ++name) {
-      if (!test::full_run() && (i + 5 * name) % 31 != 0) continue;
+      if (!zero::test::full_tests() && (i + 5 * name) % 31 != 0) continue;
       Training run(names[name], storages[i], i);
       for (int64_t step = 1; step <= 100; ++step) run.step(step);
       if (testing::Test::HasFailure()) return;

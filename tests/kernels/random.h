@@ -1,10 +1,10 @@
 /// @file Random inputs of the kernel tests: a generator with a fixed algorithm, so that vectors made elsewhere can be repeated.
 #pragma once
 
+#include "tests/sizes.h"
+
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 namespace zero::kernels::test {
@@ -65,15 +65,10 @@ class Random {
   uint64_t state_;
 };
 
-inline bool full_run() {
-  const char *value = std::getenv("ZERO_TEST_FULL");
-  return value != nullptr && std::strcmp(value, "1") == 0;
-}
-
 /// A number of random cases: all of them only in a full run, few where every access is watched.
 inline int64_t cases(int64_t full) {
-  if (full_run()) return full;
-  return full / (std::getenv("ZERO_TEST_FEW") != nullptr ? 200 : 10);
+  if (zero::test::full_tests()) return full;
+  return full / (zero::test::few_tests() ? 200 : 10);
 }
 
 }  // namespace zero::kernels::test

@@ -3,6 +3,7 @@
 
 #include "random.h"
 #include "storage.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ void check_block(const Table &table, uint32_t first) {
 
 TEST(Remainder, EveryFp32PatternComesBack) {
   test::Random random(60);
-  const bool full = test::full_run();
+  const bool full = zero::test::full_tests();
   const int64_t blocks = full ? 0x10000 : 200;
   for (int64_t i = 0; i < blocks; ++i) {
     // By default zeros, subnormals, the ends of both signs and NaNs, then random upper halves; each with all lower halves, ties included.

@@ -1,0 +1,31 @@
+/// @file Hashes, with which ranks compare what they have without sending it: XXH3 of 64 bits. Not against anybody who means harm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace zero {
+
+uint64_t hash_of(const void *data, size_t nbytes, uint64_t seed = 0);
+inline uint64_t hash_of_text(std::string_view text, uint64_t seed = 0) { return hash_of(text.data(), text.size(), seed); }
+
+/// The hash of what is added, part by part.
+class Hash {
+ public:
+  Hash();
+  void add(const void *data, size_t nbytes);
+  /// Of a type without padding.
+  template <class T>
+  void add(const T &value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    add(&value, sizeof value);
+  }
+  uint64_t value() const;
+
+ private:
+  alignas(64) std::byte state_[576];  ///< the library's, whose header stays out of this one
+};
+
+}  // namespace zero
