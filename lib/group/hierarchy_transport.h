@@ -22,7 +22,7 @@ class HierarchyTransport final : public Transport {
   int64_t rank() const override { return far_->rank(); }
   int64_t size() const override { return far_->size(); }
   Place place() const override;
-  const char *name() const override { return "hierarchy"; }
+  const char *name() const override { return name_.c_str(); }
   bool single_thread() const override { return far_->single_thread(); }
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
   int64_t host_block() const override { return host_block_; }
@@ -57,6 +57,7 @@ class HierarchyTransport final : public Transport {
 
   const std::shared_ptr<Transport> near_;
   const std::shared_ptr<Transport> far_;
+  const std::string name_;
   const std::vector<int64_t> hosts_;
   const int64_t host_block_;
   std::vector<int64_t> near_ranks_;  ///< of the ranks of this host, by their rank in near_

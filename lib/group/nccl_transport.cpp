@@ -18,6 +18,7 @@ constexpr int64_t aligned(int64_t nbytes) { return (nbytes + kAlignment - 1) / k
 
 NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_table &nccl, std::shared_ptr<Transport> parent)
     : under_(std::move(under)),
+      name_(std::string("nccl over ") + under_->name()),
       nccl_(nccl),
       parent_(std::move(parent)),
       told_(static_cast<size_t>(size())),

@@ -31,7 +31,7 @@ class NcclTransport final : public Transport {
   int64_t size() const override { return under_->size(); }
   Place place() const override { return under_->place(); }
   int64_t host_block() const override { return reaches() ? 1 : under_->host_block(); }
-  const char *name() const override { return "nccl"; }
+  const char *name() const override { return name_.c_str(); }
   bool single_thread() const override { return under_->single_thread(); }
   bool within_process() const override { return !reaches() && under_->within_process(); }
   int64_t staging_nbytes() const override;
@@ -113,6 +113,7 @@ class NcclTransport final : public Transport {
   int64_t host_step() const;
 
   const std::shared_ptr<Transport> under_;
+  const std::string name_;
   const zero_nccl_table &nccl_;
   std::shared_ptr<Transport> parent_;  ///< until copy_through() has ended
   std::shared_ptr<const Reducer> reducer_;

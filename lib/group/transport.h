@@ -59,7 +59,7 @@ class Transport {
   /// For groups that span hosts: the largest power of two for which every run of so many ranks, from rank 0 on, shares a host. The sum of
   /// such a run is a complete subtree of the fixed tree. 1: no ranks of one host can sum among themselves first.
   virtual int64_t host_block() const { return 1; }
-  /// "local", "mpi", "hierarchy", "nccl".
+  /// "local", "mpi", "tcp", and of what stands on others "local and mpi", "nccl over local and tcp".
   virtual const char *name() const = 0;
   /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
   virtual bool single_thread() const { return false; }

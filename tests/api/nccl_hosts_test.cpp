@@ -187,6 +187,15 @@ TEST(NcclHosts, SplitGroupsCrossHostsToo) {
   });
 }
 
+TEST(NcclHosts, GroupsTellWhatTheyStandOn) {
+  run_hosts(id_of_this_host(), [](Rank &self) {
+    std::array<char, 1024> text{};
+    ZERO_EXPECT_OK(zero_describe_group(self.group, text.data(), static_cast<int64_t>(text.size()), nullptr));
+    const std::string place = ", rank " + std::to_string(self.rank) + " of 3, local rank " + std::to_string(self.rank % 2);
+    EXPECT_NE(std::string(text.data()).find("transport nccl over local and tcp" + place), std::string::npos) << text.data();
+  });
+}
+
 TEST(NcclHosts, ARankThatLeavesIsNamedOnTheOtherHost) {
   run_hosts(id_of_this_host(), [](Rank &self) {
     if (self.rank == 2) return;

@@ -17,7 +17,7 @@ namespace {
 const char *expected_transport(bool shared, const Group &group) {
   const int64_t hosts = group.place().host_count;
   if (!shared || hosts == group.size()) return "mpi";
-  return hosts == 1 ? "local" : "hierarchy";
+  return hosts == 1 ? "local" : "local and mpi";
 }
 
 /// The cases over one way of moving data. Returns the number of failures, -1 when there is no group.

@@ -293,6 +293,30 @@ TEST(TcpFailuresOfGroups, ALostRankIsToldToRanksOfTheSameHostThroughTheirMemory)
   });
 }
 
+/// Whether the peer is of the same host or of another, and both transports are asked where it stands.
+TEST(TcpFailuresOfGroups, BeneathHierarchiesAMessageThatNobodySendsNamesItsPeerToo) {
+  const test::Hosts hosts = {0, 0, 1};
+  for (const int64_t peer : {1, 2}) {
+    const std::string name = test::fresh_name();
+    TcpWorld world(hosts);
+    test::run_thread_ranks(3, [&](int64_t rank) {
+      std::shared_ptr<Transport> transport;
+      ASSERT_TRUE(connect_tcp_hosts(world, name, rank, hosts, &transport).ok());
+      EXPECT_STREQ(transport->name(), "local and tcp");
+      EXPECT_EQ(transport->staging_nbytes() > 0, rank != 2);  // a rank alone on its host shares no memory, and nothing is on its way
+      Group group(std::move(transport), test::test_reducer(), kDeadlineMs);
+      if (rank != 0) {
+        while (group.usable().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return;
+      }
+      float value = 1;
+      const Status status = group.recv_queue(peer)->run(group.recv(&value, 1, DType::f32, peer));
+      EXPECT_EQ(status.code(), ZERO_E_TIMEOUT) << status.text();
+      EXPECT_TRUE(contains(status, ": rank " + std::to_string(peer) + " (process ")) << status.text();
+    });
+  }
+}
+
 /// Rank 0 of two, with the test at the other end of its connection.
 class TcpGarbage : public testing::Test {
  protected:

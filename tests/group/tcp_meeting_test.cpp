@@ -180,6 +180,22 @@ TEST(TcpMeeting, ARankThatFindsNobodySaysWhere) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
+/// A listener whose queue is full drops what comes, as a host does that is cut off.
+TEST(TcpMeeting, AnAddressThatDropsWhatItIsSentIsGivenUpAndNamed) {
+  constexpr int64_t kLongerThanAnAttemptMs = 4500;
+  const std::string id = unheld_id();
+  const TcpPlace place = test::place_of(id);
+  OwnedFd listener;
+  ASSERT_TRUE(listen_on(place.port, &listener).ok());
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  const OwnedFd first = test::connect_anybody(place.port);
+  ASSERT_TRUE(first.valid());
+  const auto results = run_tcp_attempts(id, {{1, 2, 7, kLongerThanAnAttemptMs}});
+  EXPECT_EQ(results[0].status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(says(results[0].status, "nobody answered at " + place.text())) << results[0].status.text();
+  EXPECT_TRUE(says(results[0].status, "127.0.0.1:" + std::to_string(place.port) + ": no answer")) << results[0].status.text();
+}
+
 TEST(TcpMeeting, AHostThatNobodyKnowsIsTheDeadlinesError) {
   const auto results = run_tcp_attempts("no-such-host.invalid:4000/x", {{1, 2, 7, 50}});
   EXPECT_EQ(results[0].status.code(), ZERO_E_RENDEZVOUS);
