@@ -3,6 +3,7 @@
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/sizes.h"
+#include "tests/status_text.h"
 
 #include <zero/stats.h>
 
@@ -18,8 +19,6 @@ namespace {
 constexpr int32_t kLast = ZERO_MICRO_STEP_LAST;
 constexpr int32_t kLocal = ZERO_MICRO_STEP_LOCAL;
 constexpr int32_t kReduce = ZERO_MICRO_STEP_REDUCE;
-
-bool says(const Status &status, const char *words) { return std::string(status.text()).find(words) != std::string::npos; }
 
 /// Sums of one element over micro-steps and ranks, as zero/optimizer.h promises them.
 class BoundedSum {
@@ -301,7 +300,7 @@ void misuse(Optimizer &optimizer, int32_t kind) {
   const std::vector<float> grad(300, std::numeric_limits<float>::quiet_NaN());
   const Status status = run_task(optimizer, optimizer.micro_step(kind));
   EXPECT_EQ(status.code(), ZERO_E_STATE);
-  EXPECT_TRUE(says(status, "zero_optimizer_step comes next")) << status.text();
+  EXPECT_TRUE(contains(status, "zero_optimizer_step comes next")) << status.text();
   EXPECT_EQ(optimizer.grad_ready(0, grad.data(), 0, 300).code(), ZERO_E_STATE);
   EXPECT_EQ(optimizer.grad_ready(1, grad.data(), 3, 1).code(), ZERO_E_STATE);
   void *data = nullptr;
@@ -351,7 +350,7 @@ void give_with_interruption(Optimizer &optimizer, const Model &model, int64_t nu
     ASSERT_TRUE(optimizer.grad_acquire(id, &data, &accumulate).ok());
     const Status status = run_task(optimizer, optimizer.micro_step(kReduce));
     EXPECT_EQ(status.code(), ZERO_E_STATE);
-    EXPECT_TRUE(says(status, "acquired")) << status.text();
+    EXPECT_TRUE(contains(status, "acquired")) << status.text();
     auto *values = static_cast<float *>(data);
     for (int64_t i = 0; i < model.counts[static_cast<size_t>(id)]; ++i) {
       const float value = gradient_at(model, number, optimizer.group()->rank(), id, i);

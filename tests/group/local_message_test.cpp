@@ -1,6 +1,7 @@
 /// @file Point-to-point messages of the local transport, ranks as threads.
 #include "tests/group/local_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/sizes.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -41,6 +41,4 @@ inline int64_t shared_mappings() {
   return count;
 }
 
-inline bool contains(const Status &status, const std::string &part) { return std::string(status.text()).find(part) != std::string::npos; }
-
 }  // namespace zero::test

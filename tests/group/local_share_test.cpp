@@ -1,6 +1,7 @@
 /// @file The local transport's shared mappings and derived transports, ranks as threads.
 #include "tests/group/local_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -78,8 +78,6 @@ inline std::vector<Status> run_attempts(const std::string &name, const std::vect
   return results;
 }
 
-inline bool contains(const Status &status, const std::string &part) { return std::string(status.text()).find(part) != std::string::npos; }
-
 using Attach = int (*)(int, const sockaddr *, socklen_t);
 
 /// An abstract socket that is connected or bound to the name, or -1.

@@ -6,13 +6,13 @@
 #include "tests/group/fake_mpi.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
 #include <cstdio>
-#include <cstring>
 #include <numeric>
 #include <thread>
 
@@ -22,6 +22,7 @@ namespace {
 using fake_mpi::Call;
 using test::barrier;
 using test::call;
+using test::contains;
 using test::quiet;
 using test::run_task;
 using test::run_thread_ranks;
@@ -52,8 +53,6 @@ void run_ranks(int64_t size, Body body) {
     body(rank, std::move(transport));
   });
 }
-
-bool contains(const Status &status, const char *part) { return std::strstr(status.text(), part) != nullptr; }
 
 std::vector<int64_t> all_ranks(int64_t size) {
   std::vector<int64_t> ranks(static_cast<size_t>(size));

@@ -1,6 +1,7 @@
 /// @file Rendezvous with hubs and guests that break the protocol, read late or never, and with a process that has no descriptors left.
 /// Knows sockets and ranks, not groups.
 #include "tests/group/meetings.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 /// @file Rendezvous with ranks as threads: everybody meets, or is told who is missing, doubled or different; strangers are ignored.
 /// Knows sockets and ranks, not groups.
 #include "tests/group/meetings.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 #include "group/tcp_lobby.h"
 #include "group/tcp_words.h"
 #include "tests/group/tcp_meetings.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -19,11 +20,11 @@ namespace {
 using test::attempt_to_meet;
 using test::await_frame;
 using test::connect_anybody;
+using test::contains;
 using test::fresh_id;
 using test::open_descriptors;
 using test::place_of;
 using test::run_thread_ranks;
-using test::says;
 using test::TcpResult;
 using Received = TcpLink::Received;
 
@@ -146,7 +147,7 @@ TEST(TcpMeetingBreach, AGuestThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
     TcpWord answer = TcpWord::none;
     const Status status = lead(2, 60'000, [&](const std::string &id) { join(id, hello_of(id, rank, 2), &answer); });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, "rank " + std::to_string(rank) + " (process 1234 on elsewhere)")) << status.text();
+    EXPECT_TRUE(contains(status, "rank " + std::to_string(rank) + " (process 1234 on elsewhere)")) << status.text();
     EXPECT_EQ(answer, TcpWord::refusal);
   }
 }
@@ -160,7 +161,7 @@ TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
     other.instance = 100;
     join(id, other, &answers[2]);
   });
-  EXPECT_TRUE(says(status, "is here already")) << status.text();
+  EXPECT_TRUE(contains(status, "is here already")) << status.text();
   EXPECT_EQ(answers[0], TcpWord::welcome);
   EXPECT_EQ(answers[1], TcpWord::welcome);
   EXPECT_EQ(answers[2], TcpWord::refusal);
@@ -213,11 +214,11 @@ TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
       ASSERT_EQ(await_frame(two.get(), &frame), Received::frame);
       TcpReader reader(frame);
       ASSERT_EQ(reader.word(), TcpWord::refusal);
-      EXPECT_TRUE(says(read_refusal(&reader), "rank 1 (process 1234 on elsewhere) ended"));
+      EXPECT_TRUE(contains(read_refusal(&reader), "rank 1 (process 1234 on elsewhere) ended"));
       EXPECT_EQ(await_frame(two.get(), &frame), Received::ended);
     });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, "rank 1 (process 1234 on elsewhere) ended before all ranks were connected")) << status.text();
+    EXPECT_TRUE(contains(status, "rank 1 (process 1234 on elsewhere) ended before all ranks were connected")) << status.text();
   }
 }
 
@@ -233,7 +234,7 @@ TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
     }
   });
   EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(says(status, "not ready: rank 2 (process 1234 on elsewhere): no road.")) << status.text();
+  EXPECT_TRUE(contains(status, "not ready: rank 2 (process 1234 on elsewhere): no road.")) << status.text();
 }
 
 TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
@@ -246,7 +247,7 @@ TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
       std::vector<std::byte> frame;
       await_frame(one.get(), &frame);
     });
-    EXPECT_TRUE(says(status, "rank 1 (process 1234 on elsewhere) does not keep to the protocol")) << status.text();
+    EXPECT_TRUE(contains(status, "rank 1 (process 1234 on elsewhere) does not keep to the protocol")) << status.text();
   }
 }
 
@@ -321,7 +322,7 @@ TEST(TcpMeetingBreach, ALeaderThatGoesHalfWayIsNamed) {
       guest->send({entries(0, told).bytes()});
     });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, "rank 0 (process 4321 on far), which led the meeting at 127.0.0.1:")) << status.text();
+    EXPECT_TRUE(contains(status, "rank 0 (process 4321 on far), which led the meeting at 127.0.0.1:")) << status.text();
   }
 }
 
@@ -341,7 +342,7 @@ TEST(TcpMeetingBreach, ALeaderThatGoesBeforeAllHaveComeIsLookedForAgain) {
   });
   EXPECT_EQ(came, 6);
   EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
-  EXPECT_TRUE(says(status, "not today")) << status.text();
+  EXPECT_TRUE(contains(status, "not today")) << status.text();
 }
 
 TEST(TcpMeetingBreach, ALeaderThatDoesNotKeepToTheProtocolIsAnError) {
@@ -355,7 +356,7 @@ TEST(TcpMeetingBreach, ALeaderThatDoesNotKeepToTheProtocolIsAnError) {
       await_end(guest.get());
     });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, "does not keep to the protocol")) << status.text();
+    EXPECT_TRUE(contains(status, "does not keep to the protocol")) << status.text();
   }
 }
 
@@ -367,7 +368,7 @@ TEST(TcpMeetingBreach, ALeaderThatSaysNothingIsTheDeadlinesError) {
       await_end(guest.get());
     });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, said == 1 ? "led by process 4321 on far, was not complete" : "rank 0 did not answer")) << status.text();
+    EXPECT_TRUE(contains(status, said == 1 ? "led by process 4321 on far, was not complete" : "rank 0 did not answer")) << status.text();
   }
 }
 
@@ -385,7 +386,7 @@ TEST(TcpMeetingBreach, ARankThatIsNotReachedIsNamedAndRankZeroIsTold) {
       if (reader.word() == TcpWord::refusal) told = read_refusal(&reader).text();
     }
   });
-  EXPECT_TRUE(says(status, "rank 2 (process 1236 on elsewhere) has not connected to it")) << status.text();
+  EXPECT_TRUE(contains(status, "rank 2 (process 1236 on elsewhere) has not connected to it")) << status.text();
   EXPECT_EQ(told, status.text());
   EXPECT_EQ(complaint, "rank 2 (process 1236 on elsewhere) has not connected to it");
 }
@@ -428,7 +429,7 @@ TEST(TcpMeetingBreach, ARefusalWithoutACodeIsStillAnError) {
     TcpReader reader(frame);
     const Status status = read_refusal(&reader);
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(status, "not you"));
+    EXPECT_TRUE(contains(status, "not you"));
   }
 }
 
@@ -438,10 +439,10 @@ TEST(TcpMeetingBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
   const test::NoMoreFiles none;
   const Status leader = attempt_to_meet(id, {0, 2}).status;
   EXPECT_EQ(leader.code(), ZERO_E_SYSTEM);
-  EXPECT_TRUE(says(leader, "too few file descriptors")) << leader.text();
+  EXPECT_TRUE(contains(leader, "too few file descriptors")) << leader.text();
   const Status guest = attempt_to_meet(id, {1, 2}).status;
   EXPECT_EQ(guest.code(), ZERO_E_SYSTEM);
-  EXPECT_TRUE(says(guest, "cannot listen on port 0")) << guest.text();
+  EXPECT_TRUE(contains(guest, "cannot listen on port 0")) << guest.text();
 }
 #endif
 

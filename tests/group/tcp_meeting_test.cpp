@@ -1,6 +1,7 @@
 /// @file Meetings over TCP with ranks as threads that pass for hosts: everybody meets and is connected, or is told who is missing, doubled
 /// or different. Knows sockets and ranks, not groups.
 #include "tests/group/tcp_meetings.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -15,11 +16,11 @@ namespace {
 
 using test::await_frame;
 using test::bytes_of;
+using test::contains;
 using test::fresh_id;
 using test::open_descriptors;
 using test::run_tcp_attempts;
 using test::run_thread_ranks;
-using test::says;
 using test::TcpAttempt;
 using test::TcpResult;
 using test::text_of;
@@ -149,24 +150,24 @@ TEST(TcpMeeting, MissingRanksAreNamedToAllWhoCame) {
   const auto results = run_tcp_attempts(fresh_id(), {{0, 4, 7, 1'500}, {2, 4, 7, 60'000, 0, 2}});
   for (const TcpResult &result : results) {
     EXPECT_EQ(result.status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(result.status, "2 of 4 ranks")) << result.status.text();
-    EXPECT_TRUE(says(result.status, "missing: rank 1, rank 3")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, "2 of 4 ranks")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, "missing: rank 1, rank 3")) << result.status.text();
   }
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
 TEST(TcpMeeting, ManyMissingRanksAreCounted) {
   const auto results = run_tcp_attempts(fresh_id(), {{0, 100, 7, 50}});
-  EXPECT_TRUE(says(results[0].status, "rank 16 and 83 more")) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "rank 16 and 83 more")) << results[0].status.text();
 }
 
 TEST(TcpMeeting, ARankWhoseDeadlineComesFirstSaysWhatItKnows) {
   const auto results = run_tcp_attempts(fresh_id(), {{0, 3, 7, 5'000}, {1, 3, 7, 1'000, 0, 2}});
   EXPECT_EQ(results[1].status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(says(results[1].status, "led by process " + std::to_string(::getpid()))) << results[1].status.text();
-  EXPECT_TRUE(says(results[1].status, "was not complete")) << results[1].status.text();
+  EXPECT_TRUE(contains(results[1].status, "led by process " + std::to_string(::getpid()))) << results[1].status.text();
+  EXPECT_TRUE(contains(results[1].status, "was not complete")) << results[1].status.text();
   // To rank 0, the rank that gave up is missing.
-  EXPECT_TRUE(says(results[0].status, "missing: rank 1, rank 2")) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "missing: rank 1, rank 2")) << results[0].status.text();
 }
 
 TEST(TcpMeeting, ARankThatFindsNobodySaysWhere) {
@@ -174,9 +175,9 @@ TEST(TcpMeeting, ARankThatFindsNobodySaysWhere) {
   const std::string id = unheld_id();
   const auto results = run_tcp_attempts(id, {{1, 2, 7, 200}});
   EXPECT_EQ(results[0].status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(says(results[0].status, "nobody answered at " + test::place_of(id).text())) << results[0].status.text();
-  EXPECT_TRUE(says(results[0].status, "refused")) << results[0].status.text();
-  EXPECT_FALSE(says(results[0].status, test::place_of(id).token)) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "nobody answered at " + test::place_of(id).text())) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "refused")) << results[0].status.text();
+  EXPECT_FALSE(contains(results[0].status, test::place_of(id).token)) << results[0].status.text();
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
@@ -192,14 +193,14 @@ TEST(TcpMeeting, AnAddressThatDropsWhatItIsSentIsGivenUpAndNamed) {
   ASSERT_TRUE(first.valid());
   const auto results = run_tcp_attempts(id, {{1, 2, 7, kLongerThanAnAttemptMs}});
   EXPECT_EQ(results[0].status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(says(results[0].status, "nobody answered at " + place.text())) << results[0].status.text();
-  EXPECT_TRUE(says(results[0].status, "127.0.0.1:" + std::to_string(place.port) + ": no answer")) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "nobody answered at " + place.text())) << results[0].status.text();
+  EXPECT_TRUE(contains(results[0].status, "127.0.0.1:" + std::to_string(place.port) + ": no answer")) << results[0].status.text();
 }
 
 TEST(TcpMeeting, AHostThatNobodyKnowsIsTheDeadlinesError) {
   const auto results = run_tcp_attempts("no-such-host.invalid:4000/x", {{1, 2, 7, 50}});
   EXPECT_EQ(results[0].status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(says(results[0].status, "nobody answered at no-such-host.invalid:4000 (the host's name is not known"))
+  EXPECT_TRUE(contains(results[0].status, "nobody answered at no-such-host.invalid:4000 (the host's name is not known"))
       << results[0].status.text();
 }
 
@@ -208,22 +209,22 @@ TEST(TcpMeeting, ADoubledRankIsAnErrorForAllWhoCame) {
   const std::string name = "rank 1 (process " + std::to_string(::getpid()) + " on ";
   for (const TcpResult &result : results) {
     EXPECT_EQ(result.status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(result.status, name) && says(result.status, "is here already")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, name) && contains(result.status, "is here already")) << result.status.text();
   }
 }
 
 TEST(TcpMeeting, DisagreeingSizesAreBothNamed) {
   for (const TcpResult &result : run_tcp_attempts(fresh_id(), {{0, 2}, {1, 3, 7, 60'000, 0, 2}})) {
     EXPECT_EQ(result.status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(result.status, "expects 3 ranks") && says(result.status, "expects 2")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, "expects 3 ranks") && contains(result.status, "expects 2")) << result.status.text();
   }
 }
 
 TEST(TcpMeeting, DisagreeingSettingsAreBothNamed) {
   for (const TcpResult &result : run_tcp_attempts(fresh_id(), {{0, 2, 0xaa}, {1, 2, 0xbb, 60'000, 0, 2}})) {
     EXPECT_EQ(result.status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(says(result.status, "00aa") && says(result.status, "00bb")) << result.status.text();
-    EXPECT_TRUE(says(result.status, "rank 1 (process ") && says(result.status, "rank 0 (process ")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, "00aa") && contains(result.status, "00bb")) << result.status.text();
+    EXPECT_TRUE(contains(result.status, "rank 1 (process ") && contains(result.status, "rank 0 (process ")) << result.status.text();
   }
 }
 
@@ -244,7 +245,7 @@ TEST(TcpMeeting, ALeaderThatGoesIsWaitedForAgain) {
   const std::string id = unheld_id();
   // The first one gives up with a word to those who came; the second is met by who comes then.
   const auto first = run_tcp_attempts(id, {{0, 3, 7, 1'500}, {1, 3, 7, 60'000, 0, 2}});
-  for (const TcpResult &result : first) EXPECT_TRUE(says(result.status, "missing: rank 2")) << result.status.text();
+  for (const TcpResult &result : first) EXPECT_TRUE(contains(result.status, "missing: rank 2")) << result.status.text();
   const std::vector<TcpAttempt> attempts{{0, 3, 7, 60'000, 100, 1}, {1, 3, 7, 60'000, 0, 2}, {2, 3, 7, 60'000, 0, 3}};
   auto second = run_tcp_attempts(id, attempts);
   check_met(&second, attempts);
@@ -258,11 +259,11 @@ TEST(TcpMeeting, APortInUseIsAnErrorThatNamesIt) {
     const std::string port = std::to_string(local_address(holder.get()).port);
     const auto results = run_tcp_attempts("127.0.0.1:" + port + "/x", {{0, 2}});
     EXPECT_EQ(results[0].status.code(), ZERO_E_SYSTEM);
-    EXPECT_TRUE(says(results[0].status, "port " + port) && says(results[0].status, "another port")) << results[0].status.text();
+    EXPECT_TRUE(contains(results[0].status, "port " + port) && contains(results[0].status, "another port")) << results[0].status.text();
     std::string id;
     const Status made = make_tcp_id("127.0.0.1", std::stoll(port), &id);
     EXPECT_EQ(made.code(), ZERO_E_SYSTEM);
-    EXPECT_TRUE(says(made, "port " + port + " ")) << made.text();
+    EXPECT_TRUE(contains(made, "port " + port + " ")) << made.text();
   }
   EXPECT_EQ(open_descriptors(), descriptors);
 }
@@ -301,7 +302,7 @@ TEST(TcpId, WhatIsNoIdIsRefusedWithTheReason) {
   for (const auto &each : bad) {
     const Status status = check_tcp_id(each.id);
     EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT) << each.id;
-    EXPECT_TRUE(says(status, each.reason)) << status.text();
+    EXPECT_TRUE(contains(status, each.reason)) << status.text();
     EXPECT_EQ(run_tcp_attempts(each.id, {{0, 1}})[0].status.code(), ZERO_E_INVALID_ARGUMENT);
   }
 }

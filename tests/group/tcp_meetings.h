@@ -80,8 +80,6 @@ inline std::vector<TcpResult> run_tcp_attempts(const std::string &id, const std:
   return results;
 }
 
-inline bool says(const Status &status, const std::string &part) { return std::string(status.text()).find(part) != std::string::npos; }
-
 /// A connection of somebody who is no rank. Waits until somebody listens.
 inline OwnedFd connect_anybody(uint16_t port) {
   TcpAddress address;

@@ -3,6 +3,7 @@
 #include "tests/group/random_rounds.h"
 #include "tests/group/tcp_ranks.h"
 #include "tests/sizes.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 

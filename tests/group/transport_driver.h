@@ -37,6 +37,10 @@ inline Status await(Transport &transport, const std::function<Status(bool *)> &p
   }
 }
 
+inline Status await_failure(Transport &transport) {
+  return await(transport, [&](bool *) { return transport.health(); });
+}
+
 /// One round: `look` sees the arrivals before they are given back.
 inline Status round(Transport &transport, const Fingerprint *fingerprint, const std::vector<Offer> &offers, std::vector<Arrival> arrivals,
                     const std::function<void(const std::vector<Arrival> &)> &look = {}, int64_t deadline_ms = kPatienceMs) {
