@@ -18,5 +18,9 @@ int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values
 int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
 int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
 int32_t add_squares(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
+int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
+int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream);
+int32_t decode(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
+int32_t follow_codes(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream);
 
 }  // namespace zero::kernels::cuda

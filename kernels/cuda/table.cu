@@ -21,4 +21,8 @@ constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .scale = zero::kernels::cuda::scale,
     .add = zero::kernels::cuda::add,
     .add_squares = zero::kernels::cuda::add_squares,
+    .follow = zero::kernels::cuda::follow,
+    .encode = zero::kernels::cuda::encode,
+    .decode = zero::kernels::cuda::decode,
+    .follow_codes = zero::kernels::cuda::follow_codes,
 };

@@ -130,6 +130,16 @@ struct Table {
                  void *stream);
   /// Adds the squares of each line as kernels/reference/add_squares.cpp does, and the lines to `words`. `values` begins on a line.
   int32_t (*add_squares)(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
+
+  /// Each master that does not round to its value takes that value.
+  int32_t (*follow)(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
+  /// Values as codes with a scale per line, to nearest even, from a line on: kernels/block_scaled.h. `run`, where it is not nullptr: not if
+  /// its step is skipped.
+  int32_t (*encode)(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run,
+                    void *stream);
+  int32_t (*decode)(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
+  /// The lines of masters that are not encoded as these codes take their values.
+  int32_t (*follow_codes)(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream);
 };
 
 }  // namespace zero::kernels::cuda

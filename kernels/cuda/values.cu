@@ -1,10 +1,13 @@
-/// @file Element-wise operations over whole ranges: checks, copies, conversions, products and sums of two. Each element is read and written
-/// once.
+/// @file Element-wise operations over whole ranges: checks, copies, conversions, products, sums of two, and masters that follow values.
+/// Each element is read and written once.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"
 
 namespace zero::kernels::cuda {
 namespace {
+
+ZERO_DEVICE bool same_bits(uint16_t a, uint16_t b) { return a == b; }
+ZERO_DEVICE bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
 
 struct Checking {
   const void *values;
@@ -73,6 +76,24 @@ struct Adding {
   }
 };
 
+template <class Element>
+struct Following {
+  float *masters;
+  const void *values;
+  DType dtype;
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    Quad<float> master = load<float>(masters, index, count);
+    const Quad<Element> given = load<Element>(values, index, count);
+    const Quad<Element> rounded = narrowed<Element>(master, dtype);
+    const Quad<float> wanted = widened(given, dtype);
+    for (int i = 0; i < kQuad; ++i) {
+      if (!same_bits(rounded.element[i], given.element[i])) master.element[i] = wanted.element[i];
+    }
+    store(masters, index, count, master);
+  }
+};
+
 }  // namespace
 
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
@@ -97,6 +118,12 @@ int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int6
 
 int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
   return over_quads(device, stream, count, Adding{sum, DType(sum_dtype), values, DType(dtype), factor});
+}
+
+int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream) {
+  const auto type = DType(dtype);
+  if (type == DType::f32) return over_quads(device, stream, count, Following<float>{masters, values, type});
+  return over_quads(device, stream, count, Following<uint16_t>{masters, values, type});
 }
 
 }  // namespace zero::kernels::cuda

@@ -18,6 +18,7 @@ using zero::kLine;
 using zero::kernels::RunState;
 using zero::kernels::VerdictRules;
 
+constexpr auto kF32 = static_cast<int64_t>(DType::f32);
 constexpr int64_t kSquaresNbytes = kSquareWords * static_cast<int64_t>(sizeof(int64_t));
 
 const Table &inner() { return *host_run_kernels(); }
@@ -184,11 +185,45 @@ int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, i
   return 0;
 }
 
+int32_t follow(int64_t, float *masters, const void *values, int64_t dtype, int64_t count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream,
+       [=] { inner().follow(0, seen(masters, nbytes_of(count, kF32)), seen(values, nbytes_of(count, dtype)), dtype, count, nullptr); });
+  return 0;
+}
+
+int32_t encode(int64_t, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=, codes = *codes] {
+    const Elements out = seen(codes, count);
+    inner().encode(0, &out, seen(values, nbytes_of(count, dtype)), dtype, count, run == nullptr ? run : seen(run, sizeof *run), nullptr);
+  });
+  return 0;
+}
+
+int32_t decode(int64_t, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=, codes = *codes] {
+    const Elements from = seen(codes, count);
+    inner().decode(0, seen(out, nbytes_of(count, dtype)), dtype, &from, count, nullptr);
+  });
+  return 0;
+}
+
+int32_t follow_codes(int64_t, float *masters, const Elements *codes, int64_t count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=, codes = *codes] {
+    const Elements given = seen(codes, count);
+    inner().follow_codes(0, seen(masters, nbytes_of(count, kF32)), &given, count, nullptr);
+  });
+  return 0;
+}
+
 }  // namespace
 
 const void *kernels() {
-  static const Table table = {sizeof(Table), algorithm,  prepare,     update,  judge, count_step, put,
-                              reduce,        all_within, copy_within, convert, scale, add,        add_squares};
+  static const Table table = {sizeof(Table), algorithm, prepare, update, judge,       count_step, put,    reduce, all_within,
+                              copy_within,   convert,   scale,   add,    add_squares, follow,     encode, decode, follow_codes};
   return &table;
 }
 
