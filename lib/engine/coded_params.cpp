@@ -14,10 +14,10 @@ bool Optimizer::coded(int64_t id) const {
   return plan_.param(id).bucket >= 0 && formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].coded();
 }
 
-Optimizer::Codes Optimizer::codes_at(int64_t id, int64_t offset) const {
+kernels::Elements Optimizer::codes_at(int64_t id, int64_t offset) const {
   const PlannedParam &param = plan_.param(id);
   const int64_t index = param.flat.begin - plan_.bucket(param.bucket).flat.begin + offset;
-  return {slots_.param_at(param.bucket, index), slots_.param_scales_at(param.bucket, index)};
+  return {slots_.param_at(param.bucket, index), place_of(slots_.param(), id).dtype, slots_.param_scales_at(param.bucket, index)};
 }
 
 /// Codes of whole tensors of stage 3 lie here while they are decoded: gathers follow one another.
@@ -29,35 +29,34 @@ Status Optimizer::open_codes() {
   return Arena::create_private(memory_source(), ZERO_MEMORY_WORKSPACE, most, &gathered_codes_);
 }
 
-void Optimizer::encode_param(int64_t id, Range range, const void *values, DType dtype) {
-  if (range.empty()) return;
-  const Codes codes = codes_at(id, range.begin);
-  host_kernels_.encode(codes.data, codes.scales, place_of(slots_.param(), id).dtype, values, dtype, range.count());
+void Optimizer::encode_param(int64_t id, Range range, const void *values, DType dtype) const {
+  if (!range.empty()) kernels_.encode(codes_at(id, range.begin), values, dtype, range.count());
 }
 
-/// Where an algorithm of the caller's own has updated the masters.
-void Optimizer::encode_masters() {
+/// Where an algorithm of the caller's own has updated the masters; what a device judges is known there only.
+void Optimizer::encode_masters() const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = coded(id) && !params_[id].tied() && check_trains(id).ok() ? updated_range(id) : Range{};
-    if (!range.empty()) encode_param(id, range, slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin), DType::f32);
+    if (range.empty()) continue;
+    const std::byte *masters = slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin);
+    kernels_.encode(codes_at(id, range.begin), masters, DType::f32, range.count(), judges_there_);
   }
 }
 
 Task Optimizer::decode_param(int64_t id, std::byte *whole) {
   const int64_t count = params_[id].count;
   const DType dtype = place_of(slots_.param(), id).dtype;
-  Codes codes{};
+  kernels::Elements codes;
   if (shards_param(id)) {
     const Slot &scales = *slots_.find(ZERO_SLOT_PARAM_SCALE);
     const Cuts cuts = entry_cuts(place_of(scales, id), plan_.param(id).cuts);
-    codes.data = gathered_codes_.data();
-    codes.scales = reinterpret_cast<float *>(codes.data + round_up(count, kLine));
+    codes = {gathered_codes_.data(), dtype, reinterpret_cast<float *>(gathered_codes_.data() + round_up(count, kLine))};
     ZERO_CO_TRY(all_gather(*gather_group_, own_cut(slots_.param(), id), codes.data, plan_.param(id).cuts, dtype));
     ZERO_CO_TRY(all_gather(*gather_group_, own_cut(scales, id), codes.scales, cuts, DType::f32));
   } else {
     codes = codes_at(id, 0);
   }
-  host_kernels_.decode(whole, params_[id].dtype, codes.data, codes.scales, dtype, count);
+  kernels_.decode(whole, params_[id].dtype, codes, count);
   co_return Status();
 }
 

@@ -128,6 +128,26 @@ void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, 
   note(table_.add_squares(device_.index(), values, number(dtype), count, told()->squares, device_.stream()), "adding squares");
 }
 
+void DeviceKernels::follow(float *masters, const void *values, DType dtype, int64_t count) const {
+  note(table_.follow(device_.index(), masters, values, number(dtype), count, device_.stream()), "masters that follow");
+}
+
+void DeviceKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip) const {
+  const cuda::Elements out = elements_of(codes);
+  const kernels::RunState *run = may_skip ? &told()->run : nullptr;
+  note(table_.encode(device_.index(), &out, values, number(dtype), count, run, device_.stream()), "encoding values");
+}
+
+void DeviceKernels::decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const {
+  const cuda::Elements from = elements_of(codes);
+  note(table_.decode(device_.index(), out, number(dtype), &from, count, device_.stream()), "decoding values");
+}
+
+void DeviceKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
+  const cuda::Elements given = elements_of(codes);
+  note(table_.follow_codes(device_.index(), masters, &given, count, device_.stream()), "masters that follow");
+}
+
 bool DeviceKernels::find(const void *memory, bool *out_on_device) const {
   const Status found = device_.find_any(memory, out_on_device);
   note(found);

@@ -32,6 +32,10 @@ class DeviceKernels final : public Kernels {
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;
   void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const override;
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;
+  void follow(float *masters, const void *values, DType dtype, int64_t count) const override;
+  void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const override;
+  void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
+  void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
   /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step

@@ -48,7 +48,8 @@ Task Optimizer::begin_body(int32_t source) {
       ZERO_CO_TRY(gather_params(Gathered::all));
       break;
   }
-  for (int64_t id = 0; id < params_.size(); ++id) ZERO_CO_RETURN_IF_ERROR(follow_param(id));
+  for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
+  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
   // Nobody edits the one copy again before all have taken it over.
   if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
   for (Arena &copy : first_copies_) copy.release();
@@ -199,45 +200,27 @@ void Optimizer::follow_master(int64_t id) {
                    range.count());
 }
 
-Status Optimizer::follow_param(int64_t id) {
-  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
-  return range.empty() ? Status() : follow_values(id, range);
-}
-
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
 /// to its parameter. Averages begin with the master, or the parameter where there is none.
-Status Optimizer::follow_values(int64_t id, Range range) {
-  const Slot *master = nullptr;
-  const Slot *average = nullptr;
+void Optimizer::follow_param(int64_t id) {
+  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+  if (range.empty()) return;
+  const Slot *slot = nullptr;
   const DType dtype = params_[id].dtype;
-  const int64_t f32_nbytes = range.count() * dtype_nbytes(DType::f32);
-  const bool has_master = find_slot(ZERO_SLOT_MASTER, id, &master).ok() && place_of(*master, id).dtype == DType::f32;
-  const bool first = !begun_ && !average_written_[static_cast<size_t>(id)];
-  const bool begins_average = first && find_slot(ZERO_SLOT_AVERAGE, id, &average).ok();
-  HostCopy param;
-  HostCopy masters;
-  if (has_master || begins_average) {
-    const int64_t param_nbytes = coded(id) ? range.count() : range.count() * dtype_nbytes(dtype);
-    ZERO_TRY(param.open(memory_source(), slot_at(slots_.param(), id, range.begin), param_nbytes));
-  }
-  if (has_master) ZERO_TRY(masters.open(memory_source(), slot_at(*master, id, range.begin), f32_nbytes));
-  auto *values = reinterpret_cast<float *>(masters.data());
-  if (has_master && coded(id)) {
-    const Codes codes = codes_at(id, range.begin);
-    host_kernels_.follow_codes(values, codes.data, codes.scales, place_of(slots_.param(), id).dtype, range.count());
-  } else if (has_master) {
-    host_kernels_.follow(values, param.data(), dtype, range.count());
-    ZERO_TRY(masters.write_back());
-  }
-  if (!begins_average) return {};
-  HostCopy averages;
-  ZERO_TRY(averages.open(memory_source(), slot_at(*average, id, range.begin), f32_nbytes));
-  if (has_master) {
-    host_kernels_.copy(averages.data(), values, DType::f32, range.count());
+  const std::byte *param = slot_at(slots_.param(), id, range.begin);
+  float *masters = nullptr;
+  if (find_slot(ZERO_SLOT_MASTER, id, &slot).ok() && place_of(*slot, id).dtype == DType::f32)
+    masters = reinterpret_cast<float *>(slot_at(*slot, id, range.begin));
+  if (masters != nullptr && coded(id)) kernels_.follow_codes(masters, codes_at(id, range.begin), range.count());
+  if (masters != nullptr && !coded(id)) kernels_.follow(masters, param, dtype, range.count());
+  const bool begins_average = !begun_ && !average_written_[static_cast<size_t>(id)] && find_slot(ZERO_SLOT_AVERAGE, id, &slot).ok();
+  if (!begins_average) return;
+  std::byte *averages = slot_at(*slot, id, range.begin);
+  if (masters != nullptr) {
+    kernels_.copy(averages, masters, DType::f32, range.count());
   } else {
-    host_kernels_.convert(averages.data(), DType::f32, param.data(), dtype, range.count());
+    kernels_.convert(averages, DType::f32, param, dtype, range.count());
   }
-  return averages.write_back();
 }
 
 }  // namespace zero

@@ -210,40 +210,41 @@ void HostKernels::follow(float *masters, const void *values, DType dtype, int64_
   });
 }
 
-void HostKernels::encode(void *codes, float *scales, DType code_dtype, const void *values, DType dtype, int64_t count) const {
+void HostKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool /*may_skip*/) const {
   over_lines(count, [&](Range range) {
     float block[kBlock];
     over_blocks(range, [&](int64_t begin, int64_t part) {
       const float *from = as_f32(values, dtype, begin, part, block);
-      kernels::active().encode(static_cast<uint8_t *>(codes) + begin, scales + begin / kLine, code_dtype, from, part, nullptr);
+      kernels::active().encode(static_cast<uint8_t *>(codes.data) + begin, codes.scales + begin / kLine, codes.dtype, from, part, nullptr);
     });
   });
 }
 
-void HostKernels::decode(void *out, DType dtype, const void *codes, const float *scales, DType code_dtype, int64_t count) const {
+void HostKernels::decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const {
+  const auto *given = static_cast<const uint8_t *>(codes.data);
   over_lines(count, [&](Range range) {
     float block[kBlock];
     over_blocks(range, [&](int64_t begin, int64_t part) {
       void *to = at_element(out, begin, dtype);
       float *values = dtype == DType::f32 ? static_cast<float *>(to) : block;
-      kernels::active().decode(values, static_cast<const uint8_t *>(codes) + begin, scales + begin / kLine, code_dtype, part);
+      kernels::active().decode(values, given + begin, codes.scales + begin / kLine, codes.dtype, part);
       if (dtype != DType::f32) kernels::narrow(kernels::active(), to, dtype, values, part);
     });
   });
 }
 
-void HostKernels::follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const {
-  const auto *given = static_cast<const uint8_t *>(codes);
+void HostKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
+  const auto *given = static_cast<const uint8_t *>(codes.data);
   over_lines(count, [&](Range range) {
     for (int64_t begin = range.begin; begin < range.end; begin += kLine) {
       const int64_t part = std::min(kLine, range.end - begin);
       uint8_t made[kLine];
       float scale = 0;
-      kernels::active().encode(made, &scale, code_dtype, masters + begin, part, nullptr);
-      const float *line_scale = scales + begin / kLine;
+      kernels::active().encode(made, &scale, codes.dtype, masters + begin, part, nullptr);
+      const float *line_scale = codes.scales + begin / kLine;
       const bool same =
           std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0;
-      if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, code_dtype, part);
+      if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, codes.dtype, part);
     }
   });
 }

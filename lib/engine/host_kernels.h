@@ -69,20 +69,12 @@ class HostKernels final : public Kernels {
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;
   void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const override;
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;
+  void follow(float *masters, const void *values, DType dtype, int64_t count) const override;
+  void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const override;
+  void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
+  void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
   /// All jobs count as one piece of work for the threads.
   void update(std::span<const UpdateJob> jobs) override;
-
-  /// @name Masters and 8-bit parameters, which only the host computes. Values are f32, f16 or bf16.
-  /// @{
-  /// Each master that does not round to its value takes that value.
-  void follow(float *masters, const void *values, DType dtype, int64_t count) const;
-  /// out = values as codes with a scale per line; `values` begins on a line.
-  void encode(void *codes, float *scales, DType code_dtype, const void *values, DType dtype, int64_t count) const;
-  /// out = codes * scales.
-  void decode(void *out, DType dtype, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
-  /// The lines of masters that are not encoded as these codes take their values.
-  void follow_codes(float *masters, const void *codes, const float *scales, DType code_dtype, int64_t count) const;
-  /// @}
 
   /// Runs function(range) over pieces of [0, count), cut on lines, on the threads.
   template <class Function>

@@ -84,10 +84,14 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   const Slot *master = nullptr;
   Target target{nullptr, place_of(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
   HostCopy params;
+  HostCopy scales;
   HostCopy masters;
   ZERO_TRY(params.open(memory_source(), slot_at(slots_.param(), id, range.begin), range.count() * dtype_nbytes(target.param_dtype)));
   target.param = params.data();
-  if (coded(id)) target.scales = codes_at(id, range.begin).scales;
+  if (coded(id)) {
+    ZERO_TRY(scales.open(memory_source(), codes_at(id, range.begin).scales, scales_nbytes(range.count())));
+    target.scales = reinterpret_cast<float *>(scales.data());
+  }
   if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) {
     target.master_dtype = place_of(*master, id).dtype;
     ZERO_TRY(masters.open(memory_source(), slot_at(*master, id, range.begin), range.count() * dtype_nbytes(target.master_dtype)));
@@ -103,6 +107,7 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
     }
   });
   ZERO_TRY(params.write_back());
+  if (target.scales != nullptr) ZERO_TRY(scales.write_back());
   if (target.master != nullptr) ZERO_TRY(masters.write_back());
   note_write(id, ZERO_SLOT_PARAM);
   note_write(id, ZERO_SLOT_PARAM_SCALE);

@@ -47,6 +47,18 @@ class Kernels {
   virtual void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const = 0;
   /// @}
 
+  /// @name Masters and 8-bit parameters. Values are f32, f16 or bf16; what has scales begins on a line.
+  /// @{
+  /// Each master that does not round to its value takes that value.
+  virtual void follow(float *masters, const void *values, DType dtype, int64_t count) const = 0;
+  /// codes = values with a scale per line. `may_skip`: on a device, not if the step of its run is skipped.
+  virtual void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const = 0;
+  /// out = codes * scales.
+  virtual void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const = 0;
+  /// The lines of masters that are not encoded as these codes take their values.
+  virtual void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const = 0;
+  /// @}
+
   /// Makes what update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }
   /// As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms. On a device the step and what gradients are

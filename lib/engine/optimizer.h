@@ -272,8 +272,7 @@ class Optimizer {
   Task begin_root_copies();
   Range updated_range(int64_t id) const;
   void follow_master(int64_t id);
-  Status follow_param(int64_t id);
-  Status follow_values(int64_t id, Range range);
+  void follow_param(int64_t id);
   Task check_replicas();
   Status param_hash(int64_t id, uint64_t *out);
   Status whole_copy(int64_t id, std::byte **out);
@@ -283,18 +282,15 @@ class Optimizer {
 
   /// @name 8-bit parameters (coded_params.cpp)
   /// @{
-  struct Codes {
-    std::byte *data;
-    float *scales;  ///< one per line
-  };
   bool codes_params() const;
   bool coded(int64_t id) const;
-  Codes codes_at(int64_t id, int64_t offset) const;
+  kernels::Elements codes_at(int64_t id, int64_t offset) const;
+  static int64_t scales_nbytes(int64_t count) { return round_up(count, kLine) / kLine * dtype_nbytes(DType::f32); }
   /// Of a whole tensor: codes, up to a line, and scales.
-  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + round_up(count, kLine) / kLine * dtype_nbytes(DType::f32); }
+  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + scales_nbytes(count); }
   Status open_codes();
-  void encode_param(int64_t id, Range range, const void *values, DType dtype);
-  void encode_masters();
+  void encode_param(int64_t id, Range range, const void *values, DType dtype) const;
+  void encode_masters() const;
   Task decode_param(int64_t id, std::byte *whole);
   /// @}
 

@@ -45,10 +45,7 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
   out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
   if (!out->on_device) return {};
   ZERO_CHECK(out->device >= 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but ZERO_KEY_DEVICE names no device");
-  const char *left_out = out->one_copy               ? "ZERO_KEY_ONE_COPY"
-                         : out->verify_every > 0     ? "ZERO_KEY_VERIFY_EVERY"
-                         : out->precision.param != 0 ? "ZERO_KEY_PARAM_DTYPE"
-                                                     : nullptr;
+  const char *left_out = out->one_copy ? "ZERO_KEY_ONE_COPY" : out->verify_every > 0 ? "ZERO_KEY_VERIFY_EVERY" : nullptr;
   ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE",
              left_out);
   constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);

@@ -91,7 +91,6 @@ inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
   model.counts.resize(std::min<size_t>(model.counts.size(), 8));
   model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
   model.recipe = random_recipe(seed, model.algorithm);
-  model.recipe.coded = false;
   return model;
 }
 

@@ -29,6 +29,7 @@ struct Kind {
   bool average = false;
   bool untouched = false;  ///< tensor 3 never gets a gradient, and stays as it is
   int64_t weights = 0;
+  bool coded = false;  ///< 8-bit parameters
 };
 
 constexpr Kind kKinds[] = {
@@ -38,6 +39,7 @@ constexpr Kind kKinds[] = {
     {"sgd", DType::f16, 0.01, true, false, true},
     {"adagrad", DType::f32, 0, false, false, false, true},
     {"lion", DType::f32, 0.1, false, false, true, false, 3},
+    {"adamw", DType::bf16, 0.5, true, false, true, false, 0, true},
 };
 
 /// Sealed and begun, on the host or kept on a device.
@@ -56,6 +58,7 @@ std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, const Kind 
   if (kind.average) set(ZERO_KEY_AVERAGE, 1);
   if (kind.untouched) set(ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED);
   if (kind.weights > 0) set(ZERO_KEY_DIVISOR, ZERO_DIVISOR_WEIGHTS);
+  if (kind.coded) set(ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3);
   std::shared_ptr<Optimizer> optimizer;
   expect_ok(Optimizer::create(group, config, &optimizer), "create");
   Config second;

@@ -25,9 +25,10 @@ Manner kept_on(int64_t device, int64_t stage) {
   return manner;
 }
 
-Model model_of(int64_t ranks) {
+Model model_of(int64_t ranks, bool coded = false) {
   Model model;
   model.ranks = ranks;
+  model.recipe.coded = coded;
   model.counts = {3000, 17, 0, 1024, 30'000};
   return model;
 }
@@ -53,7 +54,7 @@ TEST(DevicesOfSeveralProcesses, ExchangeThroughTheHost) {
       [&](int64_t rank, int) {
         const std::shared_ptr<Group> group = connect_rank(name, rank, 3, 1);
         if (group == nullptr) return 1;
-        expect_bits_of_the_host(group, model_of(3));
+        for (const bool coded : {false, true}) expect_bits_of_the_host(group, model_of(3, coded));
         return testing::Test::HasFailure() ? 1 : 0;
       },
       120'000);
@@ -61,12 +62,16 @@ TEST(DevicesOfSeveralProcesses, ExchangeThroughTheHost) {
 }
 
 TEST(DevicesOfOneProcess, ReachEachOthersMemory) {
-  run_world(3, [](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3)); });
+  for (const bool coded : {false, true}) {
+    run_world(3, [=](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3, coded)); });
+  }
 }
 
 TEST(DevicesThatAreApart, ExchangeThroughTheHost) {
   emulated_apart(1);
-  run_world(3, [](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3)); });
+  for (const bool coded : {false, true}) {
+    run_world(3, [=](const std::shared_ptr<Group> &group) { expect_bits_of_the_host(group, model_of(3, coded)); });
+  }
   emulated_apart(0);
 }
 
@@ -96,13 +101,13 @@ TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
 }
 
 /// A training in which errors are looked at by the caller; the first one.
-Status train_once(const std::shared_ptr<Group> &group, int64_t stage) {
+Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded) {
   const int64_t count = 3000;
   std::vector<float> values(static_cast<size_t>(count), 1);
   std::shared_ptr<Optimizer> optimizer;
   int64_t id = 0;
   void *data = nullptr;
-  Config config = make_config(model_of(group->size()), kept_on(0, stage));
+  Config config = make_config(model_of(group->size(), coded), kept_on(0, stage));
   (void)config.set_f64(ZERO_KEY_CLIP_NORM, 1);
   ZERO_TRY(Optimizer::create(group, config, &optimizer));
   ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &count, 1, &id));
@@ -119,7 +124,7 @@ Status train_once(const std::shared_ptr<Group> &group, int64_t stage) {
 }
 
 /// From one call of the module on, all fail; the next time from a later one.
-void expect_errors(int64_t ranks, int64_t stage, int64_t stride) {
+void expect_errors(int64_t ranks, int64_t stage, bool coded, int64_t stride) {
   const int64_t before = emulated_objects();
   std::atomic<int64_t> good{0};
   int64_t failures = 0;
@@ -127,7 +132,7 @@ void expect_errors(int64_t ranks, int64_t stage, int64_t stride) {
     good = 0;
     emulated_fail_from(failures);
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const Status status = train_once(group, stage);
+      const Status status = train_once(group, stage, coded);
       if (status.ok()) ++good;
       EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << "call " << failures << ": " << status.text();
       EXPECT_NE(status.code(), ZERO_E_INTERNAL) << "call " << failures << ": " << status.text();
@@ -144,12 +149,16 @@ void expect_errors(int64_t ranks, int64_t stage, int64_t stride) {
 
 TEST(FailingDevices, AreErrorsOfEveryCall) {
   emulated_late(0);
-  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, 1);
+  for (const bool coded : {false, true}) {
+    for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, coded, 1);
+  }
 }
 
 TEST(FailingDevices, ReachEveryRank) {
   emulated_late(0);
-  for (int64_t stage = 0; stage < 4; ++stage) expect_errors(2, stage, full_tests() ? 1 : 3);
+  for (const bool coded : {false, true}) {
+    for (int64_t stage = 0; stage < 4; ++stage) expect_errors(2, stage, coded, full_tests() ? 1 : 3);
+  }
 }
 
 }  // namespace
