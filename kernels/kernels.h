@@ -61,6 +61,12 @@ struct Slots {
 using ReduceKernel = bool (*)(const Reduction &reduction);
 using UpdateKernel = void (*)(const Slots &slots, const HyperParameters &hyper);
 
+/// A range of bytes.
+struct Bytes {
+  const void *data;
+  int64_t nbytes;
+};
+
 /// Which random numbers.
 struct RandomKey {
   uint64_t seed;

@@ -25,4 +25,5 @@ constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .encode = zero::kernels::cuda::encode,
     .decode = zero::kernels::cuda::decode,
     .follow_codes = zero::kernels::cuda::follow_codes,
+    .hash = zero::kernels::cuda::hash,
 };

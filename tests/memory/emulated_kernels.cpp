@@ -15,6 +15,7 @@ using namespace zero::kernels::cuda;
 using zero::DType;
 using zero::dtype_nbytes;
 using zero::kLine;
+using zero::kernels::Bytes;
 using zero::kernels::RunState;
 using zero::kernels::VerdictRules;
 
@@ -219,11 +220,22 @@ int32_t follow_codes(int64_t, float *masters, const Elements *codes, int64_t cou
   return 0;
 }
 
+int32_t hash(int64_t, const Bytes *ranges, int64_t count, uint64_t *out, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    std::vector<Bytes> seen_ranges = array_of(ranges, count);
+    for (Bytes &range : seen_ranges) range.data = seen(range.data, range.nbytes);
+    inner().hash(0, seen_ranges.data(), count, seen(out, count * static_cast<int64_t>(sizeof *out)), nullptr);
+  });
+  return 0;
+}
+
 }  // namespace
 
 const void *kernels() {
-  static const Table table = {sizeof(Table), algorithm, prepare, update, judge,       count_step, put,    reduce, all_within,
-                              copy_within,   convert,   scale,   add,    add_squares, follow,     encode, decode, follow_codes};
+  static const Table table = {sizeof(Table), algorithm,  prepare,     update,       judge, count_step, put,
+                              reduce,        all_within, copy_within, convert,      scale, add,        add_squares,
+                              follow,        encode,     decode,      follow_codes, hash};
   return &table;
 }
 
