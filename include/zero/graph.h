@@ -10,16 +10,18 @@
  *   - Before the capture, a step of the same kind: the same tensors filled, the same micro-steps. A captured step of another kind may make
  *     the optimizer unusable (ZERO_E_STATE).
  *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
- *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too. A call that has to
- *     wait, or to make memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.
+ *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too (of 8-bit
+ *     parameters with dst on the device, into which each run decodes them; otherwise ZERO_E_STATE). A call that has to wait, or to make
+ *     memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.
  *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
  *     of its stream.
  *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
  *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released.
- * Steps of several ranks agree on the host: with out_result NULL they wait as ever, captured they are ZERO_E_UNSUPPORTED. A step that is
- * captured with out_result, or before any other step, is ZERO_E_STATE; the capture goes on without it.
+ * Steps of several ranks agree on the host: with out_result NULL they wait as ever, captured they are ZERO_E_UNSUPPORTED. With
+ * ZERO_KEY_VERIFY_EVERY steps that take or compare checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with
+ * out_result, or before any other step, is ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
  */
 #ifndef ZERO_GRAPH_H
 #define ZERO_GRAPH_H

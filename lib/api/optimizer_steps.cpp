@@ -85,9 +85,9 @@ Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, voi
   return {};
 }
 
-Task run_verify(Optimizer &optimizer, zero_verify_result *out) {
+Task run_verify(Optimizer &optimizer, zero_verify_result *out, void *stream) {
   zero_verify_result result = {};
-  ZERO_CO_TRY(optimizer.verify(&result));
+  ZERO_CO_TRY(optimizer.verify(&result, stream));
   write_struct(result, out);
   co_return Status();
 }
@@ -96,7 +96,7 @@ Status describe_verify(Work &work, zero_optimizer *handle, void *stream, zero_ve
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_struct(out, "out_result"));
-  work.task.emplace(run_verify(*optimizer, out));
+  work.task.emplace(run_verify(*optimizer, out, stream));
   return {};
 }
 

@@ -1,17 +1,10 @@
-/// @file Cutting parts into chunks and hashing these (XXH3 of 64 bits).
+/// @file Cutting parts into chunks and comparing their hashes.
 #include "engine/checksums.h"
 
-#include "core/hash.h"
-#include "core/thread_pool.h"
-
 #include <algorithm>
-#include <atomic>
 
 namespace zero {
 namespace {
-
-/// Below this many chunks per thread, waking a thread costs more than it saves.
-constexpr int64_t kLeastChunks = 8;
 
 int64_t entries_per_chunk(const SlotPart &part) { return Checksums::kChunkNbytes / part.entry_nbytes; }
 
@@ -25,76 +18,56 @@ SlotPart chunk_of(const SlotPart &part, int64_t index) {
   return chunk;
 }
 
-uint64_t chunk_hash(const SlotPart &chunk) { return hash_of(chunk.data, static_cast<size_t>(chunk.nbytes())); }
-
 }  // namespace
 
 void Checksums::add(const SlotPart &part) {
   if (part.count == 0) return;
   entries_.push_back({part, chunk_count()});
-  const int64_t chunks = (part.count + entries_per_chunk(part) - 1) / entries_per_chunk(part);
-  hashes_.resize(hashes_.size() + static_cast<size_t>(chunks));
+  const int64_t count = (part.count + entries_per_chunk(part) - 1) / entries_per_chunk(part);
+  for (int64_t index = 0; index < count; ++index) {
+    const SlotPart chunk = chunk_of(part, index);
+    chunks_.push_back({chunk.data, chunk.nbytes()});
+  }
+  hashes_.resize(chunks_.size());
+  now_.resize(chunks_.size());
   nbytes_ += part.nbytes();
 }
 
 void Checksums::clear() {
   entries_.clear();
+  chunks_.clear();
   hashes_.clear();
+  now_.clear();
   nbytes_ = 0;
 }
 
-Range Checksums::chunks_of(size_t entry) const {
-  return {entries_[entry].first_chunk, entry + 1 < entries_.size() ? entries_[entry + 1].first_chunk : chunk_count()};
-}
-
-/// Calls visit(index, chunk) for chunks of a range, in order.
-template <class Visit>
-void Checksums::over_chunks(Range chunks, Visit &&visit) const {
-  const auto after = [](int64_t index, const Entry &entry) { return index < entry.first_chunk; };
-  auto entry = static_cast<size_t>(std::upper_bound(entries_.begin(), entries_.end(), chunks.begin, after) - entries_.begin());
-  if (entry > 0) --entry;
-  for (; entry < entries_.size() && entries_[entry].first_chunk < chunks.end; ++entry) {
-    const Range part = intersect(chunks, chunks_of(entry));
-    for (int64_t index = part.begin; index < part.end; ++index)
-      visit(index, chunk_of(entries_[entry].part, index - entries_[entry].first_chunk));
-  }
-}
-
-template <class Visit>
-void Checksums::over_all(const HostKernels &kernels, Visit &&visit) const {
-  const int64_t pieces = std::clamp<int64_t>(chunk_count() / kLeastChunks, 1, kernels.threads());
-  parallel_pieces(pieces, [&](int64_t piece) { over_chunks(even_share(chunk_count(), piece, pieces), visit); });
-}
-
 SlotPart Checksums::chunk(int64_t index) const {
-  SlotPart found{};
-  over_chunks({index, index + 1}, [&](int64_t, const SlotPart &chunk) { found = chunk; });
-  return found;
+  const auto after = [](int64_t wanted, const Entry &entry) { return wanted < entry.first_chunk; };
+  const Entry &entry = *(std::upper_bound(entries_.begin(), entries_.end(), index, after) - 1);
+  return chunk_of(entry.part, index - entry.first_chunk);
 }
 
-void Checksums::take(const HostKernels &kernels) {
-  over_all(kernels, [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = chunk_hash(chunk); });
-}
+Status Checksums::take(const Kernels &kernels) { return kernels.hash(chunks_, hashes_.data()); }
 
-void Checksums::take(int64_t param, int32_t slot) {
-  for (size_t entry = 0; entry < entries_.size(); ++entry) {
-    if (entries_[entry].part.param != param || entries_[entry].part.slot != slot) continue;
-    over_chunks(chunks_of(entry),
-                [this](int64_t index, const SlotPart &chunk) { hashes_[static_cast<size_t>(index)] = chunk_hash(chunk); });
+Status Checksums::take(const Kernels &kernels, int64_t param, int32_t slot) {
+  for (size_t index = 0; index < entries_.size(); ++index) {
+    if (entries_[index].part.param != param || entries_[index].part.slot != slot) continue;
+    const auto first = static_cast<size_t>(entries_[index].first_chunk);
+    const size_t end = index + 1 < entries_.size() ? static_cast<size_t>(entries_[index + 1].first_chunk) : chunks_.size();
+    ZERO_TRY(kernels.hash(std::span(chunks_).subspan(first, end - first), &hashes_[first]));
   }
+  return {};
 }
 
-Checksums::Changes Checksums::changes(const HostKernels &kernels) const {
-  std::atomic<int64_t> count{0};
-  std::atomic<int64_t> first{chunk_count()};
-  over_all(kernels, [&](int64_t index, const SlotPart &chunk) {
-    if (chunk_hash(chunk) == hashes_[static_cast<size_t>(index)]) return;
-    count.fetch_add(1, std::memory_order_relaxed);
-    int64_t lowest = first.load(std::memory_order_relaxed);
-    while (index < lowest && !first.compare_exchange_weak(lowest, index, std::memory_order_relaxed)) {
-    }
-  });
-  return {count.load(), count.load() > 0 ? first.load() : -1};
+Status Checksums::find_changes(const Kernels &kernels, Changes *out) {
+  ZERO_TRY(kernels.hash(chunks_, now_.data()));
+  *out = {};
+  for (int64_t index = chunk_count() - 1; index >= 0; --index) {
+    if (now_[static_cast<size_t>(index)] == hashes_[static_cast<size_t>(index)]) continue;
+    ++out->count;
+    out->first = index;
+  }
+  return {};
 }
 
 }  // namespace zero

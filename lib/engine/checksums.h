@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/partition.h"
-#include "engine/host_kernels.h"
+#include "engine/kernels.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,23 +31,23 @@ class Checksums {
   void add(const SlotPart &part);
   void clear();
 
-  int64_t chunk_count() const { return static_cast<int64_t>(hashes_.size()); }
+  int64_t chunk_count() const { return static_cast<int64_t>(chunks_.size()); }
   SlotPart chunk(int64_t index) const;
   int64_t nbytes() const { return nbytes_; }
 
   /// Takes all hashes anew.
-  void take(const HostKernels &kernels);
+  Status take(const Kernels &kernels);
   /// Takes those of one slot of one parameter anew.
-  void take(int64_t param, int32_t slot);
+  Status take(const Kernels &kernels, int64_t param, int32_t slot);
   /// As they were last taken, by chunk.
   std::span<const uint64_t> hashes() const { return hashes_; }
 
   /// Chunks whose hash is no longer that.
   struct Changes {
-    int64_t count;
-    int64_t first;  ///< -1: none
+    int64_t count = 0;
+    int64_t first = -1;
   };
-  Changes changes(const HostKernels &kernels) const;
+  Status find_changes(const Kernels &kernels, Changes *out);
 
  private:
   struct Entry {
@@ -55,14 +55,10 @@ class Checksums {
     int64_t first_chunk;
   };
 
-  template <class Visit>
-  void over_chunks(Range chunks, Visit &&visit) const;
-  template <class Visit>
-  void over_all(const HostKernels &kernels, Visit &&visit) const;
-  Range chunks_of(size_t entry) const;
-
   std::vector<Entry> entries_;
+  std::vector<kernels::Bytes> chunks_;
   std::vector<uint64_t> hashes_;
+  std::vector<uint64_t> now_;  ///< of find_changes()
   int64_t nbytes_ = 0;
 };
 

@@ -73,6 +73,7 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
 void DeviceKernels::release() {
   told_.release();
   sources_.release();
+  hashes_.release();
   chunks_.release();
   jobs_.release();
   recipes_.release();
@@ -146,6 +147,24 @@ void DeviceKernels::decode(void *out, DType dtype, const kernels::Elements &code
 void DeviceKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
   const cuda::Elements given = elements_of(codes);
   note(table_.follow_codes(device_.index(), masters, &given, count, device_.stream()), "masters that follow");
+}
+
+Status DeviceKernels::prepare_hashes(int64_t count) const {
+  const int64_t nbytes = count * static_cast<int64_t>(sizeof(kernels::Bytes) + sizeof(uint64_t));
+  if (nbytes <= hashes_.nbytes()) return {};
+  ZERO_TRY(settle());
+  return Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &hashes_);
+}
+
+Status DeviceKernels::hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const {
+  if (ranges.empty()) return status();
+  ZERO_TRY(prepare_hashes(std::ssize(ranges)));
+  auto *there = reinterpret_cast<kernels::Bytes *>(hashes_.data());
+  auto *made = reinterpret_cast<uint64_t *>(there + ranges.size());
+  move(there, ranges.data(), static_cast<int64_t>(ranges.size_bytes()));
+  note(table_.hash(device_.index(), there, std::ssize(ranges), made, device_.stream()), "hashing memory");
+  move(out, made, static_cast<int64_t>(ranges.size() * sizeof *made));
+  return settle();
 }
 
 bool DeviceKernels::find(const void *memory, bool *out_on_device) const {

@@ -36,6 +36,8 @@ class DeviceKernels final : public Kernels {
   void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const override;
   void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
   void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
+  Status prepare_hashes(int64_t count) const override;
+  Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
   /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
@@ -106,6 +108,7 @@ class DeviceKernels final : public Kernels {
   MemorySource source_{};
   Arena told_;
   mutable Arena sources_;  ///< on the device, for sources that lie on the host
+  mutable Arena hashes_;   ///< which ranges, and their hashes
   mutable Told read_{};
 
   // Of update(): tables in memory of the device, and what was sent there, laid out alike.

@@ -58,8 +58,7 @@ Task Optimizer::begin_body(int32_t source) {
   begun_ = true;
   edited_ = false;
   phase_ = Phase::running;
-  move_window();
-  co_return Status();
+  co_return move_window();
 }
 
 /// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.

@@ -3,6 +3,9 @@
 
 #include "kernels/convert.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -247,6 +250,17 @@ void HostKernels::follow_codes(float *masters, const kernels::Elements &codes, i
       if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, codes.dtype, part);
     }
   });
+}
+
+Status HostKernels::hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const {
+  constexpr int64_t kLeastRanges = 8;  // fewer per thread, and waking a thread costs more than it saves
+  const int64_t pieces = std::clamp<int64_t>(std::ssize(ranges) / kLeastRanges, 1, threads_);
+  parallel_pieces(pieces, [&](int64_t piece) {
+    const Range mine = even_share(std::ssize(ranges), piece, pieces);
+    for (auto i = static_cast<size_t>(mine.begin); i < static_cast<size_t>(mine.end); ++i)
+      out[i] = XXH3_64bits(ranges[i].data, static_cast<size_t>(ranges[i].nbytes));
+  });
+  return {};
 }
 
 void HostKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {

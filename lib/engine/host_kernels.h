@@ -73,6 +73,8 @@ class HostKernels final : public Kernels {
   void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const override;
   void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
   void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
+  /// XXH3 of 64 bits.
+  Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
   /// All jobs count as one piece of work for the threads.
   void update(std::span<const UpdateJob> jobs) override;
 

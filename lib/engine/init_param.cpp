@@ -109,10 +109,9 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_TRY(params.write_back());
   if (target.scales != nullptr) ZERO_TRY(scales.write_back());
   if (target.master != nullptr) ZERO_TRY(masters.write_back());
-  note_write(id, ZERO_SLOT_PARAM);
-  note_write(id, ZERO_SLOT_PARAM_SCALE);
-  note_write(id, ZERO_SLOT_MASTER);
-  return {};
+  ZERO_TRY(note_write(id, ZERO_SLOT_PARAM));
+  ZERO_TRY(note_write(id, ZERO_SLOT_PARAM_SCALE));
+  return note_write(id, ZERO_SLOT_MASTER);
 }
 
 }  // namespace zero

@@ -65,6 +65,14 @@ class Kernels {
   /// multiplied by are those of its run.
   virtual void update(std::span<const UpdateJob> jobs) = 0;
 
+  /// @name Hashes, to be compared with others that were made where memory lies alike
+  /// @{
+  /// Makes room for so many at once.
+  virtual Status prepare_hashes(int64_t /*count*/) const { return {}; }
+  /// out[i] = the hash of ranges[i]. Waits.
+  virtual Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const = 0;
+  /// @}
+
   /// @name What is not told at once
   /// @{
   /// Nothing that all_within, copy_within or a reduction looked at since the last call was beyond its limit. Waits for it.

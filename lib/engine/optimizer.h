@@ -115,7 +115,7 @@ class Optimizer {
   Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream = nullptr);
   Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream = nullptr);
   /// `out` must not be nullptr; its struct_size is set here.
-  Task verify(zero_verify_result *out);
+  Task verify(zero_verify_result *out, void *stream = nullptr);
   /// @}
 
   /// @name Module buffers
@@ -349,12 +349,12 @@ class Optimizer {
   void list_shards(Checksums &out) const;
   void list_replicas(Checksums &out) const;
   void list_slots(int64_t id, Range range, bool only_whole, Checksums &out) const;
-  void move_window();
-  void note_write(int64_t id, int32_t slot);
-  Finding find_change() const;
+  Status move_window();
+  Status note_write(int64_t id, int32_t slot);
+  Status find_change(Finding *out);
   Task share_finding(Finding &finding);
   Status corrupt(const Finding &finding) const;
-  Task verify_body(zero_verify_result *out);
+  Task verify_body(zero_verify_result *out, void *stream);
   Task any_edited(bool *out);
   Task compare_replicas(const Checksums &replicas, Finding &finding);
   void narrow_down(const SlotPart &chunk, const std::vector<std::byte> &pieces, Finding &finding) const;
@@ -423,12 +423,12 @@ class Optimizer {
   bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
 
   mutable kernels::RunState run_;
-  bool judges_there_ = false;      ///< the device judges steps, so that nobody waits for it; run_ is what is known of its run
-  mutable bool run_known_ = true;  ///< run_ is all there is to know
-  bool run_told_ = false;          ///< the device has run_
-  bool captured_ = false;          ///< steps became part of graphs, whose runs nobody tells the host
-  bool skips_ = false;             ///< the vote of the step under way; false where the device judges
-  bool applied_ = false;           ///< the step under way was applied
+  bool judges_there_ = false;         ///< the device judges steps, so that nobody waits for it; run_ is what is known of its run
+  mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since run_ was all there is to know
+  bool run_told_ = false;             ///< the device has run_
+  bool captured_ = false;             ///< steps became part of graphs, whose runs nobody tells the host
+  bool skips_ = false;                ///< the vote of the step under way; false where the device judges
+  bool applied_ = false;              ///< the step under way was applied
   int64_t unfilled_count_ = 0;
   bool replicates_ = false;       ///< step() writes new parameters into all ranks' memory itself
   bool replicated_ = false;       ///< the step under way did

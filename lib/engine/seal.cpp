@@ -218,6 +218,7 @@ Status Optimizer::prepare() {
     ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
     ZERO_TRY(updates_.begin_states(memory_source()));
     if (settings_.verify_every > 0) list_shards(shard_sums_);
+    ZERO_TRY(kernels_.prepare_hashes(shard_sums_.chunk_count()));
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {

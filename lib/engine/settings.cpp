@@ -45,9 +45,8 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
   out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
   if (!out->on_device) return {};
   ZERO_CHECK(out->device >= 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but ZERO_KEY_DEVICE names no device");
-  const char *left_out = out->one_copy ? "ZERO_KEY_ONE_COPY" : out->verify_every > 0 ? "ZERO_KEY_VERIFY_EVERY" : nullptr;
-  ZERO_CHECK(left_out == nullptr, ZERO_E_UNSUPPORTED, "%s works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE",
-             left_out);
+  ZERO_CHECK(!out->one_copy, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_ONE_COPY works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
   constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);
   ZERO_CHECK(size <= kMostRanks, ZERO_E_UNSUPPORTED,
              "the group has %lld ranks, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE kernels add the contributions of %lld at most",

@@ -120,8 +120,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
-  note_write(id, slot);
-  co_return Status();
+  co_return note_write(id, slot);
 }
 
 /// A range in entries of a slot.

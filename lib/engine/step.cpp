@@ -98,7 +98,8 @@ Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   ZERO_CO_TRY(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
-  Finding change = find_change();
+  Finding change;
+  ZERO_CO_RETURN_IF_ERROR(find_change(&change));
   ZERO_CO_TRY(vote(change));
   if (vote_sums_[kWeightless] > 0) {
     end_step();
@@ -118,6 +119,9 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   ZERO_CHECK(judges_there_, ZERO_E_UNSUPPORTED,
              "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph",
              static_cast<long long>(group_->size()), model_group_ != nullptr ? " with a model group" : "");
+  ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
+             static_cast<long long>(settings_.verify_every));
   ZERO_CHECK(
       out == nullptr, ZERO_E_STATE,
       "a step that becomes part of a CUDA graph has no result yet; give NULL, and ask zero_optimizer_result after the graph has run");
@@ -154,7 +158,7 @@ uint64_t Optimizer::hyper_hash() const {
 /// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
-  if (judges_there_) co_return judge_there();
+  if (judges_there_) co_return change.found == ZERO_FINDING_NONE ? judge_there() : corrupt(change);
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_RETURN_IF_ERROR(kernels_.status());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
@@ -210,7 +214,7 @@ Status Optimizer::judge_there() {
   kernels::ExactSum none;
   if (settings_.grad_norm) gradients_.add_squares(none);
   device_kernels_->judge(verdict_rules());
-  run_known_ = false;
+  ++judged_count_;
   return kernels_.status();
 }
 
@@ -222,9 +226,9 @@ void Optimizer::tell_run() {
 
 /// What the device has judged and the host does not know. What the caller has set is newer until the device is told.
 Status Optimizer::learn_run() const {
-  if (!judges_there_ || !run_told_ || (run_known_ && !captured_)) return {};
+  if (!judges_there_ || !run_told_ || (judged_count_ == 0 && !captured_)) return {};
   ZERO_TRY(device_kernels_->read_run(&run_));
-  run_known_ = true;
+  judged_count_ = 0;
   return {};
 }
 
@@ -313,8 +317,8 @@ Task Optimizer::gather_body() {
     if (!judges_there_) ++run_.applied_count;
   }
   prefetch_.end_step();
-  move_window();
   end_step();
+  ZERO_CO_RETURN_IF_ERROR(move_window());
   co_return kernels_.status();
 }
 

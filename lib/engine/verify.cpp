@@ -3,6 +3,7 @@
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
+#include "engine/host_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -81,26 +82,31 @@ void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &
   }
 }
 
-/// At the end of whatever wrote all of this rank's slots: checksums are taken when the step that comes next is one that compares.
-void Optimizer::move_window() {
-  if (settings_.verify_every == 0) return;
-  window_open_ = (run_.applied_count + 1) % settings_.verify_every == 0;
-  if (window_open_) shard_sums_.take(host_kernels_);
+/// At the end of whatever wrote all of this rank's slots: checksums are taken when the step that comes next is one that compares. A device
+/// that judges steps is asked how many it has applied only where that may be so.
+Status Optimizer::move_window() {
+  const int64_t every = settings_.verify_every;
+  if (every == 0) return {};
+  const bool may_open = (run_.applied_count + judged_count_ + 1) / every > run_.applied_count / every;
+  if (may_open) ZERO_TRY(learn_run());
+  window_open_ = (run_.applied_count + 1) % every == 0;
+  return window_open_ ? shard_sums_.take(kernels_) : Status();
 }
 
 /// The caller wrote this rank's part of a slot.
-void Optimizer::note_write(int64_t id, int32_t slot) {
-  if (window_open_) shard_sums_.take(params_.holder(id), slot);
+Status Optimizer::note_write(int64_t id, int32_t slot) {
+  return window_open_ ? shard_sums_.take(kernels_, params_.holder(id), slot) : Status();
 }
 
 /// Compares this rank's shards with their checksums, where they were taken.
-Optimizer::Finding Optimizer::find_change() const {
-  Finding finding;
-  if (!window_open_) return finding;
-  const Checksums::Changes changes = shard_sums_.changes(host_kernels_);
-  if (changes.count == 0) return finding;
+Status Optimizer::find_change(Finding *out) {
+  if (!window_open_) return {};
+  Checksums::Changes changes;
+  ZERO_TRY(shard_sums_.find_changes(kernels_, &changes));
+  if (changes.count == 0) return {};
   const SlotPart chunk = shard_sums_.chunk(changes.first);
-  return {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
+  *out = {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
+  return {};
 }
 
 Status Optimizer::corrupt(const Finding &finding) const {
@@ -137,20 +143,21 @@ Task Optimizer::share_finding(Finding &finding) {
   co_return Status();
 }
 
-Task Optimizer::verify(zero_verify_result *out) { return run(verify_body(out)); }
+Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream)); }
 
-Task Optimizer::verify_body(zero_verify_result *out) {
+Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
-  ZERO_CO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED,
-                "zero_optimizer_verify looks at memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
+  ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_verify", stream));
+  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
   bool edited = false;
   ZERO_CO_TRY(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
                 "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
   Checksums replicas;
   if (!alone()) list_replicas(replicas);
-  replicas.take(host_kernels_);
-  Finding finding = find_change();
+  ZERO_CO_RETURN_IF_ERROR(replicas.take(kernels_));
+  Finding finding;
+  ZERO_CO_RETURN_IF_ERROR(find_change(&finding));
   ZERO_CO_TRY(share_finding(finding));
   if (finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0) ZERO_CO_TRY(compare_replicas(replicas, finding));
   *out = {};
@@ -205,7 +212,9 @@ Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
   std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
   cuts.clear();
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
-  ZERO_CO_TRY(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
+  HostCopy mine;
+  ZERO_CO_RETURN_IF_ERROR(mine.open(memory_source(), const_cast<std::byte *>(chunk.data), chunk.nbytes()));
+  ZERO_CO_TRY(all_gather(*gather_group_, mine.data(), pieces.data(), cuts, DType::u8));
   narrow_down(chunk, pieces, finding);
   co_return Status();
 }

@@ -303,6 +303,42 @@ void expect_refused(const Status &status, int32_t code, const char *text) {
   EXPECT_NE(std::strstr(status.text(), text), nullptr) << status.text();
 }
 
+/// Each run of a graph decodes what the run before it left, into memory of the caller.
+TEST_F(StepsOnDevice, GraphsAcquireCodedParametersIntoMemoryOfTheCaller) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Kind &kind = kKinds[6];
+    const auto host = make(group, kind, false);
+    const auto kept = make(group, kind, true);
+    Feed feed(kind);
+    const Lent lent(0, 3000 * 2);
+    void *data = nullptr;
+    feed.fill(0);
+    feed.give(*kept);
+    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+    (void)step_on_host(*host, kind, 0);
+    caller_capture_begin(feed.stream());
+    expect_refused(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, feed.stream())), ZERO_E_STATE, "without dst on the device");
+    expect_ok(run_task(*kept, kept->param_acquire(0, lent.data, 3000, &data, feed.stream())), "param_acquire");
+    expect_ok(kept->param_release(0), "param_release");
+    feed.give(*kept);
+    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "captured step");
+    void *graph = caller_capture_end(feed.stream());
+    ASSERT_NE(graph, nullptr);
+    for (int64_t step = 1; step < 4; ++step) {
+      feed.fill(step);
+      caller_replay(graph, feed.stream());
+      std::vector<std::byte> actual(3000 * 2);
+      caller_copy(feed.stream(), actual.data(), lent.data, 3000 * 2, 0);
+      caller_wait(feed.stream());
+      expect_ok(run_task(*host, host->param_acquire(0, nullptr, 0, &data)), "param_acquire");
+      EXPECT_EQ(std::memcmp(actual.data(), data, actual.size()), 0) << "step " << step;
+      expect_ok(host->param_release(0), "param_release");
+      (void)step_on_host(*host, kind, step);
+    }
+    caller_graph_destroy(graph);
+  });
+}
+
 /// Neither the capture nor the optimizer is lost.
 TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
   run_world(1, [](const std::shared_ptr<Group> &group) {

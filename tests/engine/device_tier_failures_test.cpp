@@ -100,14 +100,17 @@ TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
   EXPECT_EQ(emulated_objects(), before);
 }
 
-/// A training in which errors are looked at by the caller; the first one.
+/// A training in which errors are looked at by the caller; the first one. `coded`: each step is verified too.
 Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded) {
   const int64_t count = 3000;
   std::vector<float> values(static_cast<size_t>(count), 1);
   std::shared_ptr<Optimizer> optimizer;
   int64_t id = 0;
   void *data = nullptr;
-  Config config = make_config(model_of(group->size(), coded), kept_on(0, stage));
+  zero_verify_result result{};
+  Manner manner = kept_on(0, stage);
+  manner.verify_every = coded ? 1 : 0;
+  Config config = make_config(model_of(group->size(), coded), manner);
   (void)config.set_f64(ZERO_KEY_CLIP_NORM, 1);
   ZERO_TRY(Optimizer::create(group, config, &optimizer));
   ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &count, 1, &id));
@@ -119,7 +122,9 @@ Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded
     ZERO_TRY(optimizer->param_release(id));
     ZERO_TRY(optimizer->grad_ready(id, values.data(), 0, count));
     ZERO_TRY(run_task(*optimizer, optimizer->step(nullptr)));
+    ZERO_TRY(run_task(*optimizer, optimizer->verify(&result)));
   }
+  EXPECT_EQ(result.found, ZERO_FINDING_NONE);
   return run_task(*optimizer, optimizer->read(id, ZERO_SLOT_PARAM, 0, values.data(), count));
 }
 

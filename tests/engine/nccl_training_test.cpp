@@ -1,6 +1,7 @@
 /// @file Trainings over groups that reach devices: the bits of the local transport's whatever the stage, whether everything is kept on
 /// devices, whose memory then moves over an NCCL of threads, or on the host.
 #include "tests/engine/device_memory.h"
+#include "tests/engine/flipped_bits.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/group/nccl_ranks.h"
@@ -58,6 +59,25 @@ TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
     });
     EXPECT_EQ(fake_nccl_moved() > moved, ranks > 1);
   }
+}
+
+TEST_F(TrainingOverNccl, BitsThatAreFlippedOnDevicesAreFound) {
+  Flips shared;
+  int64_t number = 0;
+  for (const Recipe &recipe : flipped_recipes()) {
+    const int64_t stage = ++number % 4;
+    Trial trial = make_trial(recipe, stage, 3, number);
+    trial.flips = 4;
+    run_nccl_world(3, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> & /*local*/) {
+      const DeviceMemory memory(group->rank() % kDevices);
+      Trial mine = trial;
+      mine.manner.kept_there = true;
+      mine.manner.remote = &memory;
+      flip_bits(group, mine, shared);
+    });
+  }
+  EXPECT_GT(shared.flips, 12);
+  EXPECT_EQ(shared.missed, 0);
 }
 
 /// They move over the transport underneath, as if there were no devices.
