@@ -3,7 +3,6 @@
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
-#include "engine/host_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -212,9 +211,7 @@ Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
   std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
   cuts.clear();
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
-  HostCopy mine;
-  ZERO_CO_RETURN_IF_ERROR(mine.open(memory_source(), const_cast<std::byte *>(chunk.data), chunk.nbytes()));
-  ZERO_CO_TRY(all_gather(*gather_group_, mine.data(), pieces.data(), cuts, DType::u8));
+  ZERO_CO_TRY(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
   narrow_down(chunk, pieces, finding);
   co_return Status();
 }

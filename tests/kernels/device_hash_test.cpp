@@ -64,6 +64,13 @@ TEST_F(DeviceHashes, AreTheStatedSums) {
   }
 }
 
+/// These two words were chosen so that their sum is a multiple of p.
+TEST_F(DeviceHashes, AreRemainders) {
+  std::vector<std::vector<uint8_t>> ranges = {{0x76, 0x3c, 0x9e, 0x58, 0x85, 0xc7, 0xe5, 0x04}};
+  ASSERT_EQ(expected_hash(ranges[0]), 0U);
+  EXPECT_EQ(hashes(ranges)[0], 0U);
+}
+
 TEST_F(DeviceHashes, OfRangesThatDifferInOneBitAllDiffer) {
   for (const int64_t count : {1, 6, 301}) {
     const std::vector<uint8_t> bytes = random_bytes(random_, count);
