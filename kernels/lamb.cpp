@@ -2,9 +2,7 @@
 #include "kernels/lamb.h"
 
 #include "kernels/block.h"
-#include "kernels/reference/power-inl.h"
-
-#include <cmath>
+#include "kernels/reference/lamb-inl.h"
 
 namespace zero::kernels {
 namespace {
@@ -15,15 +13,7 @@ Slots moments_of(Block &block, int64_t count) {
 
 }  // namespace
 
-LambConstants lamb_constants(const HyperParameters &hyper) {
-  return {
-      .correction1 = static_cast<float>(1 - reference::power(hyper.beta1, hyper.step)),
-      .root_correction = static_cast<float>(std::sqrt(1 - reference::power(hyper.beta2, hyper.step))),
-      .epsilon = static_cast<float>(hyper.epsilon),
-      .weight_decay = static_cast<float>(hyper.weight_decay),
-      .negative_step = static_cast<float>(-(hyper.lr * hyper.trust_ratio)),
-  };
-}
+LambConstants lamb_constants(const HyperParameters &hyper) { return reference::LambParam::constants(hyper); }
 
 void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
   Block block(table, piece, scalars);
@@ -49,9 +39,7 @@ void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars 
 }
 
 double lamb_trust_ratio(const ExactSum &param, const ExactSum &direction) {
-  const double param_norm = std::sqrt(param.total());
-  const double direction_norm = std::sqrt(direction.total());
-  return param_norm == 0 || direction_norm == 0 ? 1 : param_norm / direction_norm;
+  return reference::trust_ratio(param.total(), direction.total());
 }
 
 }  // namespace zero::kernels

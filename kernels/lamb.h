@@ -34,6 +34,9 @@ void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &s
 /// tensors do not share that line.
 void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction);
 
+/// Words of the sums of squares of one tensor, exported: of its parameter, then of r.
+inline constexpr int64_t kNormWords = 2 * ExactSum::kExported;
+
 /// What hyper.trust_ratio is in the third pass, update(): from the sums of squares over the whole tensor.
 double lamb_trust_ratio(const ExactSum &param, const ExactSum &direction);
 

@@ -1,9 +1,8 @@
-/// @file Sums of squares: lines as reference/add_squares.cpp adds them, one thread per lane; lines are added as integers, whose order does
-/// not matter. 4 or 2 bytes per element must move.
+/// @file Sums of squares over ranges: squares.h says how. 4 or 2 bytes per element must move.
+#include "kernels/cuda/squares.h"
+
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/quad.h"
-#include "kernels/reference/add_squares-inl.h"
-#include "kernels/reference/exact_sum-inl.h"
 
 namespace zero::kernels::cuda {
 namespace {
@@ -22,7 +21,7 @@ struct AddSquares {
   struct Registers {};
   struct Shared {
     double lane[kLines][reference::kSquareLanes];
-    int64_t word[kSquareWords];
+    BlockSum sum;
   };
   static constexpr int kPhases = 3;
 
@@ -35,11 +34,11 @@ struct AddSquares {
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &shared) const {
     if constexpr (phase == 0) add_lanes(place, shared);
     if constexpr (phase == 1) add_line(place, shared);
-    if constexpr (phase == 2) add_words(place, shared);
+    if constexpr (phase == 2) shared.sum.add_words(place, words);
   }
 
   ZERO_DEVICE void add_lanes(const Place &place, Shared &shared) const {
-    if (place.thread < kSquareWords) shared.word[place.thread] = 0;
+    shared.sum.clear(place);
     const int lane = place.thread % reference::kSquareLanes;
     for (int line = place.thread / reference::kSquareLanes; line < kLines; line += kLinesAtOnce) {
       const int64_t begin = (place.block * kLines + line) * kLine;
@@ -51,21 +50,11 @@ struct AddSquares {
   }
 
   ZERO_DEVICE void add_line(const Place &place, Shared &shared) const {
-    if (place.thread >= kLines || (place.block * kLines + place.thread) * kLine >= count) return;
-    const reference::Digits digits = reference::digits_of(reference::sum_of_lanes(shared.lane[place.thread]));
-    if (digits.is_nan) add_to(shared.word[ExactSum::kLimbs], 1);
-    if (digits.is_infinite) add_to(shared.word[ExactSum::kLimbs + 1], 1);
-    for (int i = 0; i < 3; ++i) {
-      if (digits.digit[i] != 0) add_to(shared.word[digits.limb + i], digits.digit[i]);
-    }
-  }
-
-  ZERO_DEVICE void add_words(const Place &place, Shared &shared) const {
-    if (place.thread < kSquareWords && shared.word[place.thread] != 0) add_to(words[place.thread], shared.word[place.thread]);
+    if (place.thread < kLines && (place.block * kLines + place.thread) * kLine < count) shared.sum.add_line(shared.lane[place.thread]);
   }
 };
 
-static_assert(kLines <= kThreads && kSquareWords <= kThreads);
+static_assert(kLines <= kThreads);
 
 template <class Element>
 int32_t launch_add_squares(int64_t device, const void *values, DType dtype, int64_t count, int64_t *words, void *stream) {

@@ -8,6 +8,8 @@ namespace zero::kernels::cuda {
 int32_t algorithm(const char *name);
 int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream);
+int32_t lamb_norms(int64_t device, const Update *call, void *stream);
+int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream);
 int32_t judge(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
 int32_t count_step(int64_t device, RunState *run, void *stream);
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);

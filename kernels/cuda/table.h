@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/lamb.h"
 #include "kernels/verdict.h"
 
 #include <cstdint>
@@ -58,6 +59,11 @@ struct Piece {
   int64_t replica_count = 0;
   int64_t peers_offset = 0;
   int64_t scalars = 0;  ///< index into Update::scalars
+  /// @name Of the piece's tensor, for layerwise algorithms
+  /// @{
+  int64_t *norms = nullptr;       ///< kNormWords words
+  double *trust_ratio = nullptr;  ///< of the step under way
+  /// @}
 };
 
 /// What one block of threads works on: kChunk elements of a piece, fewer at its end. Begins on a line of the piece.
@@ -107,7 +113,12 @@ struct Table {
   int32_t (*algorithm)(const char *name);
   /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
   int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
+  /// Layerwise algorithms: the last of their passes, as in kernels/update.h.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
+  /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to Piece::norms; and
+  /// Piece::trust_ratio from the norms, of all pieces that have some.
+  int32_t (*lamb_norms)(int64_t device, const Update *call, void *stream);
+  int32_t (*lamb_trust_ratios)(int64_t device, const Piece *pieces, int64_t count, void *stream);
 
   /// The verdict of a step (kernels/verdict.h) from what checks and sums of squares have left in `flag` and `words`, which are 0 then.
   int32_t (*judge)(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);

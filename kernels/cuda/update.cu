@@ -2,6 +2,7 @@
 #include "kernels/cuda/update.h"
 
 #include "kernels/cuda/entries.h"
+#include "kernels/cuda/lamb.h"
 #include "kernels/reference/adagrad-inl.h"
 #include "kernels/reference/adam-inl.h"
 #include "kernels/reference/lion-inl.h"
@@ -45,7 +46,7 @@ struct List {
   }
 };
 
-using Algorithms = List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion>;
+using Algorithms = List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion, reference::Lamb>;
 
 /// One thread per recipe.
 struct Preparing : ThreadsAlone {

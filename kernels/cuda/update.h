@@ -1,6 +1,6 @@
-/// @file The update of pieces by one algorithm, one block of threads per chunk: kernels/update.h on a device. Four neighbouring elements
-/// belong to a thread and stay in its registers. What each storage must move is what its slots hold: with fp32 throughout, AdamW 28 bytes
-/// per element.
+/// @file The update of pieces by one algorithm, or one pass of it, one block of threads per chunk: kernels/update.h on a device. Four
+/// neighbouring elements belong to a thread and stay in its registers. What each storage must move is what its slots hold: with fp32
+/// throughout, AdamW 28 bytes per element.
 #pragma once
 
 #include "kernels/cuda/slots.h"
@@ -9,8 +9,29 @@ namespace zero::kernels::cuda {
 
 static_assert(kChunk == kThreads * kQuad);
 
+template <class Constants>
+ZERO_DEVICE Constants constants_in(const Scalars &scalars) {
+  Constants constants;
+  memcpy(&constants, scalars.constants.bytes, sizeof constants);
+  return constants;
+}
+
+/// Which slots Algorithm::update is for, and what it is given beside them. Algorithms of several passes have a specialisation for each.
+template <class Algorithm>
+struct Pass {
+  static constexpr bool kUpdatesParam = true;
+  static constexpr bool kUpdatesStates = true;  ///< from the gradient
+
+  ZERO_DEVICE typename Algorithm::Constants constants(const Piece &, const Scalars &scalars) const {
+    return constants_in<typename Algorithm::Constants>(scalars);
+  }
+};
+
 template <class Algorithm>
 struct Updating {
+  using Constants = typename Algorithm::Constants;
+  static constexpr bool kUpdatesParam = Pass<Algorithm>::kUpdatesParam;
+  static constexpr bool kUpdatesStates = Pass<Algorithm>::kUpdatesStates;
   static constexpr int kStates = Algorithm::kStates;
   static constexpr int kLines = kChunk / kLine;
 
@@ -26,6 +47,7 @@ struct Updating {
   static constexpr int kPhases = 3;
 
   Update call;
+  Pass<Algorithm> pass = {};
 
   /// The work of one thread.
   struct Work {
@@ -60,12 +82,6 @@ struct Updating {
     }
   }
 
-  ZERO_DEVICE typename Algorithm::Constants constants_of(const Work &work) const {
-    typename Algorithm::Constants constants;
-    memcpy(&constants, work.scalars.constants.bytes, sizeof constants);
-    return constants;
-  }
-
   ZERO_DEVICE void clear(const Place &place, Shared &shared) const {
     if (place.thread >= kLines) return;
     shared.param[place.thread] = 0;
@@ -80,17 +96,18 @@ struct Updating {
       if (dtype == DType::f16) return compute_plain<uint16_t, DType::f16>(work);
       return compute_plain<uint16_t, DType::bf16>(work);
     }
-    const Quad<float> gradient = load_gradient(work.piece, work.scalars, work.span);
-    registers.param = load_param(work.piece, work.span);
+    Quad<float> gradient = {};
+    if constexpr (kUpdatesStates) gradient = load_gradient(work.piece, work.scalars, work.span);
+    if constexpr (kUpdatesParam) registers.param = load_param(work.piece, work.span);
     ZERO_UNROLLED
     for (int s = 0; s < kStates; ++s) registers.state[s] = load_slot(work.piece.state[s], work.span);
-    update_quad(registers, gradient, constants_of(work));
-    store_param(work.piece, work.scalars, work.span, registers.param);
+    update_quad(registers, gradient, pass.constants(work.piece, work.scalars));
+    if constexpr (kUpdatesParam) store_param(work.piece, work.scalars, work.span, registers.param);
     ZERO_UNROLLED
-    for (int s = 0; s < kStates; ++s) store_state(work.piece, work.scalars, work.span, s, registers.state[s]);
+    for (int s = 0; s < kStates && kUpdatesStates; ++s) store_state(work.piece, work.scalars, work.span, s, registers.state[s]);
   }
 
-  ZERO_DEVICE void update_quad(Registers &values, const Quad<float> &gradient, const typename Algorithm::Constants &constants) const {
+  ZERO_DEVICE void update_quad(Registers &values, const Quad<float> &gradient, const Constants &constants) const {
     ZERO_UNROLLED
     for (int i = 0; i < kQuad; ++i) {
       float state[kStates];
@@ -126,40 +143,40 @@ struct Updating {
     const Piece &piece = work.piece;
     const int64_t index = work.span.index;
     void *kept = dtype == DType::f32 ? piece.param.data : piece.master.data;
-    const typename Algorithm::Constants constants = constants_of(work);
+    const Constants constants = pass.constants(piece, work.scalars);
     const bool has_states = Algorithm::uses_states(constants);
     Registers values;
-    values.param = whole_quad<float>(kept, index);
-    const Quad<Element> stored = whole_quad<Element>(piece.grad.data, index);
+    Quad<float> gradient = {};
+    if constexpr (kUpdatesParam) values.param = whole_quad<float>(kept, index);
+    if constexpr (kUpdatesStates) gradient = widened(whole_quad<Element>(piece.grad.data, index), dtype);
     ZERO_UNROLLED
     for (int s = 0; s < kStates; ++s) {
       values.state[s] = has_states ? whole_quad<float>(piece.state[s].data, index) : Quad<float>{};
     }
-    Quad<float> gradient = widened(stored, dtype);
     adjust_gradient(gradient, work.scalars);
     update_quad(values, gradient, constants);
-    whole_quad<float>(kept, index) = values.param;
-    if constexpr (dtype != DType::f32) {
-      whole_quad<Element>(piece.param.data, index) = narrowed<Element>(values.param, dtype);
+    if constexpr (kUpdatesParam) {
+      whole_quad<float>(kept, index) = values.param;
+      if constexpr (dtype != DType::f32) whole_quad<Element>(piece.param.data, index) = narrowed<Element>(values.param, dtype);
     }
     ZERO_UNROLLED
-    for (int s = 0; s < kStates && has_states; ++s) whole_quad<float>(piece.state[s].data, index) = values.state[s];
+    for (int s = 0; s < kStates && kUpdatesStates && has_states; ++s) whole_quad<float>(piece.state[s].data, index) = values.state[s];
   }
 
   /// All threads of the block come here, as raise_to wants.
   ZERO_DEVICE void measure(const Work &work, const Registers &registers, Shared &shared) const {
     const auto [index, count] = work.span;
-    if (is_coded(work.piece.param)) raise_to(shared.param[work.line], largest_of(registers.param, count));
+    if (kUpdatesParam && is_coded(work.piece.param)) raise_to(shared.param[work.line], largest_of(registers.param, count));
     ZERO_UNROLLED
-    for (int s = 0; s < kStates; ++s) {
+    for (int s = 0; s < kStates && kUpdatesStates; ++s) {
       if (is_coded(work.piece.state[s])) raise_to(shared.state[s][work.line], largest_of(registers.state[s], count));
     }
   }
 
   ZERO_DEVICE void encode(const Work &work, const Registers &registers, const Shared &shared) const {
-    if (is_coded(work.piece.param)) store_param_codes(work.piece, work.span, shared.param[work.line], registers.param);
+    if (kUpdatesParam && is_coded(work.piece.param)) store_param_codes(work.piece, work.span, shared.param[work.line], registers.param);
     ZERO_UNROLLED
-    for (int s = 0; s < kStates; ++s) {
+    for (int s = 0; s < kStates && kUpdatesStates; ++s) {
       if (!is_coded(work.piece.state[s])) continue;
       store_state_codes(work.piece, work.scalars, work.span, s, shared.state[s][work.line], registers.state[s]);
     }

@@ -37,16 +37,24 @@ struct Adam {
     return constants;
   }
 
+  struct Moments {
+    float moment, square;
+  };
+
+  ZERO_ELEMENT static Moments next_moments(float gradient, const float *state, const Constants &constants) {
+    return {std::fma(constants.moment_weight, gradient - state[0], constants.from_moment ? state[0] : gradient),
+            std::fma(constants.square_weight * gradient, gradient, state[1] * constants.beta2)};
+  }
+
   ZERO_ELEMENT static void update(float &param, float gradient, float *state, const Constants &constants) {
     float value = param * constants.decay_factor;
     if (constants.adds_decay) gradient = std::fma(constants.weight_decay, value, gradient);
-    const float moment = std::fma(constants.moment_weight, gradient - state[0], constants.from_moment ? state[0] : gradient);
-    const float square = std::fma(constants.square_weight * gradient, gradient, state[1] * constants.beta2);
-    const float divisor = std::sqrt(square) / constants.root_correction + constants.epsilon;
-    value += constants.negative_step * moment / divisor;
+    const Moments next = next_moments(gradient, state, constants);
+    const float divisor = std::sqrt(next.square) / constants.root_correction + constants.epsilon;
+    value += constants.negative_step * next.moment / divisor;
     param = canonical(value);
-    state[0] = canonical(moment);
-    state[1] = canonical(square);
+    state[0] = canonical(next.moment);
+    state[1] = canonical(next.square);
   }
 };
 

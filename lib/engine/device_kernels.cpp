@@ -41,6 +41,7 @@ cuda::Piece piece_of(const UpdateJob &job) {
   piece.replica_count = std::ssize(from.replicas);
   piece.peers_offset = from.peers_offset;
   piece.scalars = job.set;
+  piece.norms = job.norms;
   return piece;
 }
 
@@ -77,6 +78,7 @@ void DeviceKernels::release() {
   chunks_.release();
   jobs_.release();
   recipes_.release();
+  ratios_.release();
   launches_.clear();
 }
 
@@ -221,7 +223,7 @@ void DeviceKernels::list_chunks(std::span<const UpdateJob> jobs, std::vector<cud
     const int32_t algorithm = table_.algorithm(jobs[first].algorithm->name);
     const auto same = [&](const Launch &launch) { return launch.algorithm == algorithm; };
     if (std::any_of(launches_.begin(), launches_.end(), same)) continue;
-    Launch launch{algorithm, std::ssize(chunks), 0};
+    Launch launch{algorithm, jobs[first].algorithm->layerwise, std::ssize(chunks), 0};
     for (size_t index = first; index < jobs.size(); ++index) {
       if (jobs[index].algorithm != jobs[first].algorithm) continue;
       for (int64_t begin = 0; begin < jobs[index].piece.count; begin += cuda::kChunk)
@@ -254,6 +256,9 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(next_recipes_) + scalars_nbytes, &recipes_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(chunks), &chunks_));
+  const bool layerwise = std::any_of(launches_.begin(), launches_.end(), [](const Launch &launch) { return launch.layerwise; });
+  const auto ratios_nbytes = static_cast<int64_t>(layerwise ? jobs.size() * sizeof(double) : 0);
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, ratios_nbytes, &ratios_));
   ZERO_TRY(device_.copy(chunks_.data(), chunks.data(), static_cast<int64_t>(chunks.size() * sizeof(cuda::Chunk))));
   return device_.wait();
 }
@@ -267,6 +272,7 @@ void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const
   for (size_t index = 0; index < jobs.size(); ++index) {
     cuda::Piece &piece = out.pieces[index];
     piece = piece_of(jobs[index]);
+    if (piece.norms != nullptr) piece.trust_ratio = reinterpret_cast<double *>(ratios_.data()) + index;
     piece.sources = reinterpret_cast<const void *const *>(sources) + source;
     piece.replicas = reinterpret_cast<const cuda::Elements *>(replicas) + replica;
     for (const void *address : jobs[index].piece.sources) out.sources[source++] = address;
@@ -313,23 +319,47 @@ bool DeviceKernels::captured() const {
   return captured;
 }
 
-void DeviceKernels::update(std::span<const UpdateJob> jobs) {
-  if (jobs.empty()) return;
+kernels::cuda::Scalars *DeviceKernels::scalars() const {
+  return reinterpret_cast<cuda::Scalars *>(recipes_.data() + nbytes_of(next_recipes_));
+}
+
+cuda::Update DeviceKernels::call_of(const Launch &launch) const {
+  const auto *chunks = reinterpret_cast<const cuda::Chunk *>(chunks_.data());
+  return {reinterpret_cast<const cuda::Piece *>(jobs_.data()), chunks + launch.first_chunk, launch.chunk_count, scalars()};
+}
+
+bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
   const bool is_captured = captured();
   write_jobs(jobs, next_);
   if (!warm_ || !same_jobs()) {
-    if (is_captured) return note(Status::error(ZERO_E_STATE, "the pieces of a captured step are not those of the step before it"));
+    if (is_captured) note(Status::error(ZERO_E_STATE, "the pieces of a captured step are not those of the step before it"));
+    if (is_captured) return false;
     send_jobs();
   }
   if (!is_captured) refresh(jobs);
   warm_ = true;
   const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());
-  auto *scalars = reinterpret_cast<cuda::Scalars *>(recipes_.data() + nbytes_of(next_recipes_));
-  const auto sets = std::ssize(next_recipes_);
-  note(table_.prepare(device_.index(), &told()->run, recipes, sets, scalars, device_.stream()), "preparing an update");
+  note(table_.prepare(device_.index(), &told()->run, recipes, std::ssize(next_recipes_), scalars(), device_.stream()),
+       "preparing an update");
+  return true;
+}
+
+void DeviceKernels::add_norms(std::span<const UpdateJob> jobs) {
+  if (jobs.empty() || !tell_jobs(jobs)) return;
   for (const Launch &launch : launches_) {
-    const cuda::Update call{reinterpret_cast<const cuda::Piece *>(jobs_.data()),
-                            reinterpret_cast<const cuda::Chunk *>(chunks_.data()) + launch.first_chunk, launch.chunk_count, scalars};
+    const cuda::Update call = call_of(launch);
+    if (launch.layerwise) note(table_.lamb_norms(device_.index(), &call, device_.stream()), "adding norms of tensors");
+  }
+}
+
+void DeviceKernels::update(std::span<const UpdateJob> jobs) {
+  if (jobs.empty() || !tell_jobs(jobs)) return;
+  if (ratios_.nbytes() > 0) {
+    const auto *pieces = reinterpret_cast<const cuda::Piece *>(jobs_.data());
+    note(table_.lamb_trust_ratios(device_.index(), pieces, std::ssize(jobs), device_.stream()), "finding trust ratios");
+  }
+  for (const Launch &launch : launches_) {
+    const cuda::Update call = call_of(launch);
     note(table_.update(device_.index(), launch.algorithm, &call, device_.stream()), "an update");
   }
 }

@@ -40,6 +40,7 @@ class DeviceKernels final : public Kernels {
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
+  void add_norms(std::span<const UpdateJob> jobs) override;
   /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
   /// before.
   void update(std::span<const UpdateJob> jobs) override;
@@ -89,6 +90,7 @@ class DeviceKernels final : public Kernels {
   /// Jobs of one algorithm: one launch.
   struct Launch {
     int32_t algorithm;
+    bool layerwise;
     int64_t first_chunk;
     int64_t chunk_count;
   };
@@ -102,6 +104,10 @@ class DeviceKernels final : public Kernels {
   bool same_jobs() const;
   void send_jobs();
   bool captured() const;
+  /// False: nothing can be launched for these jobs.
+  bool tell_jobs(std::span<const UpdateJob> jobs);
+  kernels::cuda::Scalars *scalars() const;
+  kernels::cuda::Update call_of(const Launch &launch) const;
 
   Device &device_;
   const kernels::cuda::Table &table_;
@@ -115,6 +121,7 @@ class DeviceKernels final : public Kernels {
   Arena chunks_;
   Arena jobs_;
   Arena recipes_;  ///< by parameter set; behind them what each step computes with
+  Arena ratios_;   ///< trust ratios, by job
   Jobs sent_;
   Jobs next_;
   std::vector<kernels::cuda::Recipe> sent_recipes_;

@@ -2,6 +2,7 @@
 #include "engine/host_kernels.h"
 
 #include "kernels/convert.h"
+#include "kernels/lamb.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <type_traits>
 
@@ -98,6 +100,16 @@ bool reduce_part(const Reduction &whole, Range range) {
   part.sources = sources.data();
   part.count = range.count();
   return reduce_piece(part);
+}
+
+/// Those of a job's last pass.
+kernels::UpdateScalars last_scalars(const UpdateJob &job) {
+  kernels::UpdateScalars scalars = job.scalars;
+  if (!job.algorithm->layerwise) return scalars;
+  const kernels::ExactSum param = kernels::ExactSum::import_limbs(job.norms);
+  const kernels::ExactSum direction = kernels::ExactSum::import_limbs(job.norms + kernels::ExactSum::kExported);
+  scalars.hyper.trust_ratio = kernels::lamb_trust_ratio(param, direction);
+  return scalars;
 }
 
 }  // namespace
@@ -312,6 +324,27 @@ void HostKernels::add_squares(const void *values, DType dtype, int64_t count, ke
   for (int64_t index = 0; index < pieces; ++index) sum.merge(sums[static_cast<size_t>(index)]);
 }
 
+void HostKernels::add_norms(std::span<const UpdateJob> jobs) {
+  for (const UpdateJob &job : jobs) {
+    if (!job.algorithm->layerwise || job.skips) continue;
+    kernels::ExactSum param;
+    kernels::ExactSum direction;
+    std::mutex mutex;
+    over_lines(job.piece.count, [&](Range range) {
+      const kernels::Piece part = kernels::slice(job.piece, range.begin, range.count());
+      kernels::ExactSum part_param;
+      kernels::ExactSum part_direction;
+      kernels::lamb_moments(kernels::active(), part, job.scalars);
+      kernels::lamb_add_norms(kernels::active(), part, job.scalars, part_param, part_direction);
+      const std::lock_guard lock(mutex);
+      param.merge(part_param);
+      direction.merge(part_direction);
+    });
+    param.export_limbs(job.norms);
+    direction.export_limbs(job.norms + kernels::ExactSum::kExported);
+  }
+}
+
 void HostKernels::update(std::span<const UpdateJob> jobs) {
   int64_t total = 0;
   for (const UpdateJob &job : jobs) total += round_up(job.piece.count, kLine);
@@ -320,7 +353,7 @@ void HostKernels::update(std::span<const UpdateJob> jobs) {
     for (const UpdateJob &job : jobs) {
       const Range part = intersect(mine, {begin, begin + job.piece.count});
       if (!part.empty() && !job.skips) {
-        kernels::update(kernels::active(), *job.algorithm, kernels::slice(job.piece, part.begin - begin, part.count()), job.scalars);
+        kernels::update(kernels::active(), *job.algorithm, kernels::slice(job.piece, part.begin - begin, part.count()), last_scalars(job));
       }
       begin += round_up(job.piece.count, kLine);
     }

@@ -75,6 +75,7 @@ class HostKernels final : public Kernels {
   void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
   /// XXH3 of 64 bits.
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
+  void add_norms(std::span<const UpdateJob> jobs) override;
   /// All jobs count as one piece of work for the threads.
   void update(std::span<const UpdateJob> jobs) override;
 

@@ -21,6 +21,8 @@ struct UpdateJob {
   kernels::UpdateScalars scalars;
   int64_t set = 0;     ///< the parameter set whose scalars these are
   bool skips = false;  ///< nothing becomes of it in this step
+  /// Layerwise algorithms: kernels::kNormWords words of the sums of squares of its tensor, of which it is the only piece here.
+  int64_t *norms = nullptr;
 };
 
 /// Addresses are those of arenas. On a device work may go on when a function has returned; what is asked for later comes after it, and
@@ -61,9 +63,14 @@ class Kernels {
 
   /// Makes what update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }
-  /// As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms. On a device the step and what gradients are
-  /// multiplied by are those of its run.
+  /// @name As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms. On a device the step and what gradients
+  /// are multiplied by are those of its run.
+  /// @{
+  /// Of layerwise algorithms (kernels/lamb.h) all but the last pass; others are left alone. Adds to UpdateJob::norms, which are 0.
+  virtual void add_norms(std::span<const UpdateJob> jobs) = 0;
+  /// Layerwise algorithms: the last pass, with norms of whole tensors.
   virtual void update(std::span<const UpdateJob> jobs) = 0;
+  /// @}
 
   /// @name Hashes, to be compared with others that were made where memory lies alike
   /// @{

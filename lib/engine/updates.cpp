@@ -52,6 +52,7 @@ void Updates::clear() {
   pieces_.clear();
   jobs_.clear();
   norm_index_.clear();
+  norms_.release();
   matrices_.clear();
   workspaces_.release();
 }
@@ -107,7 +108,6 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   kernels::UpdateScalars scalars;
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
   scalars.hyper.step = step.step;
-  scalars.hyper.trust_ratio = piece.trust_ratio;
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = static_cast<float>(settings_.clipping.value);
   scalars.average_decay = scalars.hyper.average_decay;
@@ -146,7 +146,8 @@ void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
   for (const Piece &piece : pieces_) {
     if (!algorithm_of(piece).matrix)
-      jobs_.push_back({&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step)});
+      jobs_.push_back(
+          {&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
   }
 }
 
@@ -159,8 +160,8 @@ std::span<const UpdateJob> Updates::all_jobs() {
 }
 
 Task Updates::run(Group &group, StepScalars step) {
-  if (!norms_.empty()) ZERO_CO_TRY(find_trust_ratios(group, step));
   list_jobs(step);
+  if (norm_count_ > 0) ZERO_CO_TRY(add_norms(group));
   kernels_.update(jobs_);
   update_matrices(step);
   co_return kernels_.status();

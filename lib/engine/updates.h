@@ -55,7 +55,6 @@ class Updates {
     int64_t param;  ///< the first that lies in it, and the only one where tensors are told apart
     int64_t set;
     kernels::Piece slots;
-    double trust_ratio = 1;                        ///< of this step, where it depends on norms of the tensor
     std::vector<const void *> sources = {};        ///< contributions of all ranks, by rank
     std::vector<kernels::Elements> replicas = {};  ///< the parameter on the other ranks
   };
@@ -71,8 +70,8 @@ class Updates {
   /// @name Updates that need whole tensors (updates_whole.cpp)
   /// @{
   Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
-  Task find_trust_ratios(Group &group, const StepScalars &step);
-  void add_norms(const Piece &piece, const StepScalars &step, int64_t *limbs) const;
+  Task add_norms(Group &group);
+  int64_t *norms_at(int64_t param) const;
   void update_matrices(const StepScalars &step);
   void update_matrix(const Piece &piece, const StepScalars &step, float *workspace) const;
   /// @}
@@ -89,8 +88,8 @@ class Updates {
   bool all_ = false;
   bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
-  std::vector<int64_t> norms_;       ///< exact sums of squares, exported: parameter and direction of each
-  std::vector<int64_t> norm_sums_;   ///< the same over ranks
+  int64_t norm_count_ = 0;
+  Arena norms_;  ///< kernels::kNormWords words of each
   std::vector<const Piece *> matrices_;
   Arena workspaces_;
   int64_t workspace_elements_ = 0;  ///< of one thread

@@ -86,7 +86,7 @@ class DeviceMemory final : public RemoteMemory {
 
 /// Random but for what devices do not compute.
 inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
-  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "adam", "adagrad"};
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "adam", "adagrad"};
   Model model = random_model(seed, ranks, 1 << 13);
   model.counts.resize(std::min<size_t>(model.counts.size(), 8));
   model.algorithm = kAlgorithms[seed % kAlgorithms.size()];

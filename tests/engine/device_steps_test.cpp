@@ -40,6 +40,8 @@ constexpr Kind kKinds[] = {
     {"adagrad", DType::f32, 0, false, false, false, true},
     {"lion", DType::f32, 0.1, false, false, true, false, 3},
     {"adamw", DType::bf16, 0.5, true, false, true, false, 0, true},
+    {"lamb", DType::bf16, 0.5, true},
+    {"lamb", DType::f32, 0, false, false, true, true},
 };
 
 /// Sealed and begun, on the host or kept on a device.

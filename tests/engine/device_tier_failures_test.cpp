@@ -101,7 +101,7 @@ TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
 }
 
 /// A training in which errors are looked at by the caller; the first one. `coded`: each step is verified too.
-Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded) {
+Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded, const char *algorithm) {
   const int64_t count = 3000;
   std::vector<float> values(static_cast<size_t>(count), 1);
   std::shared_ptr<Optimizer> optimizer;
@@ -112,6 +112,7 @@ Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded
   manner.verify_every = coded ? 1 : 0;
   Config config = make_config(model_of(group->size(), coded), manner);
   (void)config.set_f64(ZERO_KEY_CLIP_NORM, 1);
+  (void)config.set_str(ZERO_KEY_ALGORITHM, algorithm);
   ZERO_TRY(Optimizer::create(group, config, &optimizer));
   ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &count, 1, &id));
   ZERO_TRY(optimizer->seal_queue()->run(optimizer->seal()));
@@ -129,7 +130,7 @@ Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded
 }
 
 /// From one call of the module on, all fail; the next time from a later one.
-void expect_errors(int64_t ranks, int64_t stage, bool coded, int64_t stride) {
+void expect_errors(int64_t ranks, int64_t stage, bool coded, int64_t stride, const char *algorithm = "adamw") {
   const int64_t before = emulated_objects();
   std::atomic<int64_t> good{0};
   int64_t failures = 0;
@@ -137,7 +138,7 @@ void expect_errors(int64_t ranks, int64_t stage, bool coded, int64_t stride) {
     good = 0;
     emulated_fail_from(failures);
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const Status status = train_once(group, stage, coded);
+      const Status status = train_once(group, stage, coded, algorithm);
       if (status.ok()) ++good;
       EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << "call " << failures << ": " << status.text();
       EXPECT_NE(status.code(), ZERO_E_INTERNAL) << "call " << failures << ": " << status.text();
@@ -156,6 +157,14 @@ TEST(FailingDevices, AreErrorsOfEveryCall) {
   emulated_late(0);
   for (const bool coded : {false, true}) {
     for (int64_t stage = 0; stage < 4; ++stage) expect_errors(1, stage, coded, 1);
+  }
+}
+
+TEST(FailingDevices, AreErrorsOfUpdatesOfWholeTensors) {
+  emulated_late(0);
+  for (const char *algorithm : {"lamb"}) {
+    expect_errors(1, 1, false, 1, algorithm);
+    expect_errors(2, 1, false, full_tests() ? 1 : 3, algorithm);
   }
 }
 

@@ -38,26 +38,39 @@ class TrainingOverNccl : public testing::Test {
   int64_t objects_ = 0;
 };
 
+/// In all stages, in manners by chance, with everything on devices.
+void expect_bits_of_the_local_transport(const Model &model, uint64_t seed) {
+  const int64_t moved = fake_nccl_moved();
+  run_nccl_world(model.ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
+    const DeviceMemory memory(group->rank() % kDevices);
+    const Outcome expected = train(local, model, Manner{});
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      Manner manner = random_manner(seed * 10 + static_cast<uint64_t>(stage), model.ranks);
+      manner.stage = stage;
+      manner.one_copy = false;
+      manner.kept_there = true;
+      manner.remote = &memory;
+      expect_same(expected, train(group, model, manner), model, manner, group->rank());
+    }
+  });
+  EXPECT_EQ(fake_nccl_moved() > moved, model.ranks > 1);
+}
+
 TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
   const int64_t models = full_tests() ? 60 : few_tests() ? 2 : 4;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 91'001;
     const int64_t ranks = std::array{2, 4, 3, 1}[static_cast<size_t>(i % 4)];
-    const Model model = random_model_for_devices(seed, ranks);
-    const int64_t moved = fake_nccl_moved();
-    run_nccl_world(ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &local) {
-      const DeviceMemory memory(group->rank() % kDevices);
-      const Outcome expected = train(local, model, Manner{});
-      for (int64_t stage = 0; stage < 4; ++stage) {
-        Manner manner = random_manner(seed * 10 + static_cast<uint64_t>(stage), ranks);
-        manner.stage = stage;
-        manner.one_copy = false;
-        manner.kept_there = true;
-        manner.remote = &memory;
-        expect_same(expected, train(group, model, manner), model, manner, group->rank());
-      }
-    });
-    EXPECT_EQ(fake_nccl_moved() > moved, ranks > 1);
+    expect_bits_of_the_local_transport(random_model_for_devices(seed, ranks), seed);
+  }
+}
+
+TEST_F(TrainingOverNccl, UpdatesOfWholeTensorsHaveTheBitsOfTheLocalTransport) {
+  for (const char *algorithm : {"lamb"}) {
+    Model model = random_model_for_devices(91'300, 3);
+    model.algorithm = algorithm;
+    model.counts.push_back(3000);
+    expect_bits_of_the_local_transport(model, 91'300);
   }
 }
 

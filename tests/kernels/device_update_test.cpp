@@ -1,13 +1,8 @@
 /// @file Updates on a device: the bits of kernels/update.h with the plain table, whatever the storage, the sources and the cut.
 #include "kernels/update.h"
 
-#include "kernels/block_scaled.h"
-#include "kernels/convert.h"
-#include "tests/kernels/tested_device.h"
+#include "tests/kernels/device_pieces.h"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -16,233 +11,17 @@ namespace {
 
 using test::DeviceMemory;
 using test::Random;
-
-const Table &plain() { return *supported().front(); }
-
-/// Elements of a slot on the host, and where they lie on the device. One element more than there are must stay as it is.
-struct Slot {
-  DType dtype = DType::f32;
-  std::vector<uint8_t> bytes;
-  std::vector<float> scales;
-
-  bool is_kept() const { return !bytes.empty(); }
-
-  Elements on_host() { return is_kept() ? Elements{bytes.data(), dtype, scales.empty() ? nullptr : scales.data()} : Elements{}; }
-
-  /// `shift` elements behind a multiple of 256 bytes.
-  cuda::Elements on_device(DeviceMemory &memory, int64_t shift) {
-    if (!is_kept()) return {};
-    void *data = memory.place(bytes, shift * dtype_nbytes(dtype));
-    return {data, scales.empty() ? nullptr : memory.place(scales), static_cast<int64_t>(dtype)};
-  }
-
-  friend bool operator==(const Slot &a, const Slot &b) {
-    const auto same = [](float x, float y) { return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y); };
-    return a.dtype == b.dtype && a.bytes == b.bytes && std::equal(a.scales.begin(), a.scales.end(), b.scales.begin(), b.scales.end(), same);
-  }
-};
-
-/// Any values; `special`: any bits.
-Slot random_slot(Random &random, DType dtype, int64_t count, bool special, bool is_positive = false) {
-  const int64_t more = count + 1;
-  const int64_t lines = more / kLine + 1;
-  Slot slot = {dtype, std::vector<uint8_t>(static_cast<size_t>(more * dtype_nbytes(dtype))), {}};
-  std::vector<float> values(static_cast<size_t>(more));
-  for (float &value : values) {
-    value = special ? std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23))) : random.value(12);
-    if (is_positive) value = std::fabs(value);
-  }
-  if (is_block_scaled(dtype)) {
-    slot.scales.resize(static_cast<size_t>(lines), 7.0F);
-    plain().encode(slot.bytes.data(), slot.scales.data(), dtype, values.data(), more, nullptr);
-  } else if (dtype == DType::u16) {
-    for (uint8_t &byte : slot.bytes) byte = static_cast<uint8_t>(random.next());
-  } else {
-    narrow(plain(), slot.bytes.data(), dtype, values.data(), more);
-    if (special && dtype != DType::f32) {
-      auto *bits = reinterpret_cast<uint16_t *>(slot.bytes.data());
-      for (int64_t i = 0; i < more; ++i) bits[i] = static_cast<uint16_t>(random.special_bits(16, dtype == DType::f16 ? 10 : 7));
-    }
-  }
-  return slot;
-}
-
-/// One piece with all that it needs.
-struct Slots {
-  Slot param, master, grad, state[2], average;
-  std::vector<Slot> sources, replicas;
-  int64_t count = 0;
-  int64_t peers_offset = 0;
-  int64_t shift = 0;  ///< elements by which the slots miss the alignment of whole quads
-  double divisor = 1;
-  uint64_t first = 0;
-  int64_t scalars = 0;
-
-  friend bool operator==(const Slots &, const Slots &) = default;
-
-  std::string text() const {
-    std::string text = "count " + std::to_string(count) + " param " + dtype_name(param.dtype) + " master " +
-                       (master.is_kept() ? dtype_name(master.dtype) : "none") + " grad " + dtype_name(grad.dtype) + " states " +
-                       dtype_name(state[0].dtype) + " " + dtype_name(state[1].dtype);
-    return text + (average.is_kept() ? " average" : "") + " sources " + std::to_string(sources.size()) + " replicas " +
-           std::to_string(replicas.size()) + " offset " + std::to_string(peers_offset) + " shift " + std::to_string(shift);
-  }
-};
-
-constexpr DType kParams[] = {DType::f32, DType::f16, DType::bf16};
-constexpr DType kFirsts[] = {DType::f32, DType::bf16, DType::f8e4m3};
-constexpr DType kSeconds[] = {DType::f32, DType::bf16, DType::f8ue5m3};
-constexpr int64_t kCounts[] = {0, 1, 3, 4, 5, 255, 256, 257, 1023, 1024, 1025, 2047, 2304, 3001};
-
-int64_t random_count(Random &random) { return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : 1 + random.below(1500); }
-
-void give_storage(Random &random, Slots &slots, bool special) {
-  const int64_t count = slots.count;
-  const bool is_plain = random.below(3) == 0;
-  DType param = kParams[random.below(3)];
-  DType grad = is_plain ? param : kParams[random.below(3)];
-  const int64_t masters = is_plain ? (param == DType::f32 ? 0 : 1) : random.below(3);
-  if (masters == 1 && !is_plain && random.below(3) == 0) param = DType::f8e4m3;
-  if (masters == 2) param = DType::bf16;
-  slots.param = random_slot(random, param, count, special);
-  if (masters > 0) slots.master = random_slot(random, masters == 1 ? DType::f32 : DType::u16, count, special);
-  slots.grad = random_slot(random, grad, count, special);
-  slots.state[0] = random_slot(random, is_plain ? DType::f32 : kFirsts[random.below(3)], count, special);
-  slots.state[1] = random_slot(random, is_plain ? DType::f32 : kSeconds[random.below(3)], count, special, random.below(4) != 0);
-  if (!is_plain && random.below(3) == 0) slots.average = random_slot(random, DType::f32, count, special);
-}
-
-void give_peers(Random &random, Slots &slots, bool special) {
-  slots.peers_offset = random.below(4) == 0 && slots.param.dtype != DType::f8e4m3 ? random.below(700) : kLine * random.below(4);
-  const int64_t reach = slots.peers_offset + slots.count;
-  const int64_t sources = random.below(8) == 0 ? 10 + random.below(55) : random.below(10);
-  for (int64_t i = 0; i < sources; ++i) slots.sources.push_back(random_slot(random, slots.grad.dtype, reach, special));
-  if (random.below(2) == 0) slots.divisor = 1 + static_cast<double>(random.below(7));
-  for (int64_t i = random.below(4); i > 0; --i) slots.replicas.push_back(random_slot(random, slots.param.dtype, reach, special));
-}
-
-Slots random_slots(Random &random) {
-  Slots slots;
-  slots.count = random_count(random);
-  const bool special = random.below(3) == 0;
-  give_storage(random, slots, special);
-  if (random.below(2) == 0) give_peers(random, slots, special);
-  if (random.below(4) == 0) slots.shift = 1 + random.below(3);
-  slots.first = (random.next() >> (8 + random.below(50))) * kLine;
-  slots.scalars = random.below(2);
-  return slots;
-}
-
-UpdateScalars random_scalars(Random &random) {
-  UpdateScalars scalars;
-  scalars.hyper = {.lr = 0.01,
-                   .momentum = random.below(3) == 0 ? 0 : 0.9,
-                   .dampening = random.below(2) == 0 ? 0 : 0.25,
-                   .nesterov = static_cast<double>(random.below(2)),
-                   .beta1 = random.below(4) == 0 ? 0.3 : 0.9,
-                   .beta2 = 0.95,
-                   .epsilon = 1e-8,
-                   .weight_decay = random.below(2) == 0 ? 0 : 0.1,
-                   .step = 1 + random.below(4)};
-  if (random.below(4) == 0) scalars.hyper.step = static_cast<int64_t>(random.next() >> 9);
-  if (random.below(2) == 0) scalars.grad_factor = 0.37F;
-  if (random.below(2) == 0) scalars.clip_value = 0.01F;
-  scalars.average_decay = 0.99;
-  scalars.stochastic = random.below(2) == 0;
-  scalars.seed = random.next();
-  return scalars;
-}
-
-void update_on_host(const Algorithm &algorithm, Slots &slots, const UpdateScalars &scalars) {
-  Piece piece;
-  piece.param = slots.param.on_host();
-  piece.master = slots.master.on_host();
-  piece.grad = slots.grad.on_host();
-  for (int i = 0; i < 2; ++i) piece.state[i] = slots.state[i].on_host();
-  piece.average = slots.average.on_host();
-  piece.count = slots.count;
-  std::vector<const void *> sources;
-  for (const Slot &source : slots.sources) sources.push_back(source.bytes.data());
-  std::vector<Elements> replicas;
-  for (Slot &replica : slots.replicas) replicas.push_back(replica.on_host());
-  piece.sources = sources;
-  piece.divisor = slots.divisor;
-  piece.replicas = replicas;
-  piece.peers_offset = slots.peers_offset;
-  piece.first = slots.first;
-  update(plain(), algorithm, piece, scalars);
-}
-
-/// The arrays of one call, which are on the device too.
-struct Call {
-  std::vector<cuda::Piece> pieces;
-  std::vector<cuda::Chunk> chunks;
-  std::vector<cuda::Recipe> recipes;
-  std::vector<RunState> runs;  ///< one per recipe
-  std::vector<cuda::Scalars> scalars;
-  std::vector<std::vector<const void *>> sources;
-  std::vector<std::vector<cuda::Elements>> replicas;
-};
-
-void add_piece(DeviceMemory &memory, Slots &slots, Call &call) {
-  std::vector<const void *> sources;
-  for (Slot &source : slots.sources) sources.push_back(source.on_device(memory, slots.shift).data);
-  std::vector<cuda::Elements> replicas;
-  for (Slot &replica : slots.replicas) replicas.push_back(replica.on_device(memory, slots.shift));
-  call.sources.push_back(std::move(sources));
-  call.replicas.push_back(std::move(replicas));
-  cuda::Piece piece;
-  piece.param = slots.param.on_device(memory, slots.shift);
-  piece.master = slots.master.on_device(memory, slots.shift);
-  piece.grad = slots.grad.on_device(memory, slots.shift);
-  for (int i = 0; i < 2; ++i) piece.state[i] = slots.state[i].on_device(memory, slots.shift);
-  piece.average = slots.average.on_device(memory, slots.shift);
-  piece.count = slots.count;
-  piece.first = slots.first;
-  piece.sources = memory.place(call.sources.back());
-  piece.source_count = std::ssize(slots.sources);
-  piece.divisor = slots.divisor;
-  piece.replicas = memory.place(call.replicas.back());
-  piece.replica_count = std::ssize(slots.replicas);
-  piece.peers_offset = slots.peers_offset;
-  piece.scalars = slots.scalars;
-  const auto index = std::ssize(call.pieces);
-  call.pieces.push_back(piece);
-  for (int64_t begin = 0; begin <= slots.count; begin += cuda::kChunk) call.chunks.push_back({begin, index});  // one without elements, too
-}
-
-/// What the host is told, as a recipe and a run.
-struct Told {
-  UpdateScalars scalars;
-  bool skips = false;
-};
-
-void add_told(const Told &told, int32_t algorithm, Call &call) {
-  const UpdateScalars &scalars = told.scalars;
-  call.recipes.push_back({scalars.hyper, scalars.seed, algorithm, scalars.clip_value, scalars.stochastic ? 1 : 0});
-  call.recipes.back().hyper.step = -1;
-  call.recipes.back().hyper.average_decay = scalars.average_decay;
-  call.runs.push_back({.applied_count = scalars.hyper.step - 1, .skips = told.skips ? 1 : 0, .grad_factor = scalars.grad_factor});
-  call.scalars.push_back({});
-}
+using test::Slots;
+using test::Told;
 
 void update_on_device(const cuda::Table &kernels, DeviceMemory &memory, Random &random, const char *name, std::vector<Slots> &all,
                       const std::vector<Told> &told) {
   const int32_t algorithm = kernels.algorithm(name);
   ASSERT_GE(algorithm, 0) << name;
-  Call call;
-  call.sources.reserve(all.size());
-  call.replicas.reserve(all.size());
-  for (Slots &slots : all) add_piece(memory, slots, call);
-  for (const Told &each : told) add_told(each, algorithm, call);
-  for (size_t i = call.chunks.size(); i > 1; --i) std::swap(call.chunks[i - 1], call.chunks[static_cast<size_t>(random.below(i))]);
-  cuda::Scalars *scalars = memory.place(call.scalars);
-  const cuda::Recipe *recipes = memory.place(call.recipes);
-  const RunState *runs = memory.place(call.runs);
-  const cuda::Update update = {memory.place(call.pieces), memory.place(call.chunks), std::ssize(call.chunks), scalars};
+  test::Call call(memory, all, told, algorithm, random);
   memory.upload();
-  for (size_t i = 0; i < told.size(); ++i) ASSERT_EQ(kernels.prepare(0, runs + i, recipes + i, 1, scalars + i, memory.stream()), 0);
-  ASSERT_EQ(kernels.update(0, algorithm, &update, memory.stream()), 0);
+  ASSERT_NO_FATAL_FAILURE(call.prepare(kernels));
+  ASSERT_EQ(kernels.update(0, algorithm, &call.update, memory.stream()), 0);
   memory.download();
 }
 
@@ -255,9 +34,10 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(60000); ++i) {
     const char *name = kNames[i % std::ssize(kNames)];
-    const std::vector<Told> told = {{random_scalars(random), random.below(8) == 0}, {random_scalars(random), random.below(8) == 0}};
+    const std::vector<Told> told = {test::random_told(random), test::random_told(random)};
     std::vector<Slots> actual;
-    for (int64_t pieces = 1 + random.below(3); pieces > 0; --pieces) actual.push_back(random_slots(random));
+    for (int64_t pieces = 1 + random.below(3); pieces > 0; --pieces)
+      actual.push_back(test::random_slots(random, test::random_count(random)));
     const bool has_momentum = told[0].scalars.hyper.momentum != 0 || told[1].scalars.hyper.momentum != 0;
     for (Slots &slots : actual) {
       if (name == std::string("sgd") && !has_momentum && random.below(2) == 0) slots.state[0] = {};
@@ -265,7 +45,7 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
     std::vector<Slots> expected = actual;
     for (Slots &slots : expected) {
       const Told &mine = told[static_cast<size_t>(slots.scalars)];
-      if (!mine.skips) update_on_host(*find_algorithm(name), slots, mine.scalars);
+      if (!mine.skips) update(test::plain(), *find_algorithm(name), test::HostPiece(slots).piece, mine.scalars);
     }
     update_on_device(*kernels_, memory, random, name, actual, told);
     for (size_t p = 0; p < actual.size(); ++p) {
@@ -277,7 +57,6 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
 }
 
 TEST_F(DeviceUpdate, AlgorithmsWithoutAKernelHaveNoNumber) {
-  EXPECT_EQ(kernels_->algorithm("lamb"), -1);
   EXPECT_EQ(kernels_->algorithm("muon"), -1);
   EXPECT_EQ(kernels_->algorithm(""), -1);
 }

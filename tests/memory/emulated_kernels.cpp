@@ -57,6 +57,11 @@ struct SeenPiece {
   std::vector<Elements> replicas;
 };
 
+void look_up_norms(Piece &piece) {
+  piece.norms = seen(piece.norms, 2 * kSquaresNbytes);
+  piece.trust_ratio = seen(piece.trust_ratio, sizeof *piece.trust_ratio);
+}
+
 void look_up(SeenPiece &seen_piece) {
   Piece &piece = seen_piece.piece;
   piece.param = seen(piece.param, piece.count);
@@ -68,27 +73,34 @@ void look_up(SeenPiece &seen_piece) {
   seen_piece.replicas = array_of(piece.replicas, piece.replica_count);
   for (const void *&source : seen_piece.sources) source = seen(source, nbytes_of(piece.peers_offset + piece.count, piece.grad.dtype));
   for (Elements &replica : seen_piece.replicas) replica = seen(replica, piece.count, piece.peers_offset);
+  look_up_norms(piece);
   piece.sources = seen_piece.sources.data();
   piece.replicas = seen_piece.replicas.data();
 }
 
-void run_update(int32_t algorithm, const Update &call) {
-  const std::vector<Chunk> chunks = array_of(call.chunks, call.chunk_count);
-  int64_t piece_count = 0;
-  for (const Chunk &chunk : chunks) piece_count = std::max(piece_count, chunk.piece + 1);
+/// An update with addresses of the host, and the arrays that it points to.
+struct SeenUpdate {
+  std::vector<Chunk> chunks;
   std::vector<SeenPiece> looked_up;
-  for (const Piece &piece : array_of(call.pieces, piece_count)) looked_up.push_back({piece, {}, {}});
   std::vector<Piece> pieces;
-  int64_t scalar_count = 0;
-  for (SeenPiece &piece : looked_up) {
-    if (piece.piece.count > 0) look_up(piece);
-    pieces.push_back(piece.piece);
-    scalar_count = std::max(scalar_count, piece.piece.scalars + 1);
+  std::vector<Scalars> scalars;
+  Update call;
+
+  explicit SeenUpdate(const Update &given) : chunks(array_of(given.chunks, given.chunk_count)) {
+    int64_t piece_count = 0;
+    for (const Chunk &chunk : chunks) piece_count = std::max(piece_count, chunk.piece + 1);
+    for (const Piece &piece : array_of(given.pieces, piece_count)) looked_up.push_back({piece, {}, {}});
+    int64_t scalar_count = 0;
+    for (SeenPiece &piece : looked_up) {
+      if (piece.piece.count > 0) look_up(piece);
+      pieces.push_back(piece.piece);
+      scalar_count = std::max(scalar_count, piece.piece.scalars + 1);
+    }
+    scalars = array_of(given.scalars, scalar_count);
+    call = {pieces.data(), chunks.data(), given.chunk_count, scalars.data()};
   }
-  const std::vector<Scalars> scalars = array_of(call.scalars, scalar_count);
-  const Update here{pieces.data(), chunks.data(), call.chunk_count, scalars.data()};
-  inner().update(0, algorithm, &here, nullptr);
-}
+  SeenUpdate(const SeenUpdate &) = delete;
+};
 
 int32_t algorithm(const char *name) { return inner().algorithm(name); }
 
@@ -103,7 +115,29 @@ int32_t prepare(int64_t, const RunState *run, const Recipe *recipes, int64_t cou
 
 int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [number, call = *call] { run_update(number, call); });
+  give(stream, [number, call = *call] {
+    const SeenUpdate here(call);
+    inner().update(0, number, &here.call, nullptr);
+  });
+  return 0;
+}
+
+int32_t lamb_norms(int64_t, const Update *call, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [call = *call] {
+    const SeenUpdate here(call);
+    inner().lamb_norms(0, &here.call, nullptr);
+  });
+  return 0;
+}
+
+int32_t lamb_trust_ratios(int64_t, const Piece *pieces, int64_t count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    std::vector<Piece> here = array_of(pieces, count);
+    for (Piece &piece : here) look_up_norms(piece);
+    inner().lamb_trust_ratios(0, here.data(), count, nullptr);
+  });
   return 0;
 }
 
@@ -233,9 +267,27 @@ int32_t hash(int64_t, const Bytes *ranges, int64_t count, uint64_t *out, void *s
 }  // namespace
 
 const void *kernels() {
-  static const Table table = {sizeof(Table), algorithm,  prepare,     update,       judge, count_step, put,
-                              reduce,        all_within, copy_within, convert,      scale, add,        add_squares,
-                              follow,        encode,     decode,      follow_codes, hash};
+  static const Table table = {.struct_size = sizeof(Table),
+                              .algorithm = algorithm,
+                              .prepare = prepare,
+                              .update = update,
+                              .lamb_norms = lamb_norms,
+                              .lamb_trust_ratios = lamb_trust_ratios,
+                              .judge = judge,
+                              .count_step = count_step,
+                              .put = put,
+                              .reduce = reduce,
+                              .all_within = all_within,
+                              .copy_within = copy_within,
+                              .convert = convert,
+                              .scale = scale,
+                              .add = add,
+                              .add_squares = add_squares,
+                               .follow = follow,
+                               .encode = encode,
+                               .decode = decode,
+                               .follow_codes = follow_codes,
+                               .hash = hash};
   return &table;
 }
 

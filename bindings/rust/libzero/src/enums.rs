@@ -331,7 +331,7 @@ c_enum! {
         Accumulated = ZERO_MEMORY_ACCUMULATED,
         /// Module buffers.
         ModuleBuffer = ZERO_MEMORY_MODULE_BUFFER,
-        /// Workspaces of algorithm "muon" and of 8-bit parameters.
+        /// Workspaces of algorithms "muon" and "lamb" and of 8-bit parameters.
         Workspace = ZERO_MEMORY_WORKSPACE,
     }
 }

@@ -63,7 +63,7 @@
  * gradients that were given may be overwritten by later work of the stream, and param_release comes when all that uses the parameter was
  * given to the streams it was acquired with, which live until then. Groups with ZERO_KEY_NCCL move data over NCCL. In others ranks may
  * share a device, threads use each other's memory in place where devices reach it, and the rest passes through the host. MPI without
- * ZERO_KEY_NCCL, over 64 ranks, ZERO_KEY_ONE_COPY, lamb and muon are ZERO_E_UNSUPPORTED in create. verify, and steps that take or compare
+ * ZERO_KEY_NCCL, over 64 ranks, ZERO_KEY_ONE_COPY and muon are ZERO_E_UNSUPPORTED in create. verify, and steps that take or compare
  * checksums, wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or memory limits.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also

@@ -25,7 +25,7 @@ enum zero_memory {
   ZERO_MEMORY_BUFFER = 7,      /* sharded buffers */
   ZERO_MEMORY_ACCUMULATED = 8, /* gradients that micro-steps add up, beyond ZERO_MEMORY_GRAD */
   ZERO_MEMORY_MODULE_BUFFER = 9, /* module buffers, whole on every rank */
-  ZERO_MEMORY_WORKSPACE = 10   /* of algorithm "muon", for matrices; in stage 3 codes of the largest 8-bit parameter */
+  ZERO_MEMORY_WORKSPACE = 10   /* of algorithm "muon" for matrices, of "lamb" for norms; in stage 3 codes of the largest 8-bit parameter */
 };
 
 /* Bytes on this rank. Only 8-byte fields; fields are appended, never moved. */
