@@ -2,18 +2,17 @@
 #include "kernels/muon.h"
 
 #include "kernels/block.h"
+#include "kernels/reference/muon-inl.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace zero::kernels {
 namespace {
 
-// Coefficients of the quintic iteration.
-constexpr float kA = 3.4445F;
-constexpr float kB = -4.7750F;
-constexpr float kC = 2.0315F;
+using reference::Muon;
+using reference::MuonConstants;
+using reference::MuonParam;
 
 /// out = values transposed, in squares that stay in the first-level cache.
 void transpose(float *out, const float *values, int64_t rows, int64_t columns) {
@@ -29,16 +28,15 @@ void transpose(float *out, const float *values, int64_t rows, int64_t columns) {
 
 /// Updates the momentum and writes the direction.
 void momentum_direction(const Table &table, const Piece &piece, const UpdateScalars &scalars, float *out) {
-  const auto momentum = static_cast<float>(scalars.hyper.momentum);
-  const auto weight = static_cast<float>(1 - scalars.hyper.momentum);
+  const MuonConstants constants = Muon::constants(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     const int64_t count = block.move(begin);
     const float *gradient = block.grad();
     float *moment = block.state(0);
-    table.interpolate(moment, moment, gradient, weight, count);
-    if (scalars.hyper.nesterov != 0) {
-      table.interpolate(out + begin, gradient, moment, momentum, count);
+    table.interpolate(moment, moment, gradient, constants.gradient_weight, count);
+    if (constants.nesterov) {
+      table.interpolate(out + begin, gradient, moment, constants.momentum, count);
     } else {
       std::copy_n(moment, count, out + begin);
     }
@@ -46,23 +44,20 @@ void momentum_direction(const Table &table, const Piece &piece, const UpdateScal
   }
 }
 
-/// values /= max(Frobenius norm, epsilon); zeros stay zeros.
+/// values /= max(Frobenius norm, epsilon).
 void normalise(const Table &table, float *values, int64_t count, double epsilon) {
   ExactSum squares;
   table.add_squares(values, count, squares);
-  const double norm = std::sqrt(squares.total());
-  if (norm == 0) return;
-  table.scale(values, values, count, static_cast<float>(1 / (norm > epsilon ? norm : epsilon)));
+  table.scale(values, values, count, Muon::normalising_factor(squares.total(), epsilon));
 }
 
-/// p = fma(-rate, direction, p * decay_factor).
-void apply(const Table &table, const Piece &piece, const UpdateScalars &scalars, const float *direction, double rate) {
-  const auto decay_factor = static_cast<float>(1 - scalars.hyper.lr * scalars.hyper.weight_decay);
+void apply(const Table &table, const Piece &piece, const UpdateScalars &scalars, const float *direction, double adjustment) {
+  const MuonParam::Constants constants = MuonParam::constants(Muon::constants(scalars.hyper), adjustment);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     const int64_t count = block.move(begin);
     float *param = block.param();
-    table.combine(param, decay_factor, direction + begin, static_cast<float>(-rate), count);
+    table.combine(param, constants.decay_factor, direction + begin, constants.negative_rate, count);
     block.store_param(param);
   }
 }
@@ -71,7 +66,7 @@ void apply(const Table &table, const Piece &piece, const UpdateScalars &scalars,
 
 int64_t muon_workspace(int64_t rows, int64_t columns) {
   const int64_t side = std::min(rows, columns);
-  return 2 * rows * columns + 2 * side * side;
+  return 2 * muon_part(rows * columns) + 2 * muon_part(side * side);
 }
 
 void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace) {
@@ -80,9 +75,9 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
   const int64_t side = std::min(rows, columns);
   const int64_t length = std::max(rows, columns);
   float *x = workspace;
-  float *other = x + count;
-  float *gram = other + count;
-  float *polynomial = gram + side * side;
+  float *other = x + muon_part(count);
+  float *gram = other + muon_part(count);
+  float *polynomial = gram + muon_part(side * side);
 
   momentum_direction(table, piece, scalars, x);
   normalise(table, x, count, scalars.hyper.epsilon);
@@ -94,16 +89,16 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
     transpose(other, x, side, length);
     table.multiply(gram, x, other, side, length, side);
     table.multiply(polynomial, gram, gram, side, side, side);
-    table.combine(polynomial, kC, gram, kB, side * side);
+    table.combine(polynomial, Muon::kC, gram, Muon::kB, side * side);
     table.multiply(other, polynomial, x, side, side, length);
-    table.combine(other, 1, x, kA, count);
+    table.combine(other, 1, x, Muon::kA, count);
     std::swap(x, other);
   }
   if (rows > columns) {
     transpose(other, x, columns, rows);
     std::swap(x, other);
   }
-  apply(table, piece, scalars, x, scalars.hyper.lr * std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns))));
+  apply(table, piece, scalars, x, Muon::rate_adjustment(rows, columns));
 }
 
 }  // namespace zero::kernels

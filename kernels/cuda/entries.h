@@ -10,6 +10,7 @@ int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int6
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream);
 int32_t lamb_norms(int64_t device, const Update *call, void *stream);
 int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream);
+int32_t muon(int64_t device, const Matrix *call, void *stream);
 int32_t judge(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
 int32_t count_step(int64_t device, RunState *run, void *stream);
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
@@ -19,6 +20,7 @@ int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype
 int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
 int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
 int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
+int32_t multiply(int64_t device, const Product *call, void *stream);
 int32_t add_squares(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
 int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
 int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream);

@@ -14,6 +14,7 @@ struct Pass<reference::LambMoments> {
   ZERO_DEVICE AdamConstants constants(const Piece &, const Scalars &scalars) const {
     return constants_in<reference::Lamb::Constants>(scalars).moments;
   }
+  ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
 };
 
 template <>
@@ -27,6 +28,7 @@ struct Pass<reference::LambParam> {
     constants.negative_step = reference::LambParam::negative_step(given.lr, *piece.trust_ratio);
     return constants;
   }
+  ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
 };
 
 }  // namespace zero::kernels::cuda

@@ -5,6 +5,10 @@
 ///   Shared, Registers   memory of a block and of a thread; neither has values before the first phase
 ///   kPhases             how many parts it has, at whose ends the threads of a block wait for one another
 ///   run<phase>(place, registers, shared)
+/// and, where not each of them runs once,
+///   kFirstRepeated, kEndRepeated, rounds()
+///                       phases [kFirstRepeated, kEndRepeated) run one after another rounds() times; others come before and behind them
+///   kResidentBlocks     how many blocks a multiprocessor is to hold at least, where that is not kFrequentBlocks
 #pragma once
 
 #include <cstdint>
@@ -33,6 +37,7 @@ inline constexpr int kThreads = 256;
 struct Place {
   int64_t block;
   int thread;
+  int64_t round = 0;  ///< of phases that are repeated
 };
 
 /// What kernels have whose threads know nothing of one another.
@@ -42,24 +47,61 @@ struct ThreadsAlone {
   static constexpr int kPhases = 1;
 };
 
-#ifdef __CUDACC__
+/// With 64 registers per thread: half of the threads that a multiprocessor can hold, which keep enough bytes on their way.
+inline constexpr int kFrequentBlocks = 4;
 
-template <class Kernel, int phase>
-__device__ inline void run_phases(const Kernel &kernel, const Place &place, typename Kernel::Registers &registers,
-                                  typename Kernel::Shared &shared) {
-  kernel.template run<phase>(place, registers, shared);
-  if constexpr (phase + 1 < Kernel::kPhases) {
-    __syncthreads();
-    run_phases<Kernel, phase + 1>(kernel, place, registers, shared);
+template <class Kernel>
+consteval int resident_blocks() {
+  if constexpr (requires { Kernel::kResidentBlocks; }) {
+    return Kernel::kResidentBlocks;
+  } else {
+    return kFrequentBlocks;
   }
 }
 
-/// 64 registers per thread: half of the threads that a multiprocessor can hold, which keep enough bytes on their way.
+/// Phases [phase, end) of a block, each by block.run<phase>(round).
+template <int phase, int end, class Block>
+ZERO_DEVICE void run_phases(Block &block, int64_t round) {
+  block.template run<phase>(round);
+  if constexpr (phase + 1 < end) run_phases<phase + 1, end>(block, round);
+}
+
+template <class Kernel, class Block>
+ZERO_DEVICE void run_all_phases(const Kernel &kernel, Block &block) {
+  if constexpr (requires { Kernel::kFirstRepeated; }) {
+    run_phases<0, Kernel::kFirstRepeated>(block, 0);
+    const int64_t rounds = kernel.rounds();
+    for (int64_t round = 0; round < rounds; ++round) run_phases<Kernel::kFirstRepeated, Kernel::kEndRepeated>(block, round);
+    run_phases<Kernel::kEndRepeated, Kernel::kPhases>(block, 0);
+  } else {
+    run_phases<0, Kernel::kPhases>(block, 0);
+  }
+}
+
+#ifdef __CUDACC__
+
+/// What one of its threads does.
 template <class Kernel>
-__global__ void __launch_bounds__(kThreads, 4) run_block(const __grid_constant__ Kernel kernel) {
+struct RunningBlock {
+  const Kernel &kernel;
+  Place place;
+  typename Kernel::Registers &registers;
+  typename Kernel::Shared &shared;
+
+  template <int phase>
+  __device__ inline void run(int64_t round) {
+    place.round = round;
+    kernel.template run<phase>(place, registers, shared);
+    if constexpr (phase + 1 < Kernel::kPhases) __syncthreads();
+  }
+};
+
+template <class Kernel>
+__global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>()) run_block(const __grid_constant__ Kernel kernel) {
   __shared__ typename Kernel::Shared shared;
   typename Kernel::Registers registers;
-  run_phases<Kernel, 0>(kernel, {blockIdx.x, static_cast<int>(threadIdx.x)}, registers, shared);
+  RunningBlock<Kernel> block = {kernel, {blockIdx.x, static_cast<int>(threadIdx.x)}, registers, shared};
+  run_all_phases(kernel, block);
 }
 
 /// Leaves the calling thread's device and, when nothing fails, its last error as they are.
@@ -103,19 +145,29 @@ __device__ inline void raise_to(uint32_t &largest, uint32_t value) {
 
 #else
 
-template <class Kernel, int phase>
-void run_phases(const Kernel &kernel, int64_t block, typename Kernel::Registers *registers, typename Kernel::Shared &shared) {
-  for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({block, thread}, registers[thread], shared);
-  if constexpr (phase + 1 < Kernel::kPhases) run_phases<Kernel, phase + 1>(kernel, block, registers, shared);
-}
+/// With all of its threads.
+template <class Kernel>
+struct RunningBlock {
+  const Kernel &kernel;
+  const int64_t number;
+  typename Kernel::Registers registers[kThreads];
+  typename Kernel::Shared shared;
+
+  RunningBlock(const Kernel &the_kernel, int64_t the_number) : kernel(the_kernel), number(the_number) {
+    std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
+  }
+
+  template <int phase>
+  void run(int64_t round) {
+    for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({number, thread, round}, registers[thread], shared);
+  }
+};
 
 template <class Kernel>
 int32_t launch(int64_t, void *, int64_t blocks, const Kernel &kernel) {
-  for (int64_t block = 0; block < blocks; ++block) {
-    typename Kernel::Shared shared;
-    typename Kernel::Registers registers[kThreads];
-    std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
-    run_phases<Kernel, 0>(kernel, block, registers, shared);
+  for (int64_t number = 0; number < blocks; ++number) {
+    RunningBlock<Kernel> block(kernel, number);
+    run_all_phases(kernel, block);
   }
   return 0;
 }

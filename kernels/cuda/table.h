@@ -81,6 +81,40 @@ struct Update {
   const Scalars *scalars;
 };
 
+/// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
+inline constexpr int64_t kSquareWords = ExactSum::kExported;
+
+/// A product of fp32 matrices, row-major, as Table::multiply of kernels.h makes it. `out` overlaps neither.
+struct Product {
+  float *out;
+  const float *a;
+  const float *b;
+  int64_t rows;
+  int64_t inner;
+  int64_t columns;
+  const float *addend = nullptr;  ///< where there is one: out = fma(weight, addend, a * b * factor), addend as large as out
+  float factor = 1;
+  float weight = 0;
+  const int64_t *skips = nullptr;  ///< in memory of the device: not 0: nothing is made
+};
+
+/// Of the direction of one matrix.
+struct DirectionSum {
+  int64_t words[kSquareWords];  ///< of its squares; 0 before and after an update
+  float factor;
+};
+
+/// One update of a matrix by Muon.
+struct Matrix {
+  Update update;           ///< of one piece, which is the matrix, row-major
+  const Scalars *scalars;  ///< the piece's
+  int64_t rows;
+  int64_t columns;
+  int64_t newton_schulz_steps;
+  float *workspace;  ///< muon_workspace(rows, columns) elements from a multiple of 64 bytes on
+  DirectionSum *sum;
+};
+
 /// Most sources of one reduction or update.
 inline constexpr int64_t kMostSources = 64;
 
@@ -96,9 +130,6 @@ struct Reduce {
   double divisor;
 };
 
-/// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
-inline constexpr int64_t kSquareWords = ExactSum::kExported;
-
 /// Most bytes of one put.
 inline constexpr int64_t kMostPut = 1024;
 
@@ -113,12 +144,14 @@ struct Table {
   int32_t (*algorithm)(const char *name);
   /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
   int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
-  /// Layerwise algorithms: the last of their passes, as in kernels/update.h.
+  /// Layerwise algorithms: the last of their passes, as in kernels/update.h. No matrix algorithms.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
   /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to Piece::norms; and
   /// Piece::trust_ratio from the norms, of all pieces that have some.
   int32_t (*lamb_norms)(int64_t device, const Update *call, void *stream);
   int32_t (*lamb_trust_ratios)(int64_t device, const Piece *pieces, int64_t count, void *stream);
+  /// Instead of update, for matrices. What recipes say is read on the device, but for the steps.
+  int32_t (*muon)(int64_t device, const Matrix *call, void *stream);
 
   /// The verdict of a step (kernels/verdict.h) from what checks and sums of squares have left in `flag` and `words`, which are 0 then.
   int32_t (*judge)(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
@@ -139,6 +172,7 @@ struct Table {
   /// sum += values * factor, the product rounded to the sum's dtype.
   int32_t (*add)(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor,
                  void *stream);
+  int32_t (*multiply)(int64_t device, const Product *call, void *stream);
   /// Adds the squares of each line as kernels/reference/add_squares.cpp does, and the lines to `words`. `values` begins on a line.
   int32_t (*add_squares)(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
 

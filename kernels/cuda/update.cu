@@ -6,6 +6,7 @@
 #include "kernels/reference/adagrad-inl.h"
 #include "kernels/reference/adam-inl.h"
 #include "kernels/reference/lion-inl.h"
+#include "kernels/reference/muon-inl.h"
 #include "kernels/reference/sgd-inl.h"
 
 #include <cstring>
@@ -20,15 +21,27 @@ int32_t launch_update(int64_t device, const Update &call, void *stream) {
   return launch(device, stream, call.chunk_count, Updating<Algorithm>{call});
 }
 
+using UpdateFunction = int32_t (*)(int64_t device, const Update &call, void *stream);
+
+/// nullptr: a matrix algorithm.
+template <class Algorithm>
+constexpr UpdateFunction update_function() {
+  if constexpr (requires { typename Algorithm::Kernel; }) {
+    return launch_update<typename Algorithm::Kernel>;
+  } else {
+    return nullptr;
+  }
+}
+
 struct Row {
   const char *name;
-  int32_t (*update)(int64_t device, const Update &call, void *stream);
+  UpdateFunction update;
 };
 
 /// Numbers of algorithms are those of their rows.
 template <class... Algorithms>
 struct List {
-  static constexpr Row kRows[sizeof...(Algorithms)] = {{Algorithms::kName, launch_update<typename Algorithms::Kernel>}...};
+  static constexpr Row kRows[sizeof...(Algorithms)] = {{Algorithms::kName, update_function<Algorithms>()}...};
 
   ZERO_DEVICE static void write_constants(int64_t algorithm, const HyperParameters &hyper, Constants &out) {
     int64_t number = 0;
@@ -46,7 +59,8 @@ struct List {
   }
 };
 
-using Algorithms = List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion, reference::Lamb>;
+using Algorithms =
+    List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion, reference::Lamb, reference::Muon>;
 
 /// One thread per recipe.
 struct Preparing : ThreadsAlone {

@@ -25,6 +25,8 @@ struct Pass {
   ZERO_DEVICE typename Algorithm::Constants constants(const Piece &, const Scalars &scalars) const {
     return constants_in<typename Algorithm::Constants>(scalars);
   }
+  /// Where states are not updated, in the gradient's place.
+  ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
 };
 
 template <class Algorithm>
@@ -34,15 +36,16 @@ struct Updating {
   static constexpr bool kUpdatesStates = Pass<Algorithm>::kUpdatesStates;
   static constexpr int kStates = Algorithm::kStates;
   static constexpr int kLines = kChunk / kLine;
+  static constexpr int kRoom = kStates > 0 ? kStates : 1;  ///< arrays cannot be empty
 
-  /// Of slots of 8-bit floats: what will be stored, and of each line the largest magnitude as bits.
+  /// What Algorithm::update has made, and for slots of 8-bit floats of each line the largest magnitude as bits.
   struct Registers {
     Quad<float> param;
-    Quad<float> state[kStates];
+    Quad<float> state[kRoom];
   };
   struct Shared {
     uint32_t param[kLines];
-    uint32_t state[kStates][kLines];
+    uint32_t state[kRoom][kLines];
   };
   static constexpr int kPhases = 3;
 
@@ -92,13 +95,12 @@ struct Updating {
   ZERO_DEVICE void compute(const Work &work, Registers &registers) const {
     if (is_plain(work)) {
       const DType dtype = dtype_of(work.piece.param);
-      if (dtype == DType::f32) return compute_plain<float, DType::f32>(work);
-      if (dtype == DType::f16) return compute_plain<uint16_t, DType::f16>(work);
-      return compute_plain<uint16_t, DType::bf16>(work);
+      if (dtype == DType::f32) return compute_plain<float, DType::f32>(work, registers);
+      if (dtype == DType::f16) return compute_plain<uint16_t, DType::f16>(work, registers);
+      return compute_plain<uint16_t, DType::bf16>(work, registers);
     }
-    Quad<float> gradient = {};
-    if constexpr (kUpdatesStates) gradient = load_gradient(work.piece, work.scalars, work.span);
-    if constexpr (kUpdatesParam) registers.param = load_param(work.piece, work.span);
+    const Quad<float> gradient = kUpdatesStates ? load_gradient(work.piece, work.scalars, work.span) : pass.input(work.span);
+    registers.param = kUpdatesParam ? load_param(work.piece, work.span) : Quad<float>{};
     ZERO_UNROLLED
     for (int s = 0; s < kStates; ++s) registers.state[s] = load_slot(work.piece.state[s], work.span);
     update_quad(registers, gradient, pass.constants(work.piece, work.scalars));
@@ -110,7 +112,7 @@ struct Updating {
   ZERO_DEVICE void update_quad(Registers &values, const Quad<float> &gradient, const Constants &constants) const {
     ZERO_UNROLLED
     for (int i = 0; i < kQuad; ++i) {
-      float state[kStates];
+      float state[kRoom];
       ZERO_UNROLLED
       for (int s = 0; s < kStates; ++s) state[s] = values.state[s].element[i];
       Algorithm::update(values.param.element[i], gradient.element[i], state, constants);
@@ -139,23 +141,24 @@ struct Updating {
   }
 
   template <class Element, DType dtype>
-  ZERO_DEVICE void compute_plain(const Work &work) const {
+  ZERO_DEVICE void compute_plain(const Work &work, Registers &registers) const {
     const Piece &piece = work.piece;
     const int64_t index = work.span.index;
     void *kept = dtype == DType::f32 ? piece.param.data : piece.master.data;
     const Constants constants = pass.constants(piece, work.scalars);
     const bool has_states = Algorithm::uses_states(constants);
     Registers values;
-    Quad<float> gradient = {};
-    if constexpr (kUpdatesParam) values.param = whole_quad<float>(kept, index);
-    if constexpr (kUpdatesStates) gradient = widened(whole_quad<Element>(piece.grad.data, index), dtype);
+    values.param = kUpdatesParam ? whole_quad<float>(kept, index) : Quad<float>{};
+    Quad<float> gradient = kUpdatesStates ? widened(whole_quad<Element>(piece.grad.data, index), dtype) : pass.input(work.span);
     ZERO_UNROLLED
     for (int s = 0; s < kStates; ++s) {
       values.state[s] = has_states ? whole_quad<float>(piece.state[s].data, index) : Quad<float>{};
     }
-    adjust_gradient(gradient, work.scalars);
+    if constexpr (kUpdatesStates) adjust_gradient(gradient, work.scalars);
     update_quad(values, gradient, constants);
-    if constexpr (kUpdatesParam) {
+    if constexpr (!kUpdatesParam) {
+      registers.param = values.param;
+    } else {
       whole_quad<float>(kept, index) = values.param;
       if constexpr (dtype != DType::f32) whole_quad<Element>(piece.param.data, index) = narrowed<Element>(values.param, dtype);
     }

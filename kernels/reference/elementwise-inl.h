@@ -17,6 +17,17 @@ ZERO_ELEMENT float clamped(float value, float limit) {
 
 ZERO_ELEMENT float averaged(float average, float value, float weight) { return canonical(std::fma(weight, value - average, average)); }
 
+/// addend * weight + value * factor.
+ZERO_ELEMENT float combined(float value, float factor, float addend, float weight) {
+  return canonical(std::fma(weight, addend, value * factor));
+}
+
+/// From the end that is nearer.
+ZERO_ELEMENT float interpolated(float from, float to, float weight) {
+  const bool near_from = weight < 0.5F;
+  return canonical(std::fma(near_from ? weight : weight - 1.0F, to - from, near_from ? from : to));
+}
+
 /// Neither NaN nor of a magnitude above the limit.
 ZERO_ELEMENT bool is_within(float value, float limit) { return std::fabs(value) <= limit; }
 

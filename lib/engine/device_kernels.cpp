@@ -59,12 +59,6 @@ bool same_bytes(const std::vector<T> &a, const std::vector<T> &b) {
 
 }  // namespace
 
-Status DeviceKernels::check_algorithm(const kernels::Algorithm &algorithm) const {
-  ZERO_CHECK(table_.algorithm(algorithm.name) >= 0, ZERO_E_UNSUPPORTED,
-             "algorithm \"%s\" has no kernel for devices; keep states on the host (ZERO_KEY_TIER = ZERO_TIER_HOST)", algorithm.name);
-  return {};
-}
-
 Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbytes) {
   source_ = source;
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STAGING, sizeof(Told), &told_));
@@ -79,6 +73,7 @@ void DeviceKernels::release() {
   jobs_.release();
   recipes_.release();
   ratios_.release();
+  sum_.release();
   launches_.clear();
 }
 
@@ -220,12 +215,12 @@ void DeviceKernels::reduce(const Reduction &reduction) const {
 /// Jobs of one algorithm come one after another, and so do their chunks.
 void DeviceKernels::list_chunks(std::span<const UpdateJob> jobs, std::vector<cuda::Chunk> &chunks) {
   for (size_t first = 0; first < jobs.size(); ++first) {
-    const int32_t algorithm = table_.algorithm(jobs[first].algorithm->name);
+    const kernels::Algorithm *algorithm = jobs[first].algorithm;
     const auto same = [&](const Launch &launch) { return launch.algorithm == algorithm; };
-    if (std::any_of(launches_.begin(), launches_.end(), same)) continue;
-    Launch launch{algorithm, jobs[first].algorithm->layerwise, std::ssize(chunks), 0};
-    for (size_t index = first; index < jobs.size(); ++index) {
-      if (jobs[index].algorithm != jobs[first].algorithm) continue;
+    if (!algorithm->matrix && std::any_of(launches_.begin(), launches_.end(), same)) continue;
+    Launch launch{algorithm, first, std::ssize(chunks), 0};
+    for (size_t index = first; index < (algorithm->matrix ? first + 1 : jobs.size()); ++index) {
+      if (jobs[index].algorithm != algorithm) continue;
       for (int64_t begin = 0; begin < jobs[index].piece.count; begin += cuda::kChunk)
         chunks.push_back({begin, static_cast<int64_t>(index)});
     }
@@ -256,9 +251,13 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(next_recipes_) + scalars_nbytes, &recipes_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(chunks), &chunks_));
-  const bool layerwise = std::any_of(launches_.begin(), launches_.end(), [](const Launch &launch) { return launch.layerwise; });
-  const auto ratios_nbytes = static_cast<int64_t>(layerwise ? jobs.size() * sizeof(double) : 0);
+  const auto any = [this](bool kernels::Algorithm::*kind) {
+    return std::any_of(launches_.begin(), launches_.end(), [kind](const Launch &launch) { return launch.algorithm->*kind; });
+  };
+  const auto ratios_nbytes = static_cast<int64_t>(any(&kernels::Algorithm::layerwise) ? jobs.size() * sizeof(double) : 0);
+  const auto sum_nbytes = static_cast<int64_t>(any(&kernels::Algorithm::matrix) ? sizeof(cuda::DirectionSum) : 0);
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, ratios_nbytes, &ratios_));
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, sum_nbytes, &sum_));
   ZERO_TRY(device_.copy(chunks_.data(), chunks.data(), static_cast<int64_t>(chunks.size() * sizeof(cuda::Chunk))));
   return device_.wait();
 }
@@ -348,7 +347,7 @@ void DeviceKernels::add_norms(std::span<const UpdateJob> jobs) {
   if (jobs.empty() || !tell_jobs(jobs)) return;
   for (const Launch &launch : launches_) {
     const cuda::Update call = call_of(launch);
-    if (launch.layerwise) note(table_.lamb_norms(device_.index(), &call, device_.stream()), "adding norms of tensors");
+    if (launch.algorithm->layerwise) note(table_.lamb_norms(device_.index(), &call, device_.stream()), "adding norms of tensors");
   }
 }
 
@@ -360,8 +359,20 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
   }
   for (const Launch &launch : launches_) {
     const cuda::Update call = call_of(launch);
-    note(table_.update(device_.index(), launch.algorithm, &call, device_.stream()), "an update");
+    if (launch.algorithm->matrix) {
+      update_matrix(jobs[launch.first_job], call);
+    } else {
+      note(table_.update(device_.index(), table_.algorithm(launch.algorithm->name), &call, device_.stream()), "an update");
+    }
   }
+}
+
+void DeviceKernels::update_matrix(const UpdateJob &job, const cuda::Update &update) const {
+  if (job.skips) return;
+  const auto steps = static_cast<int64_t>(job.scalars.hyper.newton_schulz_steps);
+  const cuda::Matrix call{
+      update, scalars() + job.set, job.rows, job.columns, steps, job.workspace, reinterpret_cast<cuda::DirectionSum *>(sum_.data())};
+  note(table_.muon(device_.index(), &call, device_.stream()), "an update of a matrix");
 }
 
 void DeviceKernels::set_run(const kernels::RunState &run) const {

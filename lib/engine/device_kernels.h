@@ -18,8 +18,6 @@ class DeviceKernels final : public Kernels {
  public:
   explicit DeviceKernels(Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
 
-  /// ZERO_OK when there is a kernel for the algorithm.
-  Status check_algorithm(const kernels::Algorithm &algorithm) const;
   /// What kernels tell, and room for sources of reductions that lie on the host. `source` is that of arenas.
   Status allocate(const MemorySource &source, int64_t sources_nbytes);
   void release();
@@ -40,6 +38,8 @@ class DeviceKernels final : public Kernels {
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
+  /// One after the other.
+  int64_t workspace_count(int64_t matrices) const override { return matrices > 0 ? 1 : 0; }
   void add_norms(std::span<const UpdateJob> jobs) override;
   /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
   /// before.
@@ -87,10 +87,10 @@ class DeviceKernels final : public Kernels {
     std::vector<const void *> sources;
     std::vector<kernels::cuda::Elements> replicas;
   };
-  /// Jobs of one algorithm: one launch.
+  /// Jobs of one algorithm; for matrices one job.
   struct Launch {
-    int32_t algorithm;
-    bool layerwise;
+    const kernels::Algorithm *algorithm;
+    size_t first_job;
     int64_t first_chunk;
     int64_t chunk_count;
   };
@@ -108,6 +108,7 @@ class DeviceKernels final : public Kernels {
   bool tell_jobs(std::span<const UpdateJob> jobs);
   kernels::cuda::Scalars *scalars() const;
   kernels::cuda::Update call_of(const Launch &launch) const;
+  void update_matrix(const UpdateJob &job, const kernels::cuda::Update &update) const;
 
   Device &device_;
   const kernels::cuda::Table &table_;
@@ -122,6 +123,7 @@ class DeviceKernels final : public Kernels {
   Arena jobs_;
   Arena recipes_;  ///< by parameter set; behind them what each step computes with
   Arena ratios_;   ///< trust ratios, by job
+  Arena sum_;      ///< of the matrix that is updated
   Jobs sent_;
   Jobs next_;
   std::vector<kernels::cuda::Recipe> sent_recipes_;

@@ -3,6 +3,7 @@
 
 #include "kernels/convert.h"
 #include "kernels/lamb.h"
+#include "kernels/muon.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -347,15 +348,32 @@ void HostKernels::add_norms(std::span<const UpdateJob> jobs) {
 
 void HostKernels::update(std::span<const UpdateJob> jobs) {
   int64_t total = 0;
-  for (const UpdateJob &job : jobs) total += round_up(job.piece.count, kLine);
+  for (const UpdateJob &job : jobs) total += job.algorithm->matrix ? 0 : round_up(job.piece.count, kLine);
   over_lines(total, [&](Range mine) {
     int64_t begin = 0;
     for (const UpdateJob &job : jobs) {
+      if (job.algorithm->matrix) continue;
       const Range part = intersect(mine, {begin, begin + job.piece.count});
       if (!part.empty() && !job.skips) {
         kernels::update(kernels::active(), *job.algorithm, kernels::slice(job.piece, part.begin - begin, part.count()), last_scalars(job));
       }
       begin += round_up(job.piece.count, kLine);
+    }
+  });
+  update_matrices(jobs);
+}
+
+/// Each thread takes every n-th matrix.
+void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
+  const int64_t matrices = std::count_if(jobs.begin(), jobs.end(), [](const UpdateJob &job) { return job.algorithm->matrix; });
+  if (matrices == 0) return;
+  const int64_t threads = workspace_count(matrices);
+  const DefaultFloats floats;
+  parallel_pieces(threads, [&](int64_t thread) {
+    int64_t number = 0;
+    for (const UpdateJob &job : jobs) {
+      if (!job.algorithm->matrix || number++ % threads != thread || job.skips) continue;
+      kernels::muon(kernels::active(), job.piece, job.rows, job.columns, job.scalars, job.workspace);
     }
   });
 }

@@ -9,6 +9,7 @@
 #include "engine/kernels.h"
 #include "group/transport.h"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstdint>
 #if defined(__SSE2__)
@@ -75,8 +76,10 @@ class HostKernels final : public Kernels {
   void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
   /// XXH3 of 64 bits.
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
+  /// One per thread.
+  int64_t workspace_count(int64_t matrices) const override { return std::min(threads_, matrices); }
   void add_norms(std::span<const UpdateJob> jobs) override;
-  /// All jobs count as one piece of work for the threads.
+  /// All jobs but for matrices count as one piece of work for the threads.
   void update(std::span<const UpdateJob> jobs) override;
 
   /// Runs function(range) over pieces of [0, count), cut on lines, on the threads.
@@ -95,6 +98,7 @@ class HostKernels final : public Kernels {
 
  private:
   int64_t piece_count(int64_t count) const;
+  void update_matrices(std::span<const UpdateJob> jobs) const;
 
   int64_t threads_;
 };

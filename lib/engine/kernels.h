@@ -23,6 +23,12 @@ struct UpdateJob {
   bool skips = false;  ///< nothing becomes of it in this step
   /// Layerwise algorithms: kernels::kNormWords words of the sums of squares of its tensor, of which it is the only piece here.
   int64_t *norms = nullptr;
+  /// @name Matrix algorithms
+  /// @{
+  int64_t rows = 0;
+  int64_t columns = 0;
+  float *workspace = nullptr;  ///< kernels::muon_workspace elements
+  /// @}
 };
 
 /// Addresses are those of arenas. On a device work may go on when a function has returned; what is asked for later comes after it, and
@@ -61,10 +67,12 @@ class Kernels {
   virtual void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const = 0;
   /// @}
 
+  /// Workspaces of update(): of `matrices` jobs of matrix algorithms, number i works in workspace i % workspace_count(matrices).
+  virtual int64_t workspace_count(int64_t matrices) const = 0;
   /// Makes what update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }
-  /// @name As many jobs as were prepared, of the same counts and algorithms. No matrix algorithms. On a device the step and what gradients
-  /// are multiplied by are those of its run.
+  /// @name As many jobs as were prepared, of the same counts and algorithms. On a device the step and what gradients are multiplied by are
+  /// those of its run.
   /// @{
   /// Of layerwise algorithms (kernels/lamb.h) all but the last pass; others are left alone. Adds to UpdateJob::norms, which are 0.
   virtual void add_norms(std::span<const UpdateJob> jobs) = 0;

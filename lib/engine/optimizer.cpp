@@ -40,7 +40,6 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
              group->transport().name());
   std::unique_ptr<DeviceKernels> device_kernels;
   if (settings.on_device) device_kernels = std::make_unique<DeviceKernels>(*device);
-  if (settings.on_device && settings.algorithm != nullptr) ZERO_TRY(device_kernels->check_algorithm(*settings.algorithm));
   const int64_t threads = host_threads(config, group->place());
   out->reset(
       new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device), std::move(device_kernels)));
@@ -58,7 +57,7 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       sets_{hyper},
       loss_scale_(loss_scale),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
-      updates_(plan_, settings_, slots_, params_, kernels_, host_kernels_, sets_),
+      updates_(plan_, settings_, slots_, params_, kernels_, sets_),
       run_{.loss_scale = loss_scale.first()} {}
 
 Optimizer::~Optimizer() { unseal(); }
@@ -111,7 +110,6 @@ Status Optimizer::add_set(const Config &config, int64_t *out_set) {
     ZERO_CHECK((algorithm == nullptr) == (settings_.algorithm == nullptr), ZERO_E_UNSUPPORTED,
                "ZERO_KEY_ALGORITHM of the set is \"%s\", but that of the optimizer is \"%s\": the library updates all sets or none",
                config.str(ZERO_KEY_ALGORITHM).c_str(), settings_.algorithm_name());
-    if (settings_.on_device && algorithm != nullptr) ZERO_TRY(device_kernels_->check_algorithm(*algorithm));
   }
   HyperSet set;
   ZERO_TRY(set.read(algorithm, config, &sets_.front()));

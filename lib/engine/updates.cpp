@@ -53,7 +53,6 @@ void Updates::clear() {
   jobs_.clear();
   norm_index_.clear();
   norms_.release();
-  matrices_.clear();
   workspaces_.release();
 }
 
@@ -144,10 +143,12 @@ bool Updates::skips(const Piece &piece, const StepScalars &step) const {
 
 void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
+  int64_t matrices = 0;
   for (const Piece &piece : pieces_) {
-    if (!algorithm_of(piece).matrix)
-      jobs_.push_back(
-          {&algorithm_of(piece), at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
+    const kernels::Algorithm &algorithm = algorithm_of(piece);
+    UpdateJob job{&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)};
+    if (algorithm.matrix) place_matrix(job, piece.param, matrices++);
+    jobs_.push_back(job);
   }
 }
 
@@ -163,7 +164,6 @@ Task Updates::run(Group &group, StepScalars step) {
   list_jobs(step);
   if (norm_count_ > 0) ZERO_CO_TRY(add_norms(group));
   kernels_.update(jobs_);
-  update_matrices(step);
   co_return kernels_.status();
 }
 

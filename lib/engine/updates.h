@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
+#include "engine/kernels.h"
 #include "engine/params.h"
 #include "engine/peer_views.h"
 #include "engine/plan.h"
@@ -30,10 +30,9 @@ struct StepScalars {
 
 class Updates {
  public:
-  /// `host` computes updates of whole tensors, which lie on the host then.
   Updates(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, Kernels &kernels,
-          const HostKernels &host, const std::vector<HyperSet> &sets)
-      : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), host_(host), sets_(sets) {}
+          const std::vector<HyperSet> &sets)
+      : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
 
   /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces; `source` that of slots.
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
@@ -72,8 +71,7 @@ class Updates {
   Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
   Task add_norms(Group &group);
   int64_t *norms_at(int64_t param) const;
-  void update_matrices(const StepScalars &step);
-  void update_matrix(const Piece &piece, const StepScalars &step, float *workspace) const;
+  void place_matrix(UpdateJob &job, int64_t param, int64_t number) const;
   /// @}
 
   const Plan &plan_;
@@ -81,18 +79,17 @@ class Updates {
   const SlotMemory &slots_;
   const Params &params_;
   Kernels &kernels_;
-  const HostKernels &host_;
   const std::vector<HyperSet> &sets_;
   std::vector<Piece> pieces_;
-  std::vector<UpdateJob> jobs_;  ///< of one step: pieces but for matrices
+  std::vector<UpdateJob> jobs_;  ///< of one step: all pieces
   bool all_ = false;
   bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
   int64_t norm_count_ = 0;
   Arena norms_;  ///< kernels::kNormWords words of each
-  std::vector<const Piece *> matrices_;
   Arena workspaces_;
-  int64_t workspace_elements_ = 0;  ///< of one thread
+  int64_t workspace_count_ = 0;
+  int64_t workspace_elements_ = 0;  ///< of each
 };
 
 }  // namespace zero

@@ -20,15 +20,23 @@ Status Updates::prepare_whole(std::span<const Format> formats, const MemorySourc
   const int64_t norms_nbytes = norm_count_ * kernels::kNormWords * static_cast<int64_t>(sizeof(int64_t));
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, norms_nbytes, &norms_));
   workspace_elements_ = 0;
+  int64_t matrices = 0;
   for (const Piece &piece : pieces_) {
     if (!algorithm_of(piece).matrix) continue;
     const std::vector<int64_t> &shape = params_[piece.param].shape;
     workspace_elements_ = std::max(workspace_elements_, round_up(kernels::muon_workspace(shape[0], shape[1]), kTensorStart));
-    matrices_.push_back(&piece);
+    ++matrices;
   }
-  const auto threads = std::min(host_.threads(), static_cast<int64_t>(matrices_.size()));
-  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, threads * workspace_elements_ * static_cast<int64_t>(sizeof(float)),
+  workspace_count_ = kernels_.workspace_count(matrices);
+  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspace_count_ * workspace_elements_ * static_cast<int64_t>(sizeof(float)),
                                &workspaces_);
+}
+
+/// `number`: among matrices.
+void Updates::place_matrix(UpdateJob &job, int64_t param, int64_t number) const {
+  job.rows = params_[param].shape[0];
+  job.columns = params_[param].shape[1];
+  job.workspace = reinterpret_cast<float *>(workspaces_.data()) + number % workspace_count_ * workspace_elements_;
 }
 
 /// nullptr: its update needs none.
@@ -44,24 +52,6 @@ Task Updates::add_norms(Group &group) {
   kernels_.add_norms(jobs_);
   if (!all_) ZERO_CO_TRY(all_reduce(group, norms_.data(), norms_.data(), words, DType::i64, ReduceOp::sum));
   co_return Status();
-}
-
-/// Each thread takes every n-th matrix, with a workspace of its own.
-void Updates::update_matrices(const StepScalars &step) {
-  if (matrices_.empty()) return;
-  const auto count = static_cast<int64_t>(matrices_.size());
-  const int64_t threads = std::min(host_.threads(), count);
-  const DefaultFloats floats;
-  parallel_pieces(threads, [&](int64_t thread) {
-    float *workspace = reinterpret_cast<float *>(workspaces_.data()) + thread * workspace_elements_;
-    for (int64_t i = thread; i < count; i += threads) update_matrix(*matrices_[static_cast<size_t>(i)], step, workspace);
-  });
-}
-
-void Updates::update_matrix(const Piece &piece, const StepScalars &step, float *workspace) const {
-  if (skips(piece, step)) return;
-  const std::vector<int64_t> &shape = params_[piece.param].shape;
-  kernels::muon(kernels::active(), at_work(piece, step), shape[0], shape[1], scalars_of(piece, step), workspace);
 }
 
 }  // namespace zero

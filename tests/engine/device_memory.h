@@ -84,9 +84,9 @@ class DeviceMemory final : public RemoteMemory {
   int64_t device_;
 };
 
-/// Random but for what devices do not compute.
+/// Random but for 8-bit parameters, which devices do not compute.
 inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
-  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "adam", "adagrad"};
+  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "muon", "adam", "adagrad"};
   Model model = random_model(seed, ranks, 1 << 13);
   model.counts.resize(std::min<size_t>(model.counts.size(), 8));
   model.algorithm = kAlgorithms[seed % kAlgorithms.size()];

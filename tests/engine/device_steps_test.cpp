@@ -17,6 +17,7 @@ const int64_t kReplays = few_tests() ? 12 : 100;
 using StepsOnDevice = DeviceTest;
 
 const DeviceMemory kDevice(0);
+constexpr int64_t kShapes[][2] = {{60, 50}, {17, 1}, {3, 0}, {16, 64}, {25, 800}};
 constexpr int64_t kCounts[] = {3000, 17, 0, 1024, 20'000};
 constexpr int64_t kTensors = std::size(kCounts);
 
@@ -42,6 +43,8 @@ constexpr Kind kKinds[] = {
     {"adamw", DType::bf16, 0.5, true, false, true, false, 0, true},
     {"lamb", DType::bf16, 0.5, true},
     {"lamb", DType::f32, 0, false, false, true, true},
+    {"muon", DType::bf16, 0.5, true},
+    {"muon", DType::f32, 0, false, false, true, true},
 };
 
 /// Sealed and begun, on the host or kept on a device.
@@ -52,6 +55,7 @@ std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, const Kind 
   if (kept) set(ZERO_KEY_TIER, ZERO_TIER_DEVICE);
   expect_ok(config.set_str(ZERO_KEY_ALGORITHM, kind.algorithm), "set_str");
   if (std::strcmp(kind.algorithm, "sgd") == 0) expect_ok(config.set_f64(ZERO_KEY_MOMENTUM, 0.9), "set_f64");
+  if (std::strcmp(kind.algorithm, "muon") == 0) expect_ok(config.set_f64(ZERO_KEY_NEWTON_SCHULZ_STEPS, 2), "set_f64");
   expect_ok(config.set_f64(ZERO_KEY_CLIP_NORM, kind.clip_norm), "set_f64");
   if (kind.dynamic) set(ZERO_KEY_LOSS_SCALE_DYNAMIC, 1);
   if (kind.dynamic) set(ZERO_KEY_LOSS_SCALE_WINDOW, 3);
@@ -71,7 +75,7 @@ std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, const Kind 
     Config param;
     expect_ok(param.set_i64(ZERO_KEY_SET, id % 2), "set_i64");
     const std::string name = "p" + std::to_string(id);
-    expect_ok(optimizer->add_param(&param, name.c_str(), static_cast<int32_t>(kind.dtype), &kCounts[id], 1, &number), "add_param");
+    expect_ok(optimizer->add_param(&param, name.c_str(), static_cast<int32_t>(kind.dtype), kShapes[id], 2, &number), "add_param");
   }
   expect_ok(optimizer->seal_queue()->run(optimizer->seal()), "seal");
   for (int64_t id = 0; id < kTensors; ++id) expect_ok(optimizer->init_param(id, ZERO_INITIALISER_NORMAL, 0, 1, 5), "init_param");

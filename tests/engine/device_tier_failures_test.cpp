@@ -102,6 +102,7 @@ TEST(FullDevices, AreAnErrorOfSealOnAllRanks) {
 
 /// A training in which errors are looked at by the caller; the first one. `coded`: each step is verified too.
 Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded, const char *algorithm) {
+  const int64_t shape[] = {60, 50};
   const int64_t count = 3000;
   std::vector<float> values(static_cast<size_t>(count), 1);
   std::shared_ptr<Optimizer> optimizer;
@@ -114,7 +115,7 @@ Status train_once(const std::shared_ptr<Group> &group, int64_t stage, bool coded
   (void)config.set_f64(ZERO_KEY_CLIP_NORM, 1);
   (void)config.set_str(ZERO_KEY_ALGORITHM, algorithm);
   ZERO_TRY(Optimizer::create(group, config, &optimizer));
-  ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, &count, 1, &id));
+  ZERO_TRY(optimizer->add_param(nullptr, "w", ZERO_DTYPE_F32, shape, 2, &id));
   ZERO_TRY(optimizer->seal_queue()->run(optimizer->seal()));
   ZERO_TRY(optimizer->init_param(id, ZERO_INITIALISER_UNIFORM, -1, 1, 1));
   ZERO_TRY(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)));
@@ -162,7 +163,7 @@ TEST(FailingDevices, AreErrorsOfEveryCall) {
 
 TEST(FailingDevices, AreErrorsOfUpdatesOfWholeTensors) {
   emulated_late(0);
-  for (const char *algorithm : {"lamb"}) {
+  for (const char *algorithm : {"lamb", "muon"}) {
     expect_errors(1, 1, false, 1, algorithm);
     expect_errors(2, 1, false, full_tests() ? 1 : 3, algorithm);
   }

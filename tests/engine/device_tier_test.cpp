@@ -64,7 +64,7 @@ TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
 /// Updates that need whole tensors, which ranks hold parts of.
 TEST_F(KeptOnDevice, UpdatesOfWholeTensorsHaveTheBitsOfTheHost) {
   const int64_t models = full_tests() ? 40 : 4;
-  for (const char *algorithm : {"lamb"}) {
+  for (const char *algorithm : {"lamb", "muon"}) {
     for (int64_t i = 0; i < models; ++i) {
       const auto seed = static_cast<uint64_t>(i) + 82'001;
       const int64_t ranks = i % 4 + 1;
@@ -218,7 +218,8 @@ TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
 }
 
 TEST_F(KeptOnDevice, SetsMayHaveAlgorithmsOfTheirOwn) {
-  static constexpr std::array kAlgorithms = {"lion", "adagrad", "lamb"};
+  static constexpr std::array kAlgorithms = {"lion", "adagrad", "lamb", "muon", "muon"};
+  static constexpr int64_t kShape[] = {20, 35};
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     std::vector<std::vector<std::byte>> slots;
     Model model = model_of(2);
@@ -236,7 +237,7 @@ TEST_F(KeptOnDevice, SetsMayHaveAlgorithmsOfTheirOwn) {
         if (id == 2) expect_ok(set.set_f64(ZERO_KEY_INITIAL_ACCUMULATOR, 0.5), "set_f64");
         if (id > 0) expect_ok(optimizer->add_set(set, &number), "add_set");
         expect_ok(param.set_i64(ZERO_KEY_SET, number), "set_i64");
-        expect_ok(optimizer->add_param(&param, ("p" + std::to_string(id)).c_str(), ZERO_DTYPE_F32, &model.counts[0], 1, &number), "add");
+        expect_ok(optimizer->add_param(&param, ("p" + std::to_string(id)).c_str(), ZERO_DTYPE_F32, kShape, 2, &number), "add");
       }
       expect_ok(optimizer->seal_queue()->run(optimizer->seal()), "seal");
       begin_training(*optimizer, model, manner);
@@ -396,10 +397,6 @@ TEST_F(KeptOnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
       return created_with(group, [=](Config &config) { EXPECT_TRUE(config.set_i64(key, value).ok()); });
     };
     expect_refused(with(ZERO_KEY_ONE_COPY, 1), "ZERO_KEY_ONE_COPY works on memory of the host only");
-    for (const char *algorithm : {"muon"}) {
-      const auto set = [=](Config &config) { EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, algorithm).ok()); };
-      expect_refused(created_with(group, set), "has no kernel for devices");
-    }
     const Status nowhere = with(ZERO_KEY_DEVICE, -1);
     EXPECT_EQ(nowhere.code(), ZERO_E_INVALID_ARGUMENT) << nowhere.text();
   });
@@ -412,20 +409,6 @@ TEST_F(KeptOnDevice, RanksBeyondWhatKernelsAddAreAnError) {
   const Status status = read_settings(config, 65, &settings);
   EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
   EXPECT_NE(std::strstr(status.text(), "the group has 65 ranks"), nullptr) << status.text();
-}
-
-TEST_F(KeptOnDevice, ASetWithoutKernelIsAnErrorOfItsOwn) {
-  run_world(1, [](const std::shared_ptr<Group> &group) {
-    std::shared_ptr<Optimizer> optimizer;
-    ASSERT_TRUE(Optimizer::create(group, make_config(model_of(1), in_stage(1)), &optimizer).ok());
-    Config config;
-    int64_t set = 0;
-    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "muon").ok());
-    EXPECT_EQ(optimizer->add_set(config, &set).code(), ZERO_E_UNSUPPORTED);
-    config = {};
-    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, "lion").ok());
-    EXPECT_TRUE(optimizer->add_set(config, &set).ok());
-  });
 }
 
 TEST_F(KeptOnDevice, TiersThatDifferAreAMismatch) {

@@ -66,7 +66,7 @@ TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
 }
 
 TEST_F(TrainingOverNccl, UpdatesOfWholeTensorsHaveTheBitsOfTheLocalTransport) {
-  for (const char *algorithm : {"lamb"}) {
+  for (const char *algorithm : {"lamb", "muon"}) {
     Model model = random_model_for_devices(91'300, 3);
     model.algorithm = algorithm;
     model.counts.push_back(3000);

@@ -140,7 +140,7 @@ inline UpdateScalars random_scalars(Random &random) {
                    .nesterov = static_cast<double>(random.below(2)),
                    .beta1 = random.below(4) == 0 ? 0.3 : 0.9,
                    .beta2 = 0.95,
-                   .epsilon = 1e-8,
+                   .epsilon = random.below(4) == 0 ? 0 : 1e-8,
                    .weight_decay = random.below(2) == 0 ? 0 : 0.1,
                    .step = 1 + random.below(4)};
   if (random.below(4) == 0) scalars.hyper.step = static_cast<int64_t>(random.next() >> 9);

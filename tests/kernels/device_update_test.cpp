@@ -56,8 +56,9 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   std::printf("%lld pieces compared\n", static_cast<long long>(updates));
 }
 
-TEST_F(DeviceUpdate, AlgorithmsWithoutAKernelHaveNoNumber) {
-  EXPECT_EQ(kernels_->algorithm("muon"), -1);
+TEST_F(DeviceUpdate, EveryAlgorithmOfTheHostHasANumber) {
+  for (const Algorithm &algorithm : algorithms()) EXPECT_GE(kernels_->algorithm(algorithm.name), 0) << algorithm.name;
+  EXPECT_EQ(kernels_->algorithm("custom"), -1);
   EXPECT_EQ(kernels_->algorithm(""), -1);
 }
 

@@ -1,6 +1,7 @@
 /// @file Kernels of emulated devices: the library's own, run on the host by a stream's thread after every address that they are given has
 /// been looked up. Knows the table's structs; never what is computed.
 #include "kernels/cuda/table.h"
+#include "kernels/muon.h"
 #include "tests/kernels/host_run_kernels.h"
 #include "tests/memory/emulated_device.h"
 
@@ -141,6 +142,22 @@ int32_t lamb_trust_ratios(int64_t, const Piece *pieces, int64_t count, void *str
   return 0;
 }
 
+/// Elements of fp32, all of which a matrix product or update may touch.
+float *seen_floats(float *address, int64_t count) { return seen(address, nbytes_of(count, static_cast<int64_t>(DType::f32))); }
+
+int32_t muon(int64_t, const Matrix *call, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [call = *call]() mutable {
+    const SeenUpdate here(call.update);
+    call.update = here.call;
+    call.scalars = static_cast<const Scalars *>(seen(call.scalars, sizeof *call.scalars));
+    call.workspace = seen_floats(call.workspace, zero::kernels::muon_workspace(call.rows, call.columns));
+    call.sum = seen(call.sum, sizeof *call.sum);
+    inner().muon(0, &call, nullptr);
+  });
+  return 0;
+}
+
 int32_t judge(int64_t, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream) {
   if (fails()) return kFailed;
   give(stream, [=, rules = *rules] {
@@ -214,6 +231,19 @@ int32_t add(int64_t, void *sum, int64_t sum_dtype, const void *values, int64_t d
   return 0;
 }
 
+int32_t multiply(int64_t, const Product *call, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [call = *call]() mutable {
+    call.out = seen_floats(call.out, call.rows * call.columns);
+    call.a = seen_floats(const_cast<float *>(call.a), call.rows * call.inner);
+    call.b = seen_floats(const_cast<float *>(call.b), call.inner * call.columns);
+    call.addend = seen_floats(const_cast<float *>(call.addend), call.rows * call.columns);
+    call.skips = seen(const_cast<int64_t *>(call.skips), sizeof *call.skips);
+    inner().multiply(0, &call, nullptr);
+  });
+  return 0;
+}
+
 int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream) {
   if (fails()) return kFailed;
   give(stream, [=] { inner().add_squares(0, seen(values, nbytes_of(count, dtype)), dtype, count, seen(words, kSquaresNbytes), nullptr); });
@@ -273,6 +303,7 @@ const void *kernels() {
                               .update = update,
                               .lamb_norms = lamb_norms,
                               .lamb_trust_ratios = lamb_trust_ratios,
+                              .muon = muon,
                               .judge = judge,
                               .count_step = count_step,
                               .put = put,
@@ -282,7 +313,8 @@ const void *kernels() {
                               .convert = convert,
                               .scale = scale,
                               .add = add,
-                              .add_squares = add_squares,
+                               .multiply = multiply,
+                               .add_squares = add_squares,
                                .follow = follow,
                                .encode = encode,
                                .decode = decode,

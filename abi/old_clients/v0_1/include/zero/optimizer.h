@@ -28,7 +28,7 @@
  *              the whole tensor although shards cut it
  *   muon     (Jordan et al., 2024; as torch.optim.Muon, in fp32)   of two-dimensional tensors, each whole on one rank (ranks share the
  *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors go into a parameter set
- *              with another algorithm.
+ *              with another algorithm. On devices the library multiplies itself, in the host's order: cuBLAS would give other bits.
  *
  * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
  * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
@@ -63,8 +63,8 @@
  * gradients that were given may be overwritten by later work of the stream, and param_release comes when all that uses the parameter was
  * given to the streams it was acquired with, which live until then. Groups with ZERO_KEY_NCCL move data over NCCL. In others ranks may
  * share a device, threads use each other's memory in place where devices reach it, and the rest passes through the host. MPI without
- * ZERO_KEY_NCCL, over 64 ranks, ZERO_KEY_ONE_COPY and muon are ZERO_E_UNSUPPORTED in create. verify, and steps that take or compare
- * checksums, wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or memory limits.
+ * ZERO_KEY_NCCL, over 64 ranks and ZERO_KEY_ONE_COPY are ZERO_E_UNSUPPORTED in create. verify, and steps that take or compare checksums,
+ * wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or memory limits.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..

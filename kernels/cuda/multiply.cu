@@ -1,0 +1,177 @@
+/// @file Products of fp32 matrices: every element is a chain of fma over ascending k, as in reference/multiply.cpp. A block makes a tile of
+/// the product and brings kDepth columns of a and rows of b at a time, the next of which are on their way while these are multiplied; each
+/// byte of shared memory that is read serves four fma.
+#include "kernels/cuda/entries.h"
+#include "kernels/cuda/quad.h"
+#include "kernels/reference/elementwise-inl.h"
+
+namespace zero::kernels::cuda {
+namespace {
+
+constexpr int kTile = 128;
+constexpr int kDepth = 16;
+/// Elements of the product that a thread makes: kParts x kParts squares of quads, kApart rows or columns from one another, so that threads
+/// side by side read quads side by side.
+constexpr int kParts = 2;
+constexpr int kApart = kTile / kParts;
+constexpr int kThreadsAcross = kApart / kQuad;
+static_assert(kThreadsAcross * kThreadsAcross == kThreads);
+/// Quads of a, and of b, that a thread brings.
+constexpr int kBrought = kTile * kDepth / kQuad / kThreads;
+
+ZERO_DEVICE int within_quad(int64_t left) { return left >= kQuad ? kQuad : left > 0 ? static_cast<int>(left) : 0; }
+
+struct Multiplying {
+  struct Registers {
+    float sum[kParts][kQuad][kParts][kQuad];
+    Quad<float> next_a[kBrought];
+    Quad<float> next_b[kBrought];
+  };
+  struct Shared {
+    alignas(sizeof(Quad<float>)) float a[kDepth][kTile + kQuad];  ///< transposed; columns that are written together lie in other banks
+    alignas(sizeof(Quad<float>)) float b[kDepth][kTile];
+  };
+  static constexpr int kPhases = 4;
+  static constexpr int kFirstRepeated = 1;
+  static constexpr int kEndRepeated = 3;
+  static constexpr int kResidentBlocks = 2;
+
+  Product call;
+
+  ZERO_DEVICE int64_t rounds() const { return skips() ? 0 : (call.inner + kDepth - 1) / kDepth; }
+
+  template <int phase>
+  ZERO_DEVICE void run(const Place &place, Registers &registers, Shared &shared) const {
+    if constexpr (phase == 0) begin(place, registers);
+    if constexpr (phase == 1) put(place, registers, shared);
+    if constexpr (phase == 2) {
+      bring(place, (place.round + 1) * kDepth, registers);
+      if (!makes_any(place)) return;
+      const int64_t left = call.inner - place.round * kDepth;
+      if (left >= kDepth) {
+        add_all(place, registers, shared);
+      } else {
+        add_last(place, static_cast<int>(left), registers, shared);
+      }
+    }
+    if constexpr (phase == 3) store_sums(place, registers);
+  }
+
+  ZERO_DEVICE bool skips() const { return call.skips != nullptr && *call.skips != 0; }
+  ZERO_DEVICE int64_t first_row(const Place &place) const { return place.block / tiles(call.columns) * kTile; }
+  ZERO_DEVICE int64_t first_column(const Place &place) const { return place.block % tiles(call.columns) * kTile; }
+  /// That cover a number of rows or columns.
+  static ZERO_ELEMENT int64_t tiles(int64_t count) { return (count + kTile - 1) / kTile; }
+
+  /// Whether the thread's first quad lies in the product.
+  ZERO_DEVICE bool makes_any(const Place &place) const {
+    return first_row(place) + place.thread / kThreadsAcross * kQuad < call.rows &&
+           first_column(place) + place.thread % kThreadsAcross * kQuad < call.columns;
+  }
+
+  ZERO_DEVICE void begin(const Place &place, Registers &registers) const {
+    for (auto &rows : registers.sum) {
+      for (auto &row : rows) {
+        for (auto &part : row) {
+          for (float &sum : part) sum = 0;
+        }
+      }
+    }
+    bring(place, 0, registers);
+  }
+
+  /// From column k of a and row k of b on; zeros beyond the matrices.
+  ZERO_DEVICE void bring(const Place &place, int64_t k, Registers &registers) const {
+    if (k >= call.inner || skips()) return;
+    constexpr int kQuadsDeep = kDepth / kQuad;
+    constexpr int kQuadsWide = kTile / kQuad;
+    ZERO_UNROLLED
+    for (int i = 0; i < kBrought; ++i) {
+      const int which = place.thread + i * kThreads;
+      const int64_t row = first_row(place) + which / kQuadsDeep;
+      const int64_t at = k + which % kQuadsDeep * kQuad;
+      registers.next_a[i] = load<float>(call.a, row * call.inner + at, row < call.rows ? within_quad(call.inner - at) : 0);
+      const int64_t deep = k + which / kQuadsWide;
+      const int64_t column = first_column(place) + which % kQuadsWide * kQuad;
+      registers.next_b[i] = load<float>(call.b, deep * call.columns + column, deep < call.inner ? within_quad(call.columns - column) : 0);
+    }
+  }
+
+  ZERO_DEVICE void put(const Place &place, const Registers &registers, Shared &shared) const {
+    constexpr int kQuadsDeep = kDepth / kQuad;
+    constexpr int kQuadsWide = kTile / kQuad;
+    ZERO_UNROLLED
+    for (int i = 0; i < kBrought; ++i) {
+      const int which = place.thread + i * kThreads;
+      ZERO_UNROLLED
+      for (int j = 0; j < kQuad; ++j) shared.a[which % kQuadsDeep * kQuad + j][which / kQuadsDeep] = registers.next_a[i].element[j];
+      whole_quad<float>(shared.b[which / kQuadsWide], which % kQuadsWide * kQuad) = registers.next_b[i];
+    }
+  }
+
+  ZERO_DEVICE void add_all(const Place &place, Registers &registers, const Shared &shared) const {
+    ZERO_UNROLLED
+    for (int k = 0; k < kDepth; ++k) add(place, k, registers, shared);
+  }
+
+  /// Zeros behind the last k would turn sums of -0 into 0.
+  ZERO_DEVICE void add_last(const Place &place, int count, Registers &registers, const Shared &shared) const {
+    ZERO_ROLLED
+    for (int k = 0; k < count; ++k) add(place, k, registers, shared);
+  }
+
+  ZERO_DEVICE void add(const Place &place, int k, Registers &registers, const Shared &shared) const {
+    Quad<float> a[kParts];
+    Quad<float> b[kParts];
+    ZERO_UNROLLED
+    for (int p = 0; p < kParts; ++p) {
+      a[p] = whole_quad<float>(shared.a[k], p * kApart + place.thread / kThreadsAcross * kQuad);
+      b[p] = whole_quad<float>(shared.b[k], p * kApart + place.thread % kThreadsAcross * kQuad);
+    }
+    ZERO_UNROLLED
+    for (int row = 0; row < kParts * kQuad; ++row) {
+      ZERO_UNROLLED
+      for (int column = 0; column < kParts * kQuad; ++column) {
+        float &sum = registers.sum[row / kQuad][row % kQuad][column / kQuad][column % kQuad];
+        sum = std::fma(a[row / kQuad].element[row % kQuad], b[column / kQuad].element[column % kQuad], sum);
+      }
+    }
+  }
+
+  ZERO_DEVICE void store_sums(const Place &place, const Registers &registers) const {
+    if (skips()) return;
+    ZERO_UNROLLED
+    for (int p = 0; p < kParts; ++p) {
+      ZERO_UNROLLED
+      for (int i = 0; i < kQuad; ++i) {
+        const int64_t row = first_row(place) + p * kApart + place.thread / kThreadsAcross * kQuad + i;
+        ZERO_UNROLLED
+        for (int q = 0; q < kParts; ++q) {
+          const int64_t column = first_column(place) + q * kApart + place.thread % kThreadsAcross * kQuad;
+          const int count = row < call.rows ? within_quad(call.columns - column) : 0;
+          if (count > 0) store_quad(row * call.columns + column, count, registers.sum[p][i][q]);
+        }
+      }
+    }
+  }
+
+  ZERO_DEVICE void store_quad(int64_t index, int count, const float *sums) const {
+    Quad<float> quad;
+    for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::canonical(sums[i]);
+    if (call.addend != nullptr) {
+      const Quad<float> addend = load<float>(call.addend, index, count);
+      for (int i = 0; i < kQuad; ++i) {
+        quad.element[i] = reference::combined(quad.element[i], call.factor, addend.element[i], call.weight);
+      }
+    }
+    store(call.out, index, count, quad);
+  }
+};
+
+}  // namespace
+
+int32_t multiply(int64_t device, const Product *call, void *stream) {
+  return launch(device, stream, Multiplying::tiles(call->rows) * Multiplying::tiles(call->columns), Multiplying{*call});
+}
+
+}  // namespace zero::kernels::cuda
