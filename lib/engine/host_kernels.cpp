@@ -1,12 +1,10 @@
 /// @file Cutting kernels' work over threads.
 #include "engine/host_kernels.h"
 
+#include "core/hash.h"
 #include "kernels/convert.h"
 #include "kernels/lamb.h"
 #include "kernels/muon.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -271,7 +269,7 @@ Status HostKernels::hash(std::span<const kernels::Bytes> ranges, uint64_t *out) 
   parallel_pieces(pieces, [&](int64_t piece) {
     const Range mine = even_share(std::ssize(ranges), piece, pieces);
     for (auto i = static_cast<size_t>(mine.begin); i < static_cast<size_t>(mine.end); ++i)
-      out[i] = XXH3_64bits(ranges[i].data, static_cast<size_t>(ranges[i].nbytes));
+      out[i] = hash_of(ranges[i].data, static_cast<size_t>(ranges[i].nbytes));
   });
   return {};
 }
