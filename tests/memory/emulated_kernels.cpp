@@ -313,13 +313,13 @@ const void *kernels() {
                               .convert = convert,
                               .scale = scale,
                               .add = add,
-                               .multiply = multiply,
-                               .add_squares = add_squares,
-                               .follow = follow,
-                               .encode = encode,
-                               .decode = decode,
-                               .follow_codes = follow_codes,
-                               .hash = hash};
+                              .multiply = multiply,
+                              .add_squares = add_squares,
+                              .follow = follow,
+                              .encode = encode,
+                              .decode = decode,
+                              .follow_codes = follow_codes,
+                              .hash = hash};
   return &table;
 }
 
