@@ -29,17 +29,16 @@ Status Optimizer::open_codes() {
   return Arena::create_private(memory_source(), ZERO_MEMORY_WORKSPACE, most, &gathered_codes_);
 }
 
-void Optimizer::encode_param(int64_t id, Range range, const void *values, DType dtype) const {
-  if (!range.empty()) kernels_.encode(codes_at(id, range.begin), values, dtype, range.count());
+void Optimizer::encode_param(int64_t id, Range range, const void *values, DType dtype, bool may_skip) const {
+  kernels_.encode(codes_at(id, range.begin), values, dtype, range.count(), may_skip);
 }
 
-/// Where an algorithm of the caller's own has updated the masters; what a device judges is known there only.
+/// Where an algorithm of the caller's own has updated the masters. Whether a step is skipped that a device judges is known there only.
 void Optimizer::encode_masters() const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = coded(id) && !params_[id].tied() && check_trains(id).ok() ? updated_range(id) : Range{};
     if (range.empty()) continue;
-    const std::byte *masters = slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin);
-    kernels_.encode(codes_at(id, range.begin), masters, DType::f32, range.count(), judges_there_);
+    encode_param(id, range, slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin), DType::f32, judges_there_);
   }
 }
 

@@ -289,7 +289,7 @@ class Optimizer {
   /// Of a whole tensor: codes, up to a line, and scales.
   static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + scales_nbytes(count); }
   Status open_codes();
-  void encode_param(int64_t id, Range range, const void *values, DType dtype) const;
+  void encode_param(int64_t id, Range range, const void *values, DType dtype, bool may_skip = false) const;
   void encode_masters() const;
   Task decode_param(int64_t id, std::byte *whole);
   /// @}

@@ -27,7 +27,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   bool dst_on_device = false;
   ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &dst_on_device));
   // A graph would go on to use memory of the pool, which may be given back.
-  if (buffers_param(id) && !dst_on_device)
+  if (coded(id) && !dst_on_device)
     ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
   if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
   if (count > 0) ZERO_CO_TRY(trailing_.wait(plan_.param(params_.holder(id)).bucket));
