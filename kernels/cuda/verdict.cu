@@ -69,6 +69,7 @@ int32_t judge(int64_t device, const VerdictRules *rules, RunState *run, int32_t 
 int32_t count_step(int64_t device, RunState *run, void *stream) { return launch(device, stream, 1, Counting{{}, run}); }
 
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream) {
+  if (nbytes == 0) return 0;
   Putting putting{{}, static_cast<int64_t *>(out), nbytes / static_cast<int64_t>(sizeof(int64_t)), {}};
   std::memcpy(putting.word, from, static_cast<size_t>(nbytes));
   return launch(device, stream, 1, putting);
