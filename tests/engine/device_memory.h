@@ -84,13 +84,15 @@ class DeviceMemory final : public RemoteMemory {
   int64_t device_;
 };
 
-/// Random but for 8-bit parameters, which devices do not compute.
+/// Random, and every second one has 8-bit parameters.
 inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
   static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "muon", "adam", "adagrad"};
   Model model = random_model(seed, ranks, 1 << 13);
   model.counts.resize(std::min<size_t>(model.counts.size(), 8));
   model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
   model.recipe = random_recipe(seed, model.algorithm);
+  if (seed % 2 == 0) model.recipe.coded = true;
+  if (model.recipe.coded) model.recipe.master = ZERO_MASTER_F32;
   return model;
 }
 
