@@ -14,7 +14,7 @@
  *     parameters with dst on the device, into which each run decodes them; otherwise ZERO_E_STATE). A call that has to wait, or to make
  *     memory, is an error, and may end the capture: gradients from memory of the host, read, write, begin.
  *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
- *     of its stream.
+ *     of its stream; but a graph keeps its ZERO_KEY_NEWTON_SCHULZ_STEPS.
  *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
  *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.

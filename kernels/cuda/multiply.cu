@@ -1,6 +1,6 @@
 /// @file Products of fp32 matrices: every element is a chain of fma over ascending k, as in reference/multiply.cpp. A block makes a tile of
-/// the product and brings kDepth columns of a and rows of b at a time, the next of which are on their way while these are multiplied; each
-/// byte of shared memory that is read serves four fma.
+/// the product and brings kDepth columns of a and rows of b at a time, the next of which are on their way while these are multiplied. An
+/// element that a thread reads from shared memory serves four fma on average.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/quad.h"
 #include "kernels/reference/elementwise-inl.h"

@@ -117,7 +117,7 @@ struct Transposing {
   }
 };
 
-/// The launches of one update; after the first error none follows.
+/// The launches of one update, and the first error among them.
 class Launches {
  public:
   Launches(int64_t device, const Matrix &call, void *stream)

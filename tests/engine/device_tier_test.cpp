@@ -235,6 +235,7 @@ TEST_F(KeptOnDevice, SetsMayHaveAlgorithmsOfTheirOwn) {
         int64_t number = 0;
         if (id > 0) expect_ok(set.set_str(ZERO_KEY_ALGORITHM, kAlgorithms[static_cast<size_t>(id - 1)]), "set_str");
         if (id == 2) expect_ok(set.set_f64(ZERO_KEY_INITIAL_ACCUMULATOR, 0.5), "set_f64");
+        if (id == 5) expect_ok(set.set_f64(ZERO_KEY_EPSILON, 1000), "set_f64");
         if (id > 0) expect_ok(optimizer->add_set(set, &number), "add_set");
         expect_ok(param.set_i64(ZERO_KEY_SET, number), "set_i64");
         expect_ok(optimizer->add_param(&param, ("p" + std::to_string(id)).c_str(), ZERO_DTYPE_F32, kShape, 2, &number), "add");
