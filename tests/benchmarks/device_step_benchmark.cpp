@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,6 +38,7 @@ struct Case {
   int64_t tensors;
   int64_t count;  ///< elements of each tensor
   double element_nbytes;
+  const char *algorithm = "adamw";
   Samples step = {};
   Samples call = {};   ///< until step returns
   Samples give = {};   ///< grad_ready of all tensors, with its look at every element
@@ -44,6 +46,16 @@ struct Case {
 
   double nbytes() const { return element_nbytes * static_cast<double>(tensors) * static_cast<double>(count); }
 };
+
+/// Of matrices, which are square.
+constexpr int64_t kSide = 4096;
+constexpr int64_t kMatrices = 8;
+
+/// What the products of Muon's five steps take.
+double muon_operations() {
+  const auto side = static_cast<double>(kSide);
+  return 5.0 * kMatrices * (4 + 2) * side * side * side;
+}
 
 /// One rank's optimizer; gradients lie in its own memory.
 class Rank {
@@ -56,12 +68,15 @@ class Rank {
     must(zero_config_set_str(config, ZERO_KEY_CUDA_MODULE, caller_module()));
     must(zero_config_set_i64(config, ZERO_KEY_TIER, ZERO_TIER_DEVICE));
     must(zero_config_set_i64(config, ZERO_KEY_OVERLAP, 0));
+    must(zero_config_set_str(config, ZERO_KEY_ALGORITHM, row.algorithm));
     for (const auto &[key, value] : row.keys) must(zero_config_set_i64(config, key, value));
     must(zero_optimizer_create(group_, config, &optimizer_));
     zero_config_release(config);
+    const int64_t columns = std::gcd(row.count, kSide);
+    const int64_t shape[] = {row.count / columns, columns};
     for (int64_t i = 0; i < row.tensors; ++i) {
       int64_t id = 0;
-      must(zero_optimizer_add_param(optimizer_, nullptr, ("t" + std::to_string(i)).c_str(), row.dtype, &row.count, 1, &id));
+      must(zero_optimizer_add_param(optimizer_, nullptr, ("t" + std::to_string(i)).c_str(), row.dtype, shape, 2, &id));
     }
     must(zero_optimizer_seal(optimizer_));
     for (int64_t i = 0; i < row.tensors; ++i) must(zero_optimizer_init_param(optimizer_, i, ZERO_INITIALISER_UNIFORM, -1, 1, 1));
@@ -178,6 +193,7 @@ std::vector<Case> cases(int64_t elements) {
                                                       {ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_BF16}};
   const Keys f8_moments = {{ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_F8_E4M3}, {ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_F8_UE5M3}};
   const Keys remainder = {{ZERO_KEY_MASTER, ZERO_MASTER_REMAINDER}};
+  const Keys f8_params = {{ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3}};
   const Keys small = {{ZERO_KEY_MASTER, ZERO_MASTER_NONE}, {ZERO_KEY_ROUNDING, ZERO_ROUNDING_STOCHASTIC}, bf16_moments[0], bf16_moments[1]};
   std::vector<Case> rows;
   rows.push_back({"fp32", ZERO_DTYPE_F32, {}, 1, 1, elements, 28});
@@ -186,7 +202,10 @@ std::vector<Case> cases(int64_t elements) {
   rows.push_back({"bf16, remainder", ZERO_DTYPE_BF16, remainder, 1, 1, elements, 26});
   rows.push_back({"bf16 throughout, stochastic", ZERO_DTYPE_BF16, small, 1, 1, elements, 14});
   rows.push_back({"bf16, fp32 master, 8-bit moments", ZERO_DTYPE_BF16, f8_moments, 1, 1, elements, 16 + 16.0 / 256});
+  rows.push_back({"bf16, fp32 master, 8-bit parameters", ZERO_DTYPE_BF16, f8_params, 1, 1, elements, 27 + 4.0 / 256});
   rows.push_back({"fp32, 2000 tensors of 4096", ZERO_DTYPE_F32, {}, 1, 2000, 4096, 28});
+  rows.push_back({"LAMB, fp32", ZERO_DTYPE_F32, {}, 1, 1, elements, 40, "lamb"});
+  rows.push_back({"Muon, fp32, 8 of 4096 x 4096", ZERO_DTYPE_F32, {}, 1, kMatrices, kSide * kSide, 0, "muon"});
   for (const int64_t ranks : {2, 4}) {
     rows.push_back({ranks == 2 ? "fp32, 2 ranks, stage 1" : "fp32, 4 ranks, stage 1",
                     ZERO_DTYPE_F32,
@@ -217,15 +236,18 @@ int main(int argc, char **argv) {
   const Copy copy(int64_t{1} << 30);
   Samples copies;
   for (Case &row : rows) measure(row, copy, copies, repeats);
-  std::printf("AdamW on device 0: bytes that steps must move per second, against a copy of 1 GiB (%.0f GB/s, %.3f ms [%.3f-%.3f])\n",
-              1e-9 * copy.rate(copies), 1e3 * copies.median(), 1e3 * copies.least(), 1e3 * copies.most());
-  std::printf("%-34s %7s %9s %9s %9s %8s %8s %10s %12s %9s\n", "", "B/elem", "median ms", "min ms", "max ms", "GB/s", "of copy", "call us",
+  std::printf(
+      "AdamW, where nothing else is said, on device 0: bytes that steps must move per second, against a copy of 1 GiB (%.0f GB/s, %.3f ms "
+      "[%.3f-%.3f])\n",
+      1e-9 * copy.rate(copies), 1e3 * copies.median(), 1e3 * copies.least(), 1e3 * copies.most());
+  std::printf("%-36s %7s %9s %9s %9s %8s %8s %10s %12s %9s\n", "", "B/elem", "median ms", "min ms", "max ms", "GB/s", "of copy", "call us",
               "gradients ms", "graph ms");
   for (const Case &row : rows) {
     const double rate = row.nbytes() / row.step.median();
-    std::printf("%-34s %7.2f %9.3f %9.3f %9.3f %8.0f %7.1f%% %10.1f %12.3f %9s\n", row.name, row.element_nbytes, 1e3 * row.step.median(),
+    std::printf("%-36s %7.2f %9.3f %9.3f %9.3f %8.0f %7.1f%% %10.1f %12.3f %9s\n", row.name, row.element_nbytes, 1e3 * row.step.median(),
                 1e3 * row.step.least(), 1e3 * row.step.most(), 1e-9 * rate, 100 * rate / copy.rate(copies), 1e6 * row.call.median(),
                 1e3 * row.give.median(), row.ranks == 1 ? milliseconds(row.graph).c_str() : "-");
+    if (row.element_nbytes == 0) std::printf("%-36s %.1f TFLOP/s\n", "", 1e-12 * muon_operations() / row.step.median());
   }
   std::printf("goals: at least 92 %% from 100M elements on, 88 %% with several ranks\n");
   return 0;
