@@ -3,10 +3,12 @@
 #include "core/clock.h"
 #include "group/collectives.h"
 #include "group/connect.h"
+#include "tests/faults/outcomes.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/sizes.h"
+#include "tests/sleep.h"
 
 #include <gtest/gtest.h>
 
@@ -43,23 +45,13 @@ Status run_all_reduce(Group &group) {
   return group.queue()->run(all_reduce(group, &value, &value, 1, DType::f32, ReduceOp::sum));
 }
 
-/// The error and how long it took.
-struct Outcome {
-  Status status;
-  int64_t waited_ms = 0;
-};
-
-Outcome timed(Group &group) {
-  const int64_t begin = now_ns();
-  Status status = run_all_reduce(group);
-  return {std::move(status), (now_ns() - begin) / 1'000'000};
+Outcome timed_all_reduce(Group &group) {
+  return timed([&] { return run_all_reduce(group); });
 }
-
-void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 /// Runs one good all_reduce on all ranks, then odd(group) on rank 2 and rest(group) on the others; returns the others' outcomes.
 template <class OddRank, class Rest = Outcome (*)(Group &)>
-std::vector<Outcome> with_odd_rank(const char *name, OddRank odd, Rest rest = timed) {
+std::vector<Outcome> with_odd_rank(const char *name, OddRank odd, Rest rest = timed_all_reduce) {
   const std::string at = meeting(name);
   std::vector<Outcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
@@ -77,16 +69,6 @@ std::vector<Outcome> with_odd_rank(const char *name, OddRank odd, Rest rest = ti
   return outcomes;
 }
 
-void expect_error(const std::vector<Outcome> &outcomes, int32_t code, const char *named_rank, int64_t limit_ms) {
-  for (const Outcome &outcome : outcomes) {
-    const std::string text = outcome.status.text();
-    EXPECT_EQ(outcome.status.code(), code) << status_name(outcome.status.code()) << ": " << text;
-    EXPECT_NE(text.find(named_rank), std::string::npos) << text;
-    EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
-    EXPECT_LE(outcome.waited_ms, limit_ms) << text;
-  }
-}
-
 TEST(GroupFaultsThreads, ARankThatNeverComesIsNamedAtTheRendezvousDeadline) {
   const std::string at = meeting("missing");
   std::vector<Status> outcomes(2);
@@ -95,7 +77,7 @@ TEST(GroupFaultsThreads, ARankThatNeverComesIsNamedAtTheRendezvousDeadline) {
     std::shared_ptr<Group> group;
     outcomes[static_cast<size_t>(rank)] = connect(at, rank, kRanks, &group, kDeadlineMs, 500);
   });
-  EXPECT_LE((now_ns() - begin) / 1'000'000, 500 + kGraceMs);
+  EXPECT_LE(ms_since(begin), 500 + kGraceMs);
   for (const Status &status : outcomes) EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS) << status.text();
   EXPECT_NE(std::string(outcomes[0].text()).find('2'), std::string::npos) << outcomes[0].text();
 }
@@ -107,7 +89,7 @@ TEST(GroupFaultsThreads, ARankThatNeverArrivesIsATimeoutThatNamesIt) {
     finished = 1;
   });
   EXPECT_EQ(finished, 1);
-  expect_error(outcomes, ZERO_E_TIMEOUT, "rank 2", kDeadlineMs + kGraceMs);
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"rank 2", "all_reduce"}, kDeadlineMs + kGraceMs);
 }
 
 TEST(GroupFaultsThreads, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
@@ -117,11 +99,10 @@ TEST(GroupFaultsThreads, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
         while (group->usable().ok()) sleep_ms(1);
       },
       [](Group &group) {
-        const int64_t begin = now_ns();
         float value = 1;
-        Status status = group.recv_queue(kOdd)->run(group.recv(&value, 1, DType::f32, kOdd));
+        Outcome outcome = timed([&] { return group.recv_queue(kOdd)->run(group.recv(&value, 1, DType::f32, kOdd)); });
         EXPECT_EQ(value, 1);
-        return Outcome{std::move(status), (now_ns() - begin) / 1'000'000};
+        return outcome;
       });
   for (const Outcome &outcome : outcomes) {
     const std::string text = outcome.status.text();
@@ -134,7 +115,7 @@ TEST(GroupFaultsThreads, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
 
 TEST(GroupFaultsThreads, ARankThatReturnsEarlyHasLeft) {
   const auto outcomes = with_odd_rank("early", [](std::shared_ptr<Group> group) { group.reset(); });
-  expect_error(outcomes, ZERO_E_PEER_LEFT, "rank 2", kGraceMs);
+  expect_errors(outcomes, ZERO_E_PEER_LEFT, {"rank 2", "all_reduce"}, kGraceMs);
 }
 
 TEST(GroupFaultsThreads, ARankThatBlocksTooLongGetsTheErrorOfTheOthers) {
@@ -143,7 +124,7 @@ TEST(GroupFaultsThreads, ARankThatBlocksTooLongGetsTheErrorOfTheOthers) {
     sleep_ms(2 * kDeadlineMs);
     late = run_all_reduce(*group);
   });
-  expect_error(outcomes, ZERO_E_TIMEOUT, "rank 2", kDeadlineMs + kGraceMs);
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"rank 2", "all_reduce"}, kDeadlineMs + kGraceMs);
   EXPECT_EQ(late.code(), ZERO_E_TIMEOUT) << late.text();
 }
 
@@ -166,7 +147,7 @@ TEST(GroupFaultsThreads, AbortFromAnotherThreadWakesEveryWaitingRank) {
     });
     other.join();
   });
-  expect_error(outcomes, ZERO_E_ABORTED, "rank 2", 50 + kGraceMs);
+  expect_errors(outcomes, ZERO_E_ABORTED, {"rank 2", "all_reduce"}, 50 + kGraceMs);
 }
 
 TEST(GroupFaultsThreads, AbortReachesRanksThatWaitInAGroupSplitFromIt) {
@@ -181,9 +162,9 @@ TEST(GroupFaultsThreads, AbortReachesRanksThatWaitInAGroupSplitFromIt) {
       [](Group &group) {
         std::shared_ptr<Group> child;
         EXPECT_TRUE(group.queue()->run(split(group, 0, 0, &child)).ok());
-        return timed(*child);
+        return timed_all_reduce(*child);
       });
-  expect_error(outcomes, ZERO_E_ABORTED, "rank 2", 50 + kGraceMs);
+  expect_errors(outcomes, ZERO_E_ABORTED, {"rank 2", "all_reduce"}, 50 + kGraceMs);
 }
 
 /// Rank 0 calls all_reduce in one child of the world, rank 1 a barrier in another; the patient rank waits longer. Returns what the other

@@ -2,11 +2,11 @@
 /// learns what became of the group.
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
+#include "tests/sleep.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace zero {
 namespace {
@@ -15,6 +15,7 @@ using test::barrier;
 using test::fresh_name;
 using test::ProcessResults;
 using test::run_process_ranks;
+using test::sleep_ms;
 using test::write_text;
 
 constexpr int64_t kTimeoutMs = 30'000;
@@ -24,11 +25,9 @@ Status barriers(Transport &transport, uint64_t first, int64_t deadline_ms) {
     Status status = barrier(transport, number, deadline_ms);
     if (status.code() == ZERO_E_TIMEOUT) transport.poison(status);
     ZERO_TRY(status);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    sleep_ms(1);
   }
 }
-
-void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 TEST(LocalStop, TextsSayStoppedAndTheStoppedRankGetsThePoison) {
   const std::string name = fresh_name();

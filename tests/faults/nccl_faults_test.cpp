@@ -3,13 +3,14 @@
 #include "core/clock.h"
 #include "group/collectives.h"
 #include "group/nccl_comm.h"
+#include "tests/faults/outcomes.h"
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/words_only.h"
+#include "tests/sleep.h"
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -24,8 +25,6 @@ constexpr int64_t kGraceMs = 500;
 constexpr int64_t kCount = 1000;
 constexpr int32_t kSystemError = 2;
 constexpr int32_t kRemoteError = 6;
-
-void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 /// One rank's memory on its device.
 struct Data {
@@ -43,18 +42,6 @@ struct Data {
 
 Status run_all_reduce(Group &group, const Data &data) {
   return group.queue()->run(all_reduce(group, data.values, data.values, kCount, DType::f32, ReduceOp::sum));
-}
-
-/// An error and how long it took.
-struct Outcome {
-  Status status;
-  int64_t waited_ms = 0;
-};
-
-Outcome timed(const std::function<Status()> &call) {
-  const int64_t begin = now_ns();
-  Status status = call();
-  return {std::move(status), (now_ns() - begin) / 1'000'000};
 }
 
 class NcclFaults : public testing::Test {
@@ -107,27 +94,18 @@ class NcclFaults : public testing::Test {
     return outcomes;
   }
 
-  static void expect_error(const std::vector<Outcome> &outcomes, int32_t code, const char *text, int64_t limit_ms) {
-    for (const Outcome &outcome : outcomes) {
-      EXPECT_EQ(outcome.status.code(), code) << status_name(outcome.status.code()) << ": " << outcome.status.text();
-      EXPECT_NE(std::string(outcome.status.text()).find(text), std::string::npos) << outcome.status.text();
-      EXPECT_LE(outcome.waited_ms, limit_ms) << outcome.status.text();
-    }
-  }
-
   int64_t objects_ = 0;
 };
 
 TEST_F(NcclFaults, AMoveThatNeverEndsIsATimeoutThatNamesTheOperation) {
   const auto outcomes = run([] { fake_nccl_stick(kOdd, 0); });
-  expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
-  expect_error(outcomes, ZERO_E_TIMEOUT, "all_reduce(f32, count 1000, sum)", kDeadlineMs + kGraceMs);
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved", "all_reduce(f32, count 1000, sum)"}, kDeadlineMs + kGraceMs);
   expect_nothing_left(objects_);
 }
 
 TEST_F(NcclFaults, AnErrorOfTheNetworkReachesEveryRankAtOnce) {
   const auto outcomes = run([] { fake_nccl_break(kOdd, 0, kRemoteError); });
-  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL failed", kGraceMs);
+  expect_errors(outcomes, ZERO_E_TRANSPORT, {"NCCL failed"}, kGraceMs);
   expect_nothing_left(objects_);
 }
 
@@ -147,7 +125,7 @@ TEST_F(NcclFaults, AnAbortThatHangsIsGivenUpAndCounted) {
         EXPECT_TRUE(group.quiet());
       });
   expect_nothing_left(objects_);
-  expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
 }
 
 /// Pieces of the host that leave from the device: their area stays when the groups are gone.
@@ -170,7 +148,7 @@ TEST_F(NcclFaults, WhatHangsKeepsTheAreasThatItMayRead) {
     together.arrive_and_wait();
     group->set_deadline_ms(kDeadlineMs);
     const Outcome outcome = timed(sum);
-    expect_error({outcome}, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
+    expect_errors({outcome}, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
   });
   EXPECT_EQ(nccl_quarantined(), kRanks);
   // A stream, its two events, and where pieces arrive and leave from.
@@ -212,7 +190,7 @@ TEST_F(NcclFaults, AbortEndsACallThatWaitsForNccl) {
     }
     outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
   });
-  expect_error(outcomes, ZERO_E_ABORTED, "all_reduce", 50 + kGraceMs);
+  expect_errors(outcomes, ZERO_E_ABORTED, {"all_reduce"}, 50 + kGraceMs);
   expect_nothing_left(objects_);
 }
 
@@ -228,7 +206,7 @@ TEST_F(NcclFaults, ARankThatLeavesBeforeItsPartIsNamed) {
     outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
   });
   outcomes.erase(outcomes.begin() + kOdd);
-  expect_error(outcomes, ZERO_E_PEER_LEFT, "rank 1", 2 * kGraceMs);
+  expect_errors(outcomes, ZERO_E_PEER_LEFT, {"rank 1"}, 2 * kGraceMs);
   expect_nothing_left(objects_);
 }
 
@@ -250,7 +228,7 @@ TEST_F(NcclFaults, ACommunicatorThatNeverComesIsAnErrorAtTheRendezvousDeadline) 
   for (const Outcome &outcome : outcomes) {
     const int32_t code = outcome.status.code();
     EXPECT_TRUE(code == ZERO_E_RENDEZVOUS || code == ZERO_E_PEER_FAILED) << status_name(code) << ": " << outcome.status.text();
-    expect_error({outcome}, code, "waited 400 ms", kDeadlineMs + kGraceMs);
+    expect_errors({outcome}, code, {"waited 400 ms"}, kDeadlineMs + kGraceMs);
   }
   expect_nothing_left(objects_);
 }
@@ -258,14 +236,14 @@ TEST_F(NcclFaults, ACommunicatorThatNeverComesIsAnErrorAtTheRendezvousDeadline) 
 TEST_F(NcclFaults, ACommunicatorThatCannotBeMadeIsAnErrorOnEveryRank) {
   fake_nccl_break_init(kOdd, kSystemError);
   const auto outcomes = outcomes_of_connecting(20'000);
-  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL failed in", 2 * kGraceMs);
+  expect_errors(outcomes, ZERO_E_TRANSPORT, {"NCCL failed in"}, 2 * kGraceMs);
   expect_nothing_left(objects_);
 }
 
 TEST_F(NcclFaults, AnIdThatCannotBeMadeIsAnErrorOnEveryRank) {
   fake_nccl_fail("ncclGetUniqueId", 0);
   const auto outcomes = outcomes_of_connecting(20'000);
-  expect_error(outcomes, ZERO_E_TRANSPORT, "NCCL names no communicator", 2 * kGraceMs);
+  expect_errors(outcomes, ZERO_E_TRANSPORT, {"NCCL names no communicator"}, 2 * kGraceMs);
   expect_nothing_left(objects_);
 }
 
@@ -281,7 +259,7 @@ TEST_F(NcclFaults, RanksThatDoNotReleaseTogetherDoNotWaitForOneAnother) {
     const int64_t begin = now_ns();
     group.reset();
     ++released;
-    EXPECT_LE((now_ns() - begin) / 1'000'000, kGraceMs);
+    EXPECT_LE(ms_since(begin), kGraceMs);
   });
   expect_nothing_left(objects_);
 }

@@ -3,8 +3,10 @@
 #include "core/clock.h"
 #include "group/collectives.h"
 #include "group/nccl_comm.h"
+#include "tests/faults/outcomes.h"
 #include "tests/group/nccl_mail.h"
 #include "tests/group/words_only.h"
+#include "tests/sleep.h"
 
 #include <barrier>
 #include <functional>
@@ -19,15 +21,6 @@ constexpr int64_t kDeadlineMs = 400;
 constexpr int64_t kGraceMs = 500;
 constexpr int64_t kNbytes = 100'000;
 constexpr int32_t kRemoteError = 6;
-
-void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
-
-int64_t ms_since(int64_t begin_ns) { return (now_ns() - begin_ns) / 1'000'000; }
-
-struct Outcome {
-  Status status;
-  int64_t waited_ms = 0;
-};
 
 /// One message from the sender to the receiver.
 Outcome pass(Group &group, DeviceCases &device, MailPlaces places, int64_t number) {
@@ -86,21 +79,13 @@ class NcclMessageFaults : public testing::TestWithParam<bool> {
     return outcomes;
   }
 
-  static void expect_error(const std::vector<Outcome> &outcomes, int32_t code, const char *text, int64_t limit_ms) {
-    for (const Outcome &outcome : outcomes) {
-      EXPECT_EQ(outcome.status.code(), code) << status_name(outcome.status.code()) << ": " << outcome.status.text();
-      EXPECT_NE(std::string(outcome.status.text()).find(text), std::string::npos) << outcome.status.text();
-      EXPECT_LE(outcome.waited_ms, limit_ms) << outcome.status.text();
-    }
-  }
-
   int64_t objects_ = 0;
 };
 
 TEST_P(NcclMessageFaults, AnErrorOfTheNetworkReachesBothRanksAtOnce) {
   for (const int64_t odd : {kSender, kReceiver}) {
     fake_nccl_reset();
-    expect_error(run(1, [&] { fake_nccl_break(odd, 0, kRemoteError); }), ZERO_E_TRANSPORT, "NCCL failed", kGraceMs);
+    expect_errors(run(1, [&] { fake_nccl_break(odd, 0, kRemoteError); }), ZERO_E_TRANSPORT, {"NCCL failed"}, kGraceMs);
   }
 }
 
@@ -108,8 +93,7 @@ TEST_P(NcclMessageFaults, AMoveThatNeverEndsIsATimeoutThatNamesTheMessage) {
   for (const int64_t odd : {kSender, kReceiver}) {
     fake_nccl_reset();
     const auto outcomes = run(1, [&] { fake_nccl_stick(odd, 0); });
-    expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved the message", kDeadlineMs + kGraceMs);
-    expect_error(outcomes, ZERO_E_TIMEOUT, "count 100000", kDeadlineMs + kGraceMs);
+    expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved the message", "count 100000"}, kDeadlineMs + kGraceMs);
   }
 }
 
@@ -117,7 +101,7 @@ TEST_P(NcclMessageFaults, ACommunicatorThatNeverComesIsATimeout) {
   for (const int64_t odd : {kSender, kReceiver}) {
     fake_nccl_reset();
     const auto outcomes = run(0, [&] { fake_nccl_stick_init(odd); });
-    expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not", kDeadlineMs + kGraceMs);
+    expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not"}, kDeadlineMs + kGraceMs);
   }
 }
 
@@ -138,7 +122,7 @@ TEST_P(NcclMessageFaults, AnAbortThatHangsIsGivenUpAndCounted) {
         for (int wait = 0; wait < 10'000 && !group.quiet(); ++wait) sleep_ms(1);
         EXPECT_TRUE(group.quiet());
       });
-  expect_error(outcomes, ZERO_E_TIMEOUT, "NCCL has not moved", kDeadlineMs + kGraceMs);
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
 }
 
 /// Before it comes to the message, and in its midst.
@@ -157,7 +141,7 @@ TEST_P(NcclMessageFaults, APeerThatLeavesIsNamed) {
       together.arrive_and_wait();
       if (rank == kSender) {
         const Outcome outcome = pass(*group, device, places(), 1);
-        expect_error({outcome}, ZERO_E_PEER_LEFT, "rank 1", 2 * kGraceMs);
+        expect_errors({outcome}, ZERO_E_PEER_LEFT, {"rank 1"}, 2 * kGraceMs);
         return;
       }
       if (!in_its_midst) return;
@@ -195,8 +179,7 @@ TEST_P(NcclMessageFaults, ADifferentMessageIsNamedOnBothRanksAndChangesNothing) 
         status = mail->status();
         EXPECT_TRUE(mail->untouched());
       }
-      expect_error({{status, 0}}, ZERO_E_MISMATCH, theirs.text, 0);
-      expect_error({{status, 0}}, ZERO_E_MISMATCH, "u8", 0);
+      expect_errors({{status, 0}}, ZERO_E_MISMATCH, {theirs.text, "u8"}, 0);
     });
   }
 }

@@ -10,18 +10,15 @@
 #include "tests/group/meetings.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
+#include "tests/sleep.h"
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace zero::test {
-
-inline void sleep_ms(int64_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 /// An id whose port this process listens on already.
 inline std::string fresh_id(const std::string &host = "127.0.0.1") {
