@@ -66,8 +66,11 @@ inline Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_
   transport.stand(&fingerprint);
   const auto size = static_cast<size_t>(transport.size());
   Status status = round(transport, &fingerprint, std::vector<Offer>(size), std::vector<Arrival>(size), {}, deadline_ms);
-  const bool own_timeout = status.code() == ZERO_E_TIMEOUT && transport.health().ok();
-  if (own_timeout) status = Status::error(ZERO_E_TIMEOUT, "%s", transport.standings(fingerprint).c_str());
+  if (status.code() == ZERO_E_TIMEOUT) {
+    // Another rank may have been faster to say so.
+    status = transport.health();
+    if (status.ok()) status = Status::error(ZERO_E_TIMEOUT, "%s", transport.standings(fingerprint).c_str());
+  }
   transport.stand(nullptr);
   return status;
 }
