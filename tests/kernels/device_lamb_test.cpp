@@ -41,6 +41,7 @@ class DeviceLamb : public test::DeviceKernels {
   void step_on_device(std::vector<Slots> &all, const std::vector<Told> &told) {
     const int32_t algorithm = kernels_->algorithm("lamb");
     ASSERT_GE(algorithm, 0);
+    DeviceMemory memory;
     test::Call call(memory, all, told, algorithm, random);
     const size_t tensors = (all.size() + kPieces - 1) / kPieces;
     std::vector<int64_t> norms(tensors * kNormWords);
@@ -71,7 +72,6 @@ class DeviceLamb : public test::DeviceKernels {
   }
 
   Random random{73};
-  DeviceMemory memory;
 };
 
 TEST_F(DeviceLamb, EveryStorageHasTheBitsOfTheHost) {
@@ -115,6 +115,7 @@ TEST_F(DeviceLamb, PiecesWithoutNormsHaveNoRatio) {
   std::vector<cuda::Piece> pieces(2);
   std::vector<int64_t> norms(kNormWords);
   std::vector<double> ratios = {-1};
+  DeviceMemory memory;
   pieces[1].norms = memory.place(norms);
   pieces[1].trust_ratio = memory.place(ratios);
   const cuda::Piece *there = memory.place(pieces);

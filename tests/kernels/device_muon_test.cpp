@@ -49,6 +49,7 @@ class DeviceMultiply : public test::DeviceKernels {
     test::plain().multiply(expected.data(), a.data(), b.data(), rows, inner, columns);
     if (adds) test::plain().combine(expected.data(), 0.7F, addend.data(), -1.3F, rows * columns);
     const auto offset = [this] { return test::random_offset(random, DType::f32); };
+    DeviceMemory memory;
     cuda::Product call = {.out = memory.place(actual, offset()),
                           .a = memory.place(a, offset()),
                           .b = memory.place(b, offset()),
@@ -66,7 +67,6 @@ class DeviceMultiply : public test::DeviceKernels {
   }
 
   Random random{74};
-  DeviceMemory memory;
 };
 
 TEST_F(DeviceMultiply, ProductsHaveTheBitsOfTheHost) {
@@ -84,6 +84,7 @@ TEST_F(DeviceMultiply, NothingIsMadeOfWhatIsSkipped) {
   std::vector<float> a(4, 1);
   std::vector<float> out(4, 7);
   std::vector<int64_t> skips = {1};
+  DeviceMemory memory;
   const float *values = memory.place(a);
   cuda::Product call = {.out = memory.place(out), .a = values, .b = values, .rows = 2, .inner = 2, .columns = 2};
   call.skips = memory.place(skips);
@@ -99,6 +100,7 @@ class DeviceMuon : public test::DeviceKernels {
     const int32_t algorithm = kernels_->algorithm("muon");
     ASSERT_GE(algorithm, 0);
     std::vector<Slots> all = {slots};
+    DeviceMemory memory;
     test::Call call(memory, all, {told}, algorithm, random);
     const auto elements = static_cast<size_t>(muon_workspace(rows, columns));
     std::vector<float> workspace(elements, std::numeric_limits<float>::quiet_NaN());
@@ -141,7 +143,6 @@ class DeviceMuon : public test::DeviceKernels {
   }
 
   Random random{75};
-  DeviceMemory memory;
 };
 
 TEST_F(DeviceMuon, EveryStorageAndShapeHasTheBitsOfTheHost) {
