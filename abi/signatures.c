@@ -159,6 +159,7 @@ int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *stream, zer
 void zero_optimizer_release(zero_optimizer *optimizer);
 int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream);
+int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *stream, void **out_address);
 int32_t zero_memory_stats_init(zero_memory_stats *out, uint64_t struct_size);
 int32_t zero_stats_optimizer_memory(const zero_optimizer *optimizer, int32_t category, zero_memory_stats *out);
 int32_t zero_stats_buffer_memory(const zero_buffer *buffer, int32_t category, zero_memory_stats *out);

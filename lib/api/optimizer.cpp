@@ -152,6 +152,14 @@ int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream) {
   });
 }
 
+int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *stream, void **out_address) {
+  return api::call(optimizer, [&](Optimizer &object) -> Status {
+    ZERO_TRY(object.check_stream(stream));
+    ZERO_TRY(api::check_pointer(out_address, "out_address"));
+    return object.loss_scale_address(stream, out_address);
+  });
+}
+
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, [&](Optimizer &object) { return object.set_weight(weight); });
 }

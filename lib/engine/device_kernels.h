@@ -56,6 +56,8 @@ class DeviceKernels final : public Kernels {
   void judge(const kernels::VerdictRules &rules) const;
   /// After its update.
   void count_step() const;
+  /// Where kernels find it.
+  double *loss_scale() const { return &told()->run.loss_scale.value; }
   /// Waits.
   Status read_run(kernels::RunState *out) const;
   /// @}

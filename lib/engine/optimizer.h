@@ -138,6 +138,8 @@ class Optimizer {
   Status result(zero_step_result *out, void *stream = nullptr);
   /// What captured steps, run later, compute with is what is set now.
   Status refresh(void *stream = nullptr);
+  /// Of a double, where parameters lie: the scale that gradients of the next step have in them.
+  Status loss_scale_address(void *stream, void **out);
   Status view_count(int64_t *out) const;
   Status view(int64_t index, int32_t slot, View *out);
   /// @}

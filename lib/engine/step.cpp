@@ -197,6 +197,7 @@ void Optimizer::judge() {
   kernels::judge(verdict_rules(), vote_sums_[kNonfinite] > 0, squares, run_);
   skips_ = run_.skips != 0;
   run_told_ = false;
+  if (settings_.on_device) tell_run();
 }
 
 /// In a world of one what the device finds concerns nobody else.
@@ -251,11 +252,25 @@ Status Optimizer::result(zero_step_result *out, void *stream) {
 Status Optimizer::refresh(void *stream) {
   ZERO_TRY(check_call("zero_optimizer_refresh", Phase::running, Phase::running));
   ZERO_TRY(check_not_captured("zero_optimizer_refresh", stream));
-  if (!judges_there_) return {};
+  if (!settings_.on_device) return {};
   ZERO_TRY(device_->follow(stream));
   tell_run();
   device_kernels_->refresh(updates_.all_jobs());
   ZERO_TRY(device_->lead(stream));
+  const Status status = kernels_.status();
+  if (!status.ok()) lose(status);
+  return status;
+}
+
+Status Optimizer::loss_scale_address(void *stream, void **out) {
+  ZERO_TRY(check_call("zero_optimizer_loss_scale_address", Phase::running, Phase::running));
+  ZERO_TRY(check_not_captured("zero_optimizer_loss_scale_address", stream));
+  *out = &run_.loss_scale.value;
+  if (!settings_.on_device) return {};
+  ZERO_TRY(device_->follow(stream));
+  tell_run();
+  ZERO_TRY(device_->lead(stream));
+  *out = device_kernels_->loss_scale();
   const Status status = kernels_.status();
   if (!status.ok()) lose(status);
   return status;
@@ -271,7 +286,6 @@ Task Optimizer::apply_body() {
 
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
-  if (settings_.on_device && !judges_there_) tell_run();
   const StepScalars scalars{run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_};
   const Status updated = co_await updates_.run(*gather_group_, scalars);
   if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated

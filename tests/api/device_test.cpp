@@ -160,6 +160,8 @@ TEST(DeviceCalls, OnTheDeviceStepsUnderWayKeepTheirRate) {
 
 TEST(DeviceCalls, OnTheDeviceAGraphOfAStepRunsAgainAndAgain) {
   const DeviceWorld world(ZERO_TIER_DEVICE);
+  void *scale = nullptr;
+  ZERO_ASSERT_OK(zero_optimizer_loss_scale_address(world.optimizer, world.stream, &scale));
   caller_copy(world.stream, world.memory, kOnes.data(), kNbytes, kLateUs);
   const auto step = [&] {
     ZERO_EXPECT_OK(zero_optimizer_grad_ready(world.optimizer, world.id, world.memory, 0, kCount, world.stream));
@@ -167,6 +169,7 @@ TEST(DeviceCalls, OnTheDeviceAGraphOfAStepRunsAgainAndAgain) {
   };
   step();
   caller_capture_begin(world.stream);
+  EXPECT_TRUE(failed_with(zero_optimizer_loss_scale_address(world.optimizer, world.stream, &scale), ZERO_E_STATE, "CUDA graph"));
   step();
   void *graph = caller_capture_end(world.stream);
   ASSERT_NE(graph, nullptr);
@@ -179,6 +182,10 @@ TEST(DeviceCalls, OnTheDeviceAGraphOfAStepRunsAgainAndAgain) {
   ZERO_ASSERT_OK(zero_step_result_init(&result, sizeof result));
   ZERO_ASSERT_OK(zero_optimizer_result(world.optimizer, world.stream, &result));
   EXPECT_EQ(result.step, 3);
+  double seen = 0;
+  caller_copy(world.stream, &seen, scale, sizeof seen, 0);
+  caller_wait(world.stream);
+  EXPECT_EQ(seen, result.loss_scale);
   EXPECT_EQ(world.seen_late(world.param(), [] {}), std::vector<float>(kCount, -0.875F));
   ZERO_EXPECT_OK(zero_optimizer_param_release(world.optimizer, world.id));
   caller_graph_destroy(graph);

@@ -135,6 +135,9 @@ void add_step_rows(Rows &rows) {
   add_pair(rows, "zero_optimizer_gather", zero_optimizer_gather, zero_optimizer_gather_async, streaming, {optimizer_handle(), stream()});
   add(rows, "zero_optimizer_result", zero_optimizer_result, stepping, {optimizer_handle(), stream(), result_struct("out_result")});
   add(rows, "zero_optimizer_refresh", zero_optimizer_refresh, streaming, {optimizer_handle(), stream()});
+  add(rows, "zero_optimizer_loss_scale_address", zero_optimizer_loss_scale_address,
+      [](Bench &b) { return std::tuple<zero_optimizer *, void *, void **>(b.world.running, nullptr, &b.outputs.memory.pointers[0]); },
+      {optimizer_handle(), stream(), address("out_address")});
   // A weight needs ZERO_DIVISOR_WEIGHTS; its bounds are tested where optimizers are.
   add(rows, "zero_optimizer_set_weight", zero_optimizer_set_weight, [](Bench &b) { return std::tuple(b.world.running, 1.0); },
       {optimizer_handle(), [](Bench &) {

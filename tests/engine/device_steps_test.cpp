@@ -225,6 +225,34 @@ TEST_F(StepsOnDevice, PartsOfStepsAndScalarsGoTogether) {
   });
 }
 
+TEST_F(StepsOnDevice, KernelsFindTheLossScaleOfTheNextStep) {
+  for (const int64_t ranks : {1, 2}) {
+    run_world(ranks, [](const std::shared_ptr<Group> &group) {
+      const auto kept = make(group, kKinds[1], true);
+      Feed feed(kKinds[1]);
+      void *address = nullptr;
+      expect_ok(kept->loss_scale_address(feed.stream(), &address), "loss_scale_address");
+      const auto expect_scale = [&](double expected) {
+        double seen = 0;
+        caller_copy(feed.stream(), &seen, address, sizeof seen, 0);
+        caller_wait(feed.stream());
+        EXPECT_EQ(seen, expected);
+      };
+      expect_scale(65'536);
+      zero_step_result result = empty_result();
+      for (int64_t step = 0; step < 8; ++step) {
+        feed.fill(step);
+        feed.give(*kept);
+        expect_ok(run_task(*kept, kept->step(&result, feed.stream())), "step");
+        expect_scale(result.loss_scale);
+      }
+      expect_ok(kept->set_f64(0, ZERO_KEY_LOSS_SCALE, 256), "set_f64");
+      expect_ok(kept->refresh(feed.stream()), "refresh");
+      expect_scale(256);
+    });
+  }
+}
+
 /// A graph of the copies of gradients and the step, run again and again while the rate changes; plain steps before and after.
 TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
@@ -239,6 +267,10 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
         return step_on_host(*host, kind, step);
       };
       zero_step_result expected = plain(0);
+      void *scale = nullptr;
+      std::vector<double> seen(static_cast<size_t>(kReplays));
+      std::vector<double> scales;
+      expect_ok(kept->loss_scale_address(feed.stream(), &scale), "loss_scale_address");
       caller_capture_begin(feed.stream());
       feed.give(*kept);
       expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "captured step");
@@ -250,8 +282,11 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
         feed.fill(step);
         caller_replay(graph, feed.stream());
         expected = step_on_host(*host, kind, step);
+        caller_copy(feed.stream(), &seen[static_cast<size_t>(step - 1)], scale, sizeof(double), 0);
+        scales.push_back(expected.loss_scale);
       }
       expect_alike(*host, *kept, expected, feed.stream(), kind);
+      EXPECT_EQ(seen, scales) << kind.algorithm;
       EXPECT_GT(expected.skipped_total, 0);
       expected = plain(kReplays + 1);
       expect_alike(*host, *kept, expected, feed.stream(), kind);

@@ -93,6 +93,8 @@ static void steps(zero_optimizer *optimizer) {
   finish(request);
   CHECK(result.value.step == 2 && result.guard == GUARD);
   OK(zero_optimizer_refresh(optimizer, NULL));
+  OK(zero_optimizer_loss_scale_address(optimizer, NULL, &data));
+  CHECK(*(const double *)data == 1.0);
   result.value.step = 0;
   OK(zero_optimizer_result(optimizer, NULL, &result.value));
   CHECK(result.value.step == 2 && result.guard == GUARD);

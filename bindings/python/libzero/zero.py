@@ -308,6 +308,9 @@ def zero_optimizer_result(optimizer, out_result):
 def zero_optimizer_refresh(optimizer):
     return _zero.zero_optimizer_refresh(optimizer)
 
+def zero_optimizer_loss_scale_address(optimizer, out_address):
+    return _zero.zero_optimizer_loss_scale_address(optimizer, out_address)
+
 def zero_memory_stats_init(out, struct_size):
     return _zero.zero_memory_stats_init(out, struct_size)
 

@@ -6156,6 +6156,42 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_loss_scale_address(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  void **arg3 = (void **) 0 ;
+  void *argp3 = 0 ;
+  int res3 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg2 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_loss_scale_address", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  res3 = SWIG_ConvertPtr(swig_obj[1], &argp3,SWIGTYPE_p_p_void, 0 |  0 );
+  if (!SWIG_IsOK(res3)) {
+    SWIG_exception_fail(SWIG_ArgError(res3), "in method '" "zero_optimizer_loss_scale_address" "', argument " "3"" of type '" "void **""'"); 
+  }
+  arg3 = (void **)(argp3);
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_loss_scale_address(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_memory_stats_init(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
@@ -6722,6 +6758,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_release", _wrap_zero_optimizer_release, METH_O, NULL},
 	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
 	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
+	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},
 	 { "zero_memory_stats_init", _wrap_zero_memory_stats_init, METH_VARARGS, NULL},
 	 { "zero_stats_optimizer_memory", _wrap_zero_stats_optimizer_memory, METH_VARARGS, NULL},
 	 { "zero_stats_buffer_memory", _wrap_zero_stats_buffer_memory, METH_VARARGS, NULL},

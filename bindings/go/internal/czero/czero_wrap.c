@@ -1814,6 +1814,23 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_20f8f806de82068b(zero_optimizer *_
 }
 
 
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_20f8f806de82068b(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  void **arg3 = (void **) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (void **)_swig_go_2; 
+  
+  result = zero_optimizer_loss_scale_address(arg1,arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_memory_stats_init_czero_20f8f806de82068b(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;

@@ -187,27 +187,28 @@ typedef _gostring_ swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef _gostring_ swig_type_159;
 typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef _gostring_ swig_type_161;
+typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
 typedef _gostring_ swig_type_164;
-typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
+typedef _gostring_ swig_type_165;
+typedef long long swig_type_166;
 typedef _gostring_ swig_type_167;
 typedef _gostring_ swig_type_168;
-typedef long long swig_type_169;
-typedef _gostring_ swig_type_170;
+typedef _gostring_ swig_type_169;
+typedef long long swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
-typedef _gostring_ swig_type_173;
-typedef long long swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
-typedef _gostring_ swig_type_177;
-typedef long long swig_type_178;
+typedef _gostring_ swig_type_172;
+typedef long long swig_type_173;
+typedef _gostring_ swig_type_174;
+typedef long long swig_type_175;
+typedef _gostring_ swig_type_176;
+typedef long long swig_type_177;
+typedef _gostring_ swig_type_178;
 typedef long long swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef long long swig_type_181;
+typedef long long swig_type_180;
+typedef _gostring_ swig_type_181;
+typedef long long swig_type_182;
 extern void _wrap_Swig_free_czero_20f8f806de82068b(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_czero_20f8f806de82068b(swig_intgo arg1);
 
@@ -298,21 +299,22 @@ extern swig_type_157 _wrap_zero_optimizer_verify_czero_20f8f806de82068b(uintptr_
 extern void _wrap_zero_optimizer_release_czero_20f8f806de82068b(uintptr_t arg1);
 extern swig_type_158 _wrap_zero_optimizer_result_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern swig_type_159 _wrap_zero_optimizer_refresh_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_160 _wrap_zero_memory_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_161 arg2);
-extern swig_type_162 _wrap_zero_stats_optimizer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_163 _wrap_zero_stats_buffer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_164 _wrap_zero_traffic_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_165 arg2);
-extern swig_type_166 _wrap_zero_stats_group_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_167 _wrap_zero_stats_optimizer_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_168 _wrap_zero_step_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_zero_stats_optimizer_step_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_171 _wrap_zero_describe_library_czero_20f8f806de82068b(uintptr_t arg1, swig_type_172 arg2, uintptr_t arg3);
-extern swig_type_173 _wrap_zero_describe_group_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_174 arg3, uintptr_t arg4);
-extern swig_type_175 _wrap_zero_describe_optimizer_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_176 arg3, uintptr_t arg4);
-extern swig_type_177 _wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_178 arg3, uintptr_t arg4);
-extern swig_type_179 _wrap_zero_abi_version_czero_20f8f806de82068b(void);
-extern swig_type_180 _wrap_zero_version_czero_20f8f806de82068b(void);
-extern swig_type_181 _wrap_zero_has_feature_czero_20f8f806de82068b(int arg1);
+extern swig_type_160 _wrap_zero_optimizer_loss_scale_address_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_161 _wrap_zero_memory_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_162 arg2);
+extern swig_type_163 _wrap_zero_stats_optimizer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_164 _wrap_zero_stats_buffer_memory_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_165 _wrap_zero_traffic_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_167 _wrap_zero_stats_group_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_168 _wrap_zero_stats_optimizer_traffic_czero_20f8f806de82068b(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_169 _wrap_zero_step_stats_init_czero_20f8f806de82068b(uintptr_t arg1, swig_type_170 arg2);
+extern swig_type_171 _wrap_zero_stats_optimizer_step_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_172 _wrap_zero_describe_library_czero_20f8f806de82068b(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
+extern swig_type_174 _wrap_zero_describe_group_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4);
+extern swig_type_176 _wrap_zero_describe_optimizer_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, uintptr_t arg4);
+extern swig_type_178 _wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4);
+extern swig_type_180 _wrap_zero_abi_version_czero_20f8f806de82068b(void);
+extern swig_type_181 _wrap_zero_version_czero_20f8f806de82068b(void);
+extern swig_type_182 _wrap_zero_has_feature_czero_20f8f806de82068b(int arg1);
 #undef intgo
 */
 import "C"
@@ -1942,6 +1944,27 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	return swig_r_1
 }
 
+func Zero_optimizer_loss_scale_address(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *uintptr) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
 func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
@@ -1950,7 +1973,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1999,7 +2022,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2048,7 +2071,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2084,7 +2107,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2106,7 +2129,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_174(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_175(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2128,7 +2151,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_176(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_177(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2150,7 +2173,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_178(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_20f8f806de82068b(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 

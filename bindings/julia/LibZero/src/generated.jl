@@ -598,6 +598,7 @@ mutable struct Functions
     zero_optimizer_release::Ptr{Cvoid}
     zero_optimizer_result::Ptr{Cvoid}
     zero_optimizer_refresh::Ptr{Cvoid}
+    zero_optimizer_loss_scale_address::Ptr{Cvoid}
     zero_memory_stats_init::Ptr{Cvoid}
     zero_stats_optimizer_memory::Ptr{Cvoid}
     zero_stats_buffer_memory::Ptr{Cvoid}
@@ -613,7 +614,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 138)...)
+    Functions() = new(ntuple(_ -> C_NULL, 139)...)
 end
 const libzero = Functions()
 
@@ -1191,6 +1192,13 @@ end
 function zero_optimizer_refresh(optimizer, stream = C_NULL)
     check(ccall(entry(libzero.zero_optimizer_refresh), Int32, (Handle, Ptr{Cvoid}), optimizer, stream))
     return nothing
+end
+
+function zero_optimizer_loss_scale_address(optimizer, stream = C_NULL)
+    out_address = Ref(Ptr{Cvoid}(C_NULL))
+    check(ccall(entry(libzero.zero_optimizer_loss_scale_address), Int32, (Handle, Ptr{Cvoid}, Ptr{Ptr{Cvoid}}),
+          optimizer, stream, out_address))
+    return out_address[]
 end
 
 function zero_memory_stats_init(struct_size)

@@ -706,6 +706,9 @@ extern "C" {
     /// See `zero/graph.h`.
     pub fn zero_optimizer_refresh(optimizer: *mut zero_optimizer, stream: *mut c_void) -> i32;
 
+    /// See `zero/graph.h`.
+    pub fn zero_optimizer_loss_scale_address(optimizer: *mut zero_optimizer, stream: *mut c_void, out_address: *mut *mut c_void) -> i32;
+
     /// See `zero/stats.h`.
     pub fn zero_memory_stats_init(out: *mut zero_memory_stats, struct_size: u64) -> i32;
 

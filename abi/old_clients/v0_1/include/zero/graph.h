@@ -16,7 +16,8 @@
  *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
  *     of its stream; but a graph keeps its ZERO_KEY_NEWTON_SCHULZ_STEPS.
  *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
- *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale.
+ *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale, which
+ *     kernels find at zero_optimizer_loss_scale_address.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released.
  * Steps of several ranks agree on the host: with out_result NULL they wait as ever, captured they are ZERO_E_UNSUPPORTED. With
@@ -49,6 +50,18 @@ ZERO_API int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, 
  * stream is captured), ZERO_E_DEVICE_FAILED. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream);
+
+/*
+ * Where the loss scale is that gradients of the next step are to have in them: kernels that multiply the loss read it there, also as part of
+ * a graph, and follow a dynamic loss scale while nobody waits.
+ *   stream      [in]  what it is given next sees the scale as it is now; the stream of a step, or of a graph's run, sees the one after it
+ *   out_address [out] of a double, on ZERO_KEY_DEVICE with ZERO_TIER_DEVICE, otherwise on the host; only to be read, on the host between
+ *                     calls; it is valid until the optimizer is released
+ * A scale that was set since is there after the next zero_optimizer_refresh. Not a collective. Errors: ZERO_E_BAD_HANDLE,
+ * ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (before begin or between reduce and gather; while the stream is captured), ZERO_E_DEVICE_FAILED.
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *stream, void **out_address);
 
 #ifdef __cplusplus
 }
