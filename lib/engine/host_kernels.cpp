@@ -101,14 +101,15 @@ bool reduce_part(const Reduction &whole, Range range) {
   return reduce_piece(part);
 }
 
-/// Those of a job's last pass.
-kernels::UpdateScalars last_scalars(const UpdateJob &job) {
+/// The only pass over a part of a job, or the last.
+void update_part(const UpdateJob &job, Range part) {
+  const kernels::Piece piece = kernels::slice(job.piece, part.begin, part.count());
+  if (!job.algorithm->layerwise) return kernels::update(kernels::active(), *job.algorithm, piece, job.scalars);
   kernels::UpdateScalars scalars = job.scalars;
-  if (!job.algorithm->layerwise) return scalars;
   const kernels::ExactSum param = kernels::ExactSum::import_limbs(job.norms);
   const kernels::ExactSum direction = kernels::ExactSum::import_limbs(job.norms + kernels::ExactSum::kExported);
   scalars.hyper.trust_ratio = kernels::lamb_trust_ratio(param, direction);
-  return scalars;
+  kernels::update(kernels::active(), *job.algorithm, piece, scalars);
 }
 
 }  // namespace
@@ -352,9 +353,7 @@ void HostKernels::update(std::span<const UpdateJob> jobs) {
     for (const UpdateJob &job : jobs) {
       if (job.algorithm->matrix) continue;
       const Range part = intersect(mine, {begin, begin + job.piece.count});
-      if (!part.empty() && !job.skips) {
-        kernels::update(kernels::active(), *job.algorithm, kernels::slice(job.piece, part.begin - begin, part.count()), last_scalars(job));
-      }
+      if (!part.empty() && !job.skips) update_part(job, {part.begin - begin, part.end - begin});
       begin += round_up(job.piece.count, kLine);
     }
   });

@@ -146,9 +146,8 @@ void Updates::list_jobs(const StepScalars &step) {
   int64_t matrices = 0;
   for (const Piece &piece : pieces_) {
     const kernels::Algorithm &algorithm = algorithm_of(piece);
-    UpdateJob job{&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)};
-    if (algorithm.matrix) place_matrix(job, piece.param, matrices++);
-    jobs_.push_back(job);
+    jobs_.push_back({&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
+    if (algorithm.matrix) place_matrix(jobs_.back(), piece.param, matrices++);
   }
 }
 
