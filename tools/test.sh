@@ -16,6 +16,7 @@ case "${1:-}" in
 esac
 
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
+export LSAN_OPTIONS="suppressions='$PWD/tests/leaks.supp':print_suppressions=0"
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1
 # Kernels and tests have no counters: the coverage build finds those of the release build, whose folder lies beside its own.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <vector>
 
 namespace zero::test {
@@ -15,17 +17,40 @@ namespace zero::test {
 /// How late streams of tests are.
 inline constexpr int64_t kLateUs = 200;
 
+/// Streams of the caller that nobody uses now. They stay until the process ends, since making one is slow.
+class IdleStreams {
+ public:
+  void *take(int64_t device) {
+    const std::lock_guard lock(mutex_);
+    std::vector<void *> &idle = idle_[device];
+    if (idle.empty()) return caller_stream_create(device);
+    void *stream = idle.back();
+    idle.pop_back();
+    return stream;
+  }
+  void put(int64_t device, void *stream) {
+    const std::lock_guard lock(mutex_);
+    idle_[device].push_back(stream);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int64_t, std::vector<void *>> idle_;
+};
+inline IdleStreams idle_streams;
+
 /// A stream and memory of a device.
 struct Lent {
-  Lent(int64_t device, int64_t nbytes) : data(caller_alloc(device, std::max<int64_t>(nbytes, 1))), stream(caller_stream_create(device)) {}
+  Lent(int64_t of, int64_t nbytes) : device(of), data(caller_alloc(of, std::max<int64_t>(nbytes, 1))), stream(idle_streams.take(of)) {}
   Lent(const Lent &) = delete;
   ~Lent() {
     caller_wait(stream);
-    caller_stream_destroy(stream);
+    idle_streams.put(device, stream);
     caller_free(data);
   }
-  void *data;
-  void *stream;
+  const int64_t device;
+  void *const data;
+  void *const stream;
 };
 
 /// Tests that need a device.

@@ -25,7 +25,7 @@ Manner kept_on_device(Manner manner) {
 }
 
 TEST_F(VerifyOnDevice, FindsEverySingleBitAndNamesIt) {
-  const int64_t flips = full_tests() ? 30 : 3;
+  const int64_t flips = full_tests() ? 30 : few_tests() ? 1 : 3;
   Flips shared;
   int64_t number = 0;
   for (const Recipe &recipe : flipped_recipes()) {
@@ -48,7 +48,7 @@ TEST_F(VerifyOnDevice, FindsEverySingleBitAndNamesIt) {
 }
 
 TEST_F(VerifyOnDevice, FindsNothingWhereNothingChanged) {
-  const int64_t models = full_tests() ? 200 : 16;
+  const int64_t models = full_tests() ? 200 : few_tests() ? 4 : 16;
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 74'001;
     const Model model = random_model_for_devices(seed, i % 4 + 1);
