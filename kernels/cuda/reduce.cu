@@ -23,10 +23,11 @@ struct Summing {
 
   ZERO_DEVICE void operator()(int64_t index, int count) const {
     const Reduce &call = given.call;
+    if (call.wanted != nullptr && *call.wanted == 0) return;
     const auto out_dtype = static_cast<DType>(call.out_dtype);
     const Sources sources = {given.address, static_cast<DType>(call.dtype), index, count};
     const Quad<float> kept = rounded(reduced(sources, call.source_count, call.divisor), out_dtype);
-    store_narrow(call.out, out_dtype, index, count, kept);
+    if (call.out != nullptr) store_narrow(call.out, out_dtype, index, count, kept);
     if (given.flag != nullptr) check(kept, count, std::numeric_limits<float>::max(), given.flag);
   }
 };

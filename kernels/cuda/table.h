@@ -84,6 +84,13 @@ struct Update {
 /// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
 inline constexpr int64_t kSquareWords = ExactSum::kExported;
 
+/// What checks and sums of squares leave for a verdict, in memory of the device. Zeros before the first of them, and behind end_step.
+struct Found {
+  int64_t squares[kSquareWords];
+  int32_t flag;
+  int32_t reserved;
+};
+
 /// A product of fp32 matrices, row-major, as Table::multiply of kernels.h makes it. `out` overlaps neither.
 struct Product {
   float *out;
@@ -115,12 +122,18 @@ struct Matrix {
   DirectionSum *sum;
 };
 
-/// Most sources of one reduction or update.
+/// Most sources of one reduction or update, and most ranks of a verdict.
 inline constexpr int64_t kMostSources = 64;
+
+/// What ranks found, in memory of their devices.
+struct FoundByRanks {
+  const Found *rank[kMostSources];
+  int64_t count;
+};
 
 /// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices.
 struct Reduce {
-  void *out;          ///< may equal any source
+  void *out;          ///< may equal any source; nullptr: sums of f32, f16 or bf16 are looked at and not stored
   int64_t out_dtype;  ///< a DType that a Reduction may be stored in
   const void *const *sources;
   int64_t source_count;  ///< 1 to kMostSources
@@ -128,6 +141,7 @@ struct Reduce {
   int64_t count;
   int64_t op;  ///< a ReduceOp
   double divisor;
+  const int32_t *wanted = nullptr;  ///< in memory of the device; where it is 0, such sums are not made
 };
 
 /// Most bytes of one put.
@@ -153,10 +167,12 @@ struct Table {
   /// Instead of update, for matrices. What recipes say is read on the device, but for the steps.
   int32_t (*muon)(int64_t device, const Matrix *call, void *stream);
 
-  /// The verdict of a step (kernels/verdict.h) from what checks and sums of squares have left in `flag` and `words`, which are 0 then.
-  int32_t (*judge)(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream);
-  /// After the update: the step counts as applied, unless it was to be skipped.
-  int32_t (*count_step)(int64_t device, RunState *run, void *stream);
+  /// Sets `flag` where a rank's is set.
+  int32_t (*ask)(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream);
+  /// The verdict of a step (kernels/verdict.h) from what all ranks found.
+  int32_t (*judge)(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream);
+  /// After the update: the step counts as applied where `counts` is not 0, unless it was to be skipped; and `words` words become 0.
+  int32_t (*end_step)(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
   /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
   int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
 

@@ -1,5 +1,5 @@
-/// @file Verdicts on a device: of a step, from what the kernels before it found, so that nobody waits for them; and what the host tells the
-/// run. One block each.
+/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so that nobody waits for them; and what the
+/// host tells the run. One block each.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reference/exact_sum-inl.h"
@@ -10,7 +10,19 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// Thread 0 judges what the others have fetched.
+struct Asking : ThreadsAlone {
+  FoundByRanks found;
+  int32_t *flag;
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    if (place.thread < found.count && found.rank[place.thread]->flag != 0) raise(flag);
+  }
+};
+
+static_assert(kMostSources <= kThreads);
+
+/// Thread 0 judges what the others have added up.
 struct Judging {
   struct Registers {};
   struct Shared {
@@ -19,31 +31,36 @@ struct Judging {
   static constexpr int kPhases = 2;
 
   VerdictRules rules;
+  FoundByRanks found;
   RunState *known;
-  int32_t *flag;
-  int64_t *words;
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &shared) const {
     if constexpr (phase == 0) {
       if (place.thread >= kSquareWords) return;
-      shared.word[place.thread] = words[place.thread];
-      words[place.thread] = 0;
+      int64_t sum = 0;
+      for (int64_t rank = 0; rank < found.count; ++rank) sum += found.rank[rank]->squares[place.thread];
+      shared.word[place.thread] = sum;
     } else if (place.thread == 0) {
-      reference::judge(rules, *flag != 0, reference::total_of(shared.word), *known);
-      *flag = 0;
+      bool nonfinite = false;
+      for (int64_t rank = 0; rank < found.count; ++rank) nonfinite = nonfinite || found.rank[rank]->flag != 0;
+      reference::judge(rules, nonfinite, reference::total_of(shared.word), *known);
     }
   }
 };
 
 static_assert(kSquareWords <= kThreads);
 
-struct Counting : ThreadsAlone {
+struct Ending : ThreadsAlone {
   RunState *known;
+  int64_t counts;
+  int64_t *words;
+  int64_t word_count;
 
   template <int>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
-    if (place.thread == 0 && known->skips == 0) ++known->applied_count;
+    if (place.thread == 0 && counts != 0 && known->skips == 0) ++known->applied_count;
+    for (int64_t word = place.thread; word < word_count; word += kThreads) words[word] = 0;
   }
 };
 
@@ -62,11 +79,17 @@ static_assert(kMostPut / sizeof(int64_t) <= kThreads);
 
 }  // namespace
 
-int32_t judge(int64_t device, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream) {
-  return launch(device, stream, 1, Judging{*rules, run, flag, words});
+int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream) {
+  return launch(device, stream, 1, Asking{{}, *found, flag});
 }
 
-int32_t count_step(int64_t device, RunState *run, void *stream) { return launch(device, stream, 1, Counting{{}, run}); }
+int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
+  return launch(device, stream, 1, Judging{*rules, *found, run});
+}
+
+int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
+  return launch(device, stream, 1, Ending{{}, run, counts, words, word_count});
+}
 
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream) {
   if (nbytes == 0) return 0;

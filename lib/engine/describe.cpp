@@ -79,7 +79,8 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
 Traffic Optimizer::traffic(OperationKind kind) const {
   Traffic sum;
   if (!sealed_.load(std::memory_order_acquire)) return sum;
-  for (const Group *group : {reduce_group_.get(), gather_group_.get()}) {
+  for (const Group *group : {reduce_group_.get(), gather_group_.get(), line_up_.group()}) {
+    if (group == nullptr) continue;
     const Traffic part = group->traffic(kind);
     sum.call_count += part.call_count;
     sum.sent_elements += part.sent_elements;
@@ -133,6 +134,8 @@ Status Optimizer::trace(std::string *out) const {
 const char *Optimizer::way_text() const {
   if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
   if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
+  if (line_up_.is_open() && settings_.grad_norm) return "sums, then one pass: update, write to all ranks; devices wait for one another";
+  if (line_up_.is_open()) return "one pass over all ranks' memory: sum, update, write to all ranks; devices wait for one another";
   if (gradients_.sums_late()) {
     return one_copy() ? "one pass over all ranks' memory: sum, update the one copy of parameters; composed when sums might overflow"
                       : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";

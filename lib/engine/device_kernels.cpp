@@ -66,6 +66,7 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
 }
 
 void DeviceKernels::release() {
+  met_.clear();
   told_.release();
   sources_.release();
   hashes_.release();
@@ -123,7 +124,7 @@ void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dt
 }
 
 void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum & /*sum*/) const {
-  note(table_.add_squares(device_.index(), values, number(dtype), count, told()->squares, device_.stream()), "adding squares");
+  note(table_.add_squares(device_.index(), values, number(dtype), count, told()->found.squares, device_.stream()), "adding squares");
 }
 
 void DeviceKernels::follow(float *masters, const void *values, DType dtype, int64_t count) const {
@@ -173,15 +174,23 @@ bool DeviceKernels::find(const void *memory, bool *out_on_device) const {
 void DeviceKernels::move(void *out, const void *from, int64_t nbytes) const { note(device_.copy(out, from, nbytes)); }
 
 bool DeviceKernels::passed() const {
-  note(device_.copy(&read_.beyond, beyond(), sizeof read_.beyond));
-  clear(beyond(), sizeof read_.beyond);
-  return settle().ok() && read_.beyond == 0;
+  int32_t &flag = read_.found.flag;
+  note(device_.copy(&flag, beyond(), sizeof flag));
+  clear(beyond(), sizeof flag);
+  return settle().ok() && flag == 0;
 }
 
 void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
-  note(device_.copy(read_.squares, told()->squares, sizeof read_.squares));
-  clear(told()->squares, sizeof read_.squares);
-  if (settle().ok()) sum.merge(kernels::ExactSum::import_limbs(read_.squares));
+  auto &squares = read_.found.squares;
+  note(device_.copy(squares, told()->found.squares, sizeof squares));
+  clear(told()->found.squares, sizeof squares);
+  if (settle().ok()) sum.merge(kernels::ExactSum::import_limbs(squares));
+}
+
+cuda::Reduce DeviceKernels::call_of(const Reduction &reduction, const void *const *sources) {
+  const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
+  return {reduction.out,   number(out_dtype),    sources,          reduction.source_count, number(reduction.dtype),
+          reduction.count, number(reduction.op), reduction.divisor};
 }
 
 /// Sources on the host are brought to the device first.
@@ -206,9 +215,7 @@ void DeviceKernels::reduce(const Reduction &reduction) const {
     sources[i] = room;
     room += Arena::view_nbytes(nbytes);
   }
-  const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  const cuda::Reduce call{reduction.out,           number(out_dtype), sources.data(),       reduction.source_count,
-                          number(reduction.dtype), reduction.count,   number(reduction.op), reduction.divisor};
+  const cuda::Reduce call = call_of(reduction, sources.data());
   note(table_.reduce(device_.index(), &call, beyond(), device_.stream()), "reducing contributions");
 }
 
@@ -373,23 +380,6 @@ void DeviceKernels::update_matrix(const UpdateJob &job, const cuda::Update &upda
   const cuda::Matrix call{
       update, scalars() + job.set, job.rows, job.columns, steps, job.workspace, reinterpret_cast<cuda::DirectionSum *>(sum_.data())};
   note(table_.muon(device_.index(), &call, device_.stream()), "an update of a matrix");
-}
-
-void DeviceKernels::set_run(const kernels::RunState &run) const {
-  note(table_.put(device_.index(), &told()->run, &run, sizeof run, device_.stream()), "telling where the run stands");
-}
-
-void DeviceKernels::judge(const kernels::VerdictRules &rules) const {
-  note(table_.judge(device_.index(), &rules, &told()->run, beyond(), told()->squares, device_.stream()), "judging a step");
-}
-
-void DeviceKernels::count_step() const { note(table_.count_step(device_.index(), &told()->run, device_.stream()), "counting a step"); }
-
-Status DeviceKernels::read_run(kernels::RunState *out) const {
-  note(device_.copy(&read_.run, &told()->run, sizeof read_.run));
-  ZERO_TRY(settle());
-  *out = read_.run;
-  return {};
 }
 
 }  // namespace zero

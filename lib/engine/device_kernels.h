@@ -52,14 +52,29 @@ class DeviceKernels final : public Kernels {
   /// @name The run, of which the device has a copy
   /// @{
   void set_run(const kernels::RunState &run) const;
-  /// The verdict of the step that checks and sums of squares were about.
+  /// The verdict of the step that checks and sums of squares were about, or of what all ranks found in their sums.
   void judge(const kernels::VerdictRules &rules) const;
-  /// After its update.
-  void count_step() const;
+  /// After its update, which `counts` unless it was skipped. What was found is not the next step's.
+  void end_step(bool counts) const;
   /// Where kernels find it.
   double *loss_scale() const { return &told()->run.loss_scale.value; }
   /// Waits.
   Status read_run(kernels::RunState *out) const;
+  /// @}
+
+  /// @name Steps of ranks that reach each other's memory
+  /// @{
+  /// What peers are to see, once allocated; and where that of each rank lies.
+  std::shared_ptr<Mapping> told_mapping() const { return told_.mapping(); }
+  void meet(std::vector<const std::byte *> told) { met_ = std::move(told); }
+  /// Asks all ranks whether a check has failed, for sum() that only then looks.
+  void ask() const;
+  enum class Sum { stored, looked_at };
+  /// A sum of all ranks' contributions, whose elements that are not finite the verdict hears of. looked_at: only where a check has failed,
+  /// and not stored.
+  void sum(const Reduction &reduction, Sum how) const;
+  /// Of sums, on lines of their own.
+  void add_squares_of_sum(const void *values, DType dtype, int64_t count) const;
   /// @}
 
   bool passed() const override;
@@ -79,8 +94,10 @@ class DeviceKernels final : public Kernels {
  private:
   /// What kernels tell, in memory of the device.
   struct Told {
-    int64_t squares[kernels::cuda::kSquareWords];
-    int32_t beyond;
+    kernels::cuda::Found found;   ///< by checks and sums of squares
+    kernels::cuda::Found summed;  ///< in sums of all ranks' contributions
+    int32_t doubtful;             ///< a check has failed on some rank
+    int32_t reserved;
     kernels::RunState run;
   };
   /// Where the pieces of jobs lie.
@@ -100,7 +117,8 @@ class DeviceKernels final : public Kernels {
   void note(Status status) const;
   void note(int32_t error, const char *what) const { note(device_.check(error, what)); }
   Told *told() const { return reinterpret_cast<Told *>(told_.data()); }
-  int32_t *beyond() const { return &told()->beyond; }
+  int32_t *beyond() const { return &told()->found.flag; }
+  kernels::cuda::FoundByRanks found_by_ranks(kernels::cuda::Found Told::*what) const;
   void list_chunks(std::span<const UpdateJob> jobs, std::vector<kernels::cuda::Chunk> &chunks);
   void write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const;
   bool same_jobs() const;
@@ -108,6 +126,7 @@ class DeviceKernels final : public Kernels {
   bool captured() const;
   /// False: nothing can be launched for these jobs.
   bool tell_jobs(std::span<const UpdateJob> jobs);
+  static kernels::cuda::Reduce call_of(const Reduction &reduction, const void *const *sources);
   kernels::cuda::Scalars *scalars() const;
   kernels::cuda::Update call_of(const Launch &launch) const;
   void update_matrix(const UpdateJob &job, const kernels::cuda::Update &update) const;
@@ -116,8 +135,9 @@ class DeviceKernels final : public Kernels {
   const kernels::cuda::Table &table_;
   MemorySource source_{};
   Arena told_;
-  mutable Arena sources_;  ///< on the device, for sources that lie on the host
-  mutable Arena hashes_;   ///< which ranges, and their hashes
+  std::vector<const std::byte *> met_;  ///< by rank; empty: nobody
+  mutable Arena sources_;               ///< on the device, for sources that lie on the host
+  mutable Arena hashes_;                ///< which ranges, and their hashes
   mutable Told read_{};
 
   // Of update(): tables in memory of the device, and what was sent there, laid out alike.

@@ -37,7 +37,10 @@ class Gradients {
   /// squares count towards the norm.
   Status open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
   /// Contributions may wait in their slots until the update sums them: finish() then reduces nothing.
-  void sum_late(bool late) { late_ = late; }
+  void sum_late(bool late, bool looks) {
+    late_ = late;
+    looks_ = looks;
+  }
   bool sums_late() const { return late_; }
   /// Ends reductions and gives memory back.
   void close();
@@ -101,7 +104,7 @@ class Gradients {
   };
 
   /// Gradients are looked at when they are given.
-  bool scans() const { return (alone_ || late_) && settings_.skips_nonfinite; }
+  bool scans() const { return (alone_ || (late_ && looks_)) && settings_.skips_nonfinite; }
   float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
@@ -161,6 +164,7 @@ class Gradients {
   std::shared_ptr<Group> group_;
   bool alone_ = false;
   bool late_ = false;
+  bool looks_ = false;  ///< at what is summed late, for bounded()
   std::vector<Tensor> tensors_;
   std::vector<Bucket> buckets_;
 

@@ -9,6 +9,7 @@
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
+#include "engine/line_up.h"
 #include "engine/loss_scale.h"
 #include "engine/module_buffers.h"
 #include "engine/param_pool.h"
@@ -258,6 +259,7 @@ class Optimizer {
   Status allocate_on_device();
   Task share_memory();
   Task reach_devices(bool *out);
+  bool lines_up() const;
   void make_views();
   std::vector<bool> counted_buckets() const;
   void open_gathers();
@@ -333,10 +335,13 @@ class Optimizer {
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Status judge_there();
+  Task vote_there();
+  void sum_contributions() const;
+  Status check_alike() const;
   void tell_run();
   Status learn_run() const;
   Status known_run() const;
-  uint64_t hyper_hash() const;
+  uint64_t hyper_hash(bool with_run) const;
   Task update();
   enum class Gathered { trained, coded, all };
   bool gathers(int64_t bucket, Gathered which) const;
@@ -397,6 +402,7 @@ class Optimizer {
   Updates updates_;
   PeerViews grad_views_;
   PeerViews param_views_;
+  LineUp line_up_;  ///< open: steps whose ranks wait for one another on their devices
   ParamPool param_pool_;
   Arena gathered_codes_;
   ModuleBuffers module_buffers_;
@@ -425,7 +431,7 @@ class Optimizer {
   bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
 
   mutable kernels::RunState run_;
-  bool judges_there_ = false;         ///< the device judges steps, so that nobody waits for it; run_ is what is known of its run
+  bool judges_there_ = false;         ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
   mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since run_ was all there is to know
   bool run_told_ = false;             ///< the device has run_
   bool captured_ = false;             ///< steps became part of graphs, whose runs nobody tells the host

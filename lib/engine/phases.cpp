@@ -52,6 +52,7 @@ void Optimizer::lose(const Status &cause) {
   if (reduce_group_ != nullptr) reduce_group_->fail(cause);
   if (gather_group_ != nullptr) gather_group_->fail(cause);
   if (model_group_ != nullptr) model_group_->fail(cause);
+  if (line_up_.is_open()) line_up_.group()->fail(cause);
 }
 
 Task Optimizer::in_order(Task body, void *stream) {
@@ -69,6 +70,7 @@ Task Optimizer::run(Task body, Uses uses) {
     reduce_group_->set_deadline_ms(group_->deadline_ms());
     gather_group_->set_deadline_ms(group_->deadline_ms());
     if (model_group_ != nullptr) model_group_->set_deadline_ms(model_parent_->deadline_ms());
+    if (line_up_.is_open()) line_up_.group()->set_deadline_ms(group_->deadline_ms());
   }
   under_way_.store(true, std::memory_order_release);
   Status status;

@@ -186,7 +186,19 @@ Task Optimizer::share_memory() {
   if (reaches) params = slots_.param_mapping();
   ZERO_CO_TRY(grad_views_.open(*reduce_group_, contributions));
   ZERO_CO_TRY(param_views_.open(*gather_group_, params));
+  if (lines_up()) {
+    ZERO_CO_TRY(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
+    device_kernels_->meet(line_up_.memory());
+    accounting_.add(ZERO_MEMORY_STAGING, line_up_.group()->staging_nbytes());
+  }
   co_return Status();
+}
+
+/// Where one pass takes a step all the way, threads of one process can leave the waiting to their devices. Checksums are the host's.
+bool Optimizer::lines_up() const {
+  return settings_.on_device && grad_views_.reach_all() && param_views_.reach_all() && settings_.stage == 1 &&
+         settings_.algorithm != nullptr && !settings_.overlap && settings_.divisor != ZERO_DIVISOR_WEIGHTS && model_group_ == nullptr &&
+         settings_.verify_every == 0 && group_->size() <= kernels::cuda::kMostSources;
 }
 
 /// Whether all ranks are threads of this process whose devices reach each other's memory; the same on all of them.
@@ -233,9 +245,9 @@ void Optimizer::plan_ways() {
   if (alone()) return;
   replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
-  const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
-                    settings_.divisor != ZERO_DIVISOR_WEIGHTS;
-  gradients_.sum_late(late);
+  const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap &&
+                    (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS;
+  gradients_.sum_late(late, !settings_.grad_norm);
   if (replicates_) updates_.reach(one_copy() ? nullptr : &param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
 }
 
@@ -256,6 +268,9 @@ void Optimizer::make_views() {
 void Optimizer::unseal() {
   prefetch_.stop();
   trailing_.stop();
+  // This rank's work comes after what others did with its memory in their last step.
+  if (line_up_.is_open()) (void)device_->wait();
+  line_up_.close();
   grad_views_.close();
   param_views_.close();
   gradients_.close();

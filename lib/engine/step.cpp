@@ -95,7 +95,8 @@ Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   replicated_ = replicates;
   ZERO_CO_TRY(gradients_.finish());
-  ZERO_CO_TRY(choose_way());
+  if (line_up_.is_open()) judges_there_ = replicates && gradients_.late();
+  if (!judges_there_) ZERO_CO_TRY(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
@@ -116,7 +117,7 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   bool captured = false;
   if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
   if (!captured) return {};
-  ZERO_CHECK(judges_there_, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(alone() && model_group_ == nullptr, ZERO_E_UNSUPPORTED,
              "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph",
              static_cast<long long>(group_->size()), model_group_ != nullptr ? " with a model group" : "");
   ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
@@ -146,11 +147,11 @@ Task Optimizer::choose_way() {
   co_return Status();
 }
 
-uint64_t Optimizer::hyper_hash() const {
+uint64_t Optimizer::hyper_hash(bool with_run) const {
   Hash hash;
   for (const HyperSet &set : sets_) hash.add(set.values());
-  hash.add(run_.applied_count);
-  hash.add(run_.loss_scale);
+  if (with_run) hash.add(run_.applied_count);
+  if (with_run) hash.add(run_.loss_scale);
   return hash.value();
 }
 
@@ -158,10 +159,12 @@ uint64_t Optimizer::hyper_hash() const {
 /// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
+  if (judges_there_ && !alone()) co_return co_await vote_there();
   if (judges_there_) co_return change.found == ZERO_FINDING_NONE ? judge_there() : corrupt(change);
+  ZERO_CO_RETURN_IF_ERROR(learn_run());
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_RETURN_IF_ERROR(kernels_.status());
-  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash());
+  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
   votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
   if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
@@ -172,11 +175,7 @@ Task Optimizer::vote(Finding &change) {
     const size_t words = !touched_.empty() ? votes_.size() : settings_.grad_norm ? kVoteWords : kLimbs;
     ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
-  const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
-  ZERO_CO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
-                "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
-                static_cast<long long>(group_->rank()), static_cast<long long>(run_.applied_count), run_.loss_scale.value,
-                sets_.front().text().c_str());
+  ZERO_CO_RETURN_IF_ERROR(check_alike());
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
   if (model_group_ != nullptr) {
@@ -186,6 +185,15 @@ Task Optimizer::vote(Finding &change) {
   if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
   if (vote_sums_[kWeightless] == 0) judge();
   co_return Status();
+}
+
+Status Optimizer::check_alike() const {
+  const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
+  ZERO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
+             "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
+             static_cast<long long>(group_->rank()), static_cast<long long>(run_.applied_count), run_.loss_scale.value,
+             sets_.front().text().c_str());
+  return {};
 }
 
 kernels::VerdictRules Optimizer::verdict_rules() const {
@@ -227,7 +235,7 @@ void Optimizer::tell_run() {
 
 /// What the device has judged and the host does not know. What the caller has set is newer until the device is told.
 Status Optimizer::learn_run() const {
-  if (!judges_there_ || !run_told_ || (judged_count_ == 0 && !captured_)) return {};
+  if (!run_told_ || (judged_count_ == 0 && !captured_)) return {};
   ZERO_TRY(device_kernels_->read_run(&run_));
   judged_count_ = 0;
   return {};
@@ -301,7 +309,7 @@ void Optimizer::count_direct() const {
     const int64_t own = bucket.own.count();
     const int64_t others = bucket.flat.count() - own;
     const int64_t gathered = (group_->size() - 1) * own;
-    if (sums_)
+    if (sums_ || judges_there_)
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
@@ -315,7 +323,9 @@ Task Optimizer::gather_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
   if (!skips_ && settings_.algorithm == nullptr) encode_masters();
-  if (!skips_ && replicated_) {
+  if (judges_there_ && replicated_) {
+    ZERO_CO_TRY(line_up_.run());
+  } else if (!skips_ && replicated_) {
     ZERO_CO_TRY(barrier(*gather_group_));
   } else if (!skips_ && trailing_.allowed() && acquired_count_ == 0) {
     for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
@@ -326,9 +336,12 @@ Task Optimizer::gather_body() {
   } else if (!skips_ && settings_.stage > 0) {
     ZERO_CO_TRY(gather_params(Gathered::trained));
   }
-  if (!skips_ && (applied_ || settings_.algorithm == nullptr)) {
-    if (judges_there_) device_kernels_->count_step();
-    if (!judges_there_) ++run_.applied_count;
+  const bool counts = applied_ || settings_.algorithm == nullptr;
+  if (judges_there_) {
+    device_kernels_->end_step(counts);
+  } else if (!skips_ && counts) {
+    ++run_.applied_count;
+    run_told_ = false;
   }
   prefetch_.end_step();
   end_step();

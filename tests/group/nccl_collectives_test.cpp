@@ -16,7 +16,7 @@ namespace zero::test {
 namespace {
 
 /// Every case runs over threads as well (collectives_test.cpp); here cases differ in the ways that pieces take.
-const size_t kStride = kCaseStride == 1 ? 3 : 5 * kCaseStride;
+const size_t kStride = kCaseStride == 1 ? 3 : 13 * kCaseStride;
 
 /// On one host.
 template <class Body>

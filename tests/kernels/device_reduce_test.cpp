@@ -177,6 +177,43 @@ TEST_F(DeviceReduce, AFlagIsRaisedOnlyByOutputs) {
   EXPECT_EQ(flag[0], 1) << "a flag is never cleared";
 }
 
+/// The flag is that of sums which are stored, and nothing is written; where nobody asks for them they are not made.
+TEST_F(DeviceReduce, SumsThatAreOnlyLookedAtAreNotStored) {
+  int64_t infinite_sums = 0;
+  for (int64_t i = 0; i < test::cases(300); ++i) {
+    Case given = random_case(random, i);
+    if (dtype_nbytes(given.dtype) > 4 || (given.dtype != DType::f32 && given.dtype != DType::f16 && given.dtype != DType::bf16)) continue;
+    given.op = ReduceOp::sum;
+    given.in_place = -1;
+    Case stored = given;
+    const bool finite = run_plain(stored);
+    for (const int32_t wanted : {0, 1}) {
+      DeviceMemory memory;
+      Case looked = given;
+      std::vector<const void *> places;
+      std::vector<int32_t> flags = {0, wanted};
+      for (Bytes &source : looked.sources) places.push_back(memory.place(source, test::random_offset(random, given.dtype)));
+      int32_t *flag = memory.place(flags);
+      const cuda::Reduce call = {.out = nullptr,
+                                 .out_dtype = static_cast<int64_t>(given.out_dtype),
+                                 .sources = places.data(),
+                                 .source_count = std::ssize(places),
+                                 .dtype = static_cast<int64_t>(given.dtype),
+                                 .count = given.count,
+                                 .op = static_cast<int64_t>(given.op),
+                                 .divisor = given.divisor,
+                                 .wanted = flag + 1};
+      memory.upload();
+      ASSERT_EQ(kernels_->reduce(0, &call, flag, memory.stream()), 0);
+      memory.download();
+      EXPECT_EQ(flags[0], wanted != 0 && !finite ? 1 : 0) << "case " << i;
+      EXPECT_EQ(looked.sources, given.sources);
+      infinite_sums += flags[0];
+    }
+  }
+  EXPECT_GT(infinite_sums, 0);
+}
+
 /// More blocks than run at once on a device.
 TEST_F(DeviceReduce, LongRangesAreWhole) {
   const int64_t count = 5000 * 1024 + 1025;

@@ -3,6 +3,7 @@
 
 #include "tests/kernels/tested_device.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,33 +36,69 @@ std::vector<int64_t> random_squares(Random &random, ExactSum &other) {
   return words;
 }
 
+/// What ranks found, and one flag behind all of them, on the host and on the device.
+struct Findings {
+  explicit Findings(int64_t ranks) : found(static_cast<size_t>(ranks)), flag(1) {}
+
+  void fill(Random &random, ExactSum &sum) {
+    for (cuda::Found &each : found) {
+      ExactSum squares;
+      const std::vector<int64_t> words = random_squares(random, squares);
+      std::copy(words.begin(), words.end(), each.squares);
+      sum.merge(squares);
+      each.flag = random.below(4 * std::ssize(found)) == 0 ? 1 : 0;
+    }
+  }
+  bool any() const {
+    return std::any_of(found.begin(), found.end(), [](const cuda::Found &each) { return each.flag != 0; });
+  }
+  void place(DeviceMemory &memory) {
+    const cuda::Found *first = memory.place(found);
+    there.count = std::ssize(found);
+    for (int64_t rank = 0; rank < there.count; ++rank) there.rank[rank] = first + rank;
+    flag_there = memory.place(flag);
+  }
+
+  std::vector<cuda::Found> found;
+  std::vector<int32_t> flag;
+  cuda::FoundByRanks there{};
+  int32_t *flag_there = nullptr;
+};
+
 TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
   Random random(90);
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(400); ++i) {
     const VerdictRules rules = random_rules(random);
+    Findings findings(i % 4 == 3 ? cuda::kMostSources : i % 4 + 1);
     RunState expected;
     expected.loss_scale.value = random.below(2) == 0 ? 1 : 65536;
     std::vector<RunState> run(1);
     std::vector<RunState> told = {expected};
     for (int64_t step = 0; step < 12; ++step) {
       ExactSum sum;
-      std::vector<int64_t> words = random_squares(random, sum);
-      std::vector<int32_t> flag = {random.below(4) == 0 ? 1 : 0};
-      judge(rules, flag[0] != 0, sum.total(), expected);
-      if (expected.skips == 0) ++expected.applied_count;
-      RunState *there = memory.place(run);
-      int32_t *flag_there = memory.place(flag);
+      findings.fill(random, sum);
+      const bool any = findings.any();
+      judge(rules, any, sum.total(), expected);
+      const int64_t counts = random.below(4) != 0 ? 1 : 0;
+      if (expected.skips == 0 && counts != 0) ++expected.applied_count;
+      findings.place(memory);
+      std::vector<int64_t> words(random.below(2) == 0 ? 5 : 1000, 7);
+      const int64_t cleared = std::ssize(words) - 1;
       int64_t *words_there = memory.place(words);
+      RunState *there = memory.place(run);
       memory.upload();
       const int32_t put = step > 0 ? 0 : kernels_->put(0, there, told.data(), sizeof(RunState), memory.stream());
       ASSERT_EQ(put, 0);
-      ASSERT_EQ(kernels_->judge(0, &rules, there, flag_there, words_there, memory.stream()), 0);
-      ASSERT_EQ(kernels_->count_step(0, there, memory.stream()), 0);
+      ASSERT_EQ(kernels_->ask(0, &findings.there, findings.flag_there, memory.stream()), 0);
+      ASSERT_EQ(kernels_->judge(0, &rules, &findings.there, there, memory.stream()), 0);
+      ASSERT_EQ(kernels_->end_step(0, there, counts, words_there, cleared, memory.stream()), 0);
       memory.download();
       ASSERT_EQ(std::memcmp(run.data(), &expected, sizeof expected), 0) << "case " << i << " step " << step;
-      ASSERT_EQ(flag[0], 0);
-      ASSERT_EQ(words, std::vector<int64_t>(cuda::kSquareWords, 0));
+      ASSERT_EQ(findings.flag[0], any ? 1 : 0);
+      findings.flag[0] = 0;
+      ASSERT_EQ(std::count(words.begin(), words.end() - 1, 0), cleared);
+      ASSERT_EQ(words.back(), 7);
     }
   }
 }

@@ -158,17 +158,35 @@ int32_t muon(int64_t, const Matrix *call, void *stream) {
   return 0;
 }
 
-int32_t judge(int64_t, const VerdictRules *rules, RunState *run, int32_t *flag, int64_t *words, void *stream) {
+FoundByRanks seen(FoundByRanks found) {
+  for (int64_t rank = 0; rank < found.count; ++rank) found.rank[rank] = seen(found.rank[rank], sizeof(Found));
+  return found;
+}
+
+int32_t ask(int64_t, const FoundByRanks *found, int32_t *flag, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [=, rules = *rules] {
-    inner().judge(0, &rules, seen(run, sizeof *run), seen(flag, sizeof *flag), seen(words, kSquaresNbytes), nullptr);
+  give(stream, [flag, found = *found] {
+    const FoundByRanks here = seen(found);
+    inner().ask(0, &here, seen(flag, sizeof *flag), nullptr);
   });
   return 0;
 }
 
-int32_t count_step(int64_t, RunState *run, void *stream) {
+int32_t judge(int64_t, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [=] { inner().count_step(0, seen(run, sizeof *run), nullptr); });
+  give(stream, [run, rules = *rules, found = *found] {
+    const FoundByRanks here = seen(found);
+    inner().judge(0, &rules, &here, seen(run, sizeof *run), nullptr);
+  });
+  return 0;
+}
+
+int32_t end_step(int64_t, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [=] {
+    const auto nbytes = word_count * static_cast<int64_t>(sizeof *words);
+    inner().end_step(0, seen(run, sizeof *run), counts, seen(words, nbytes), word_count, nullptr);
+  });
   return 0;
 }
 
@@ -185,6 +203,7 @@ int32_t reduce(int64_t, const Reduce *call, int32_t *flag, void *stream) {
     for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
     call.out = seen(call.out, nbytes_of(call.count, call.out_dtype));
     call.sources = sources.data();
+    call.wanted = seen(call.wanted, sizeof *call.wanted);
     inner().reduce(0, &call, seen(flag, sizeof *flag), nullptr);
   });
   return 0;
@@ -304,8 +323,9 @@ const void *kernels() {
                               .lamb_norms = lamb_norms,
                               .lamb_trust_ratios = lamb_trust_ratios,
                               .muon = muon,
+                              .ask = ask,
                               .judge = judge,
-                              .count_step = count_step,
+                              .end_step = end_step,
                               .put = put,
                               .reduce = reduce,
                               .all_within = all_within,

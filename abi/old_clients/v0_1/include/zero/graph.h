@@ -1,12 +1,18 @@
 /*
- * Steps that nobody waits for, and steps in CUDA graphs: optimizers with ZERO_TIER_DEVICE in a world of one, without a model group.
+ * Steps that nobody waits for, and steps in CUDA graphs: optimizers with ZERO_TIER_DEVICE, without a model group.
  *
- * There a zero_optimizer_step (or reduce) whose out_result is NULL returns when its work has been given to the device, which decides by
- * itself: whether gradients are finite, their norm, what they are multiplied by, the next loss scale, the number of the step. The bits are
- * those of steps with a result. zero_optimizer_result waits and tells what came out; so do the calls that read or set scalars of the run.
+ * In a world of one a zero_optimizer_step (or reduce) whose out_result is NULL returns when its work has been given to the device, which
+ * decides by itself: whether gradients are finite, their norm, what they are multiplied by, the next loss scale, the number of the step.
+ * The bits are those of steps with a result. zero_optimizer_result waits and tells what came out; so do the calls that read or set scalars
+ * of the run.
  *
- * Such steps can be captured (cudaStreamBeginCapture and cudaStreamEndCapture around them) and the graph run as often as the caller likes,
- * each time as one more step. The caller's part:
+ * So does a step of ranks that are threads of one process, whose devices reach each other's memory, in stage 1 with ZERO_KEY_OVERLAP 0:
+ * its threads meet and compare their hyper-parameters, then each gives its device the work, and the devices wait for one another. Not with
+ * LAMB, ZERO_DIVISOR_WEIGHTS or ZERO_KEY_VERIFY_EVERY, and not after micro-steps that were reduced: such steps, all others of several
+ * ranks, and reduce by itself, wait for devices.
+ *
+ * Steps of a world of one can be captured (cudaStreamBeginCapture and cudaStreamEndCapture around them) and the graph run as often as the
+ * caller likes, each time as one more step. The caller's part:
  *   - Before the capture, a step of the same kind: the same tensors filled, the same micro-steps. A captured step of another kind may make
  *     the optimizer unusable (ZERO_E_STATE).
  *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
@@ -20,9 +26,9 @@
  *     kernels find at zero_optimizer_loss_scale_address.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released.
- * Steps of several ranks agree on the host: with out_result NULL they wait as ever, captured they are ZERO_E_UNSUPPORTED. With
- * ZERO_KEY_VERIFY_EVERY steps that take or compare checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with
- * out_result, or before any other step, is ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
+ * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet. With ZERO_KEY_VERIFY_EVERY steps that take or compare
+ * checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with out_result, or before any other step, is
+ * ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
  */
 #ifndef ZERO_GRAPH_H
 #define ZERO_GRAPH_H

@@ -1,0 +1,167 @@
+/// @file Steps of several ranks whose devices wait for one another while no thread waits for a device: the bits of steps on the host.
+#include "tests/engine/device_feed.h"
+#include "tests/engine/rank_worlds.h"
+#include "tests/sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zero::test {
+namespace {
+
+using LinedUp = DeviceTest;
+
+/// Norms of whole tensors are added up over ranks by their threads, and weights are the host's.
+bool waits(const Kind &kind) { return std::strcmp(kind.algorithm, "lamb") == 0 || kind.weights > 0; }
+
+/// After the first step no device does anything before the hosts have given them all others.
+TEST_F(LinedUp, NoThreadWaitsForADevice) {
+  for (const int64_t ranks : few_tests() ? std::vector<int64_t>{3} : std::vector<int64_t>{2, 4}) {
+    run_world(ranks, [](const std::shared_ptr<Group> &group) {
+      for (const Kind &kind : kKinds) {
+        const auto host = make(group, kind, false);
+        const auto kept = make(group, kind, true);
+        EXPECT_EQ(kept->describe().find("devices wait for one another") != std::string::npos, kind.weights == 0);
+        Feed feed(kind, group->rank());
+        int32_t goes_on = 0;
+        zero_step_result expected{};
+        for (int64_t step = 0; step < 8; ++step) {
+          if (step == 1 && !waits(kind)) caller_hold(feed.stream(), &goes_on);
+          for (Optimizer *each : {host.get(), kept.get()}) set_rate(*each, step);
+          expected = step_on_host(*host, kind, step);
+          feed.fill(step);
+          feed.give(*kept);
+          expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+        }
+        __atomic_store_n(&goes_on, 1, __ATOMIC_RELEASE);
+        expect_alike(*host, *kept, expected, feed.stream(), kind);
+        EXPECT_EQ(expected.skipped_total, 2) << kind.algorithm;
+      }
+    });
+  }
+}
+
+/// Sums that cannot overflow are not looked at; those that might are applied where they do not.
+TEST_F(LinedUp, LargeContributionsAreJudgedByTheirSums) {
+  static constexpr float kMost = std::numeric_limits<float>::max();
+  // By step, of the last element of tensor 4 on each of two ranks.
+  static constexpr float kValues[][2] = {{1, 2},          {0.9F * kMost, -0.9F * kMost}, {0.9F * kMost, 0.9F * kMost},
+                                         {3, 4},          {0.4F * kMost, 0.4F * kMost},  {kMost, 1},
+                                         {-kMost, -kMost}};
+  for (const int64_t stage : {1, 2}) {
+    run_world(2, [stage](const std::shared_ptr<Group> &group) {
+      Model model;
+      model.ranks = 2;
+      model.counts = {3000, 17, 0, 1024, 20'000};
+      Manner host;
+      host.stage = stage;
+      Manner there = host;
+      there.remote = &kDevice;
+      there.kept_there = true;
+      const std::shared_ptr<Optimizer> optimizers[] = {make_optimizer(group, model, host), make_optimizer(group, model, there)};
+      for (const auto &each : optimizers) expect_ok(run_task(*each, each->begin(ZERO_SOURCE_LOCAL)), "begin");
+      for (const auto &values : kValues) {
+        std::vector<float> gradient(20'000, 0.5F);
+        gradient.back() = values[group->rank()];
+        zero_step_result results[] = {empty_result(), empty_result()};
+        for (size_t i = 0; i < 2; ++i) {
+          expect_ok(optimizers[i]->grad_ready(4, gradient.data(), 0, 20'000), "grad_ready");
+          expect_ok(run_task(*optimizers[i], optimizers[i]->step(&results[i])), "step");
+        }
+        EXPECT_EQ(std::memcmp(&results[0], &results[1], sizeof results[0]), 0) << values[0] << " and " << values[1];
+        EXPECT_EQ(read_slots(*optimizers[0], model), read_slots(*optimizers[1], model)) << values[0] << " and " << values[1];
+      }
+    });
+  }
+}
+
+/// Whole steps, which the devices judge, and steps in parts, which the hosts judge, with results in between and scalars that callers set.
+TEST_F(LinedUp, StepsOfBothKindsFollowOneAnother) {
+  run_world(3, [](const std::shared_ptr<Group> &group) {
+    for (const Kind &kind : {kKinds[0], kKinds[1], kKinds[4]}) {
+      const auto host = make(group, kind, false);
+      const auto kept = make(group, kind, true);
+      Feed feed(kind, group->rank());
+      zero_step_result expected{};
+      for (int64_t step = 0; step < 16; ++step) {
+        expected = step_on_host(*host, kind, step);
+        feed.fill(step);
+        feed.give(*kept);
+        zero_step_result result = empty_result();
+        if (step % 3 == 2) {
+          expect_ok(run_task(*kept, kept->reduce(nullptr, feed.stream())), "reduce");
+          expect_ok(run_task(*kept, kept->apply(feed.stream())), "apply");
+          expect_ok(run_task(*kept, kept->gather(feed.stream())), "gather");
+        } else {
+          expect_ok(run_task(*kept, kept->step(step % 2 == 0 ? &result : nullptr, feed.stream())), "step");
+          EXPECT_TRUE(step % 2 == 1 || std::memcmp(&result, &expected, sizeof result) == 0) << kind.algorithm << " step " << step;
+        }
+        // One rank asks what the others do not know.
+        if (group->rank() == 1) expect_ok(kept->result(&result, feed.stream()), "result");
+        for (Optimizer *each : {host.get(), kept.get()}) {
+          if (step == 4) expect_ok(each->set_i64(ZERO_KEY_STEP_COUNT, 40), "set_i64");
+          if (step == 6) expect_ok(each->set_f64(0, ZERO_KEY_LOSS_SCALE, 512), "set_f64");
+        }
+      }
+      expect_alike(*host, *kept, expected, feed.stream(), kind);
+    }
+  });
+}
+
+TEST_F(LinedUp, ScalarsThatDifferAreAMismatch) {
+  for (const bool rate : {true, false}) {
+    run_world(2, [rate](const std::shared_ptr<Group> &group) {
+      const Kind &kind = kKinds[0];
+      const auto kept = make(group, kind, true);
+      Feed feed(kind, group->rank());
+      feed.fill(0);
+      feed.give(*kept);
+      expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+      if (group->rank() == 1) expect_ok(rate ? kept->set_f64(0, ZERO_KEY_LR, 0.5) : kept->set_i64(ZERO_KEY_STEP_COUNT, 1), "set");
+      feed.give(*kept);
+      expect_refused(run_task(*kept, kept->step(nullptr, feed.stream())), ZERO_E_MISMATCH, "differ between ranks");
+    });
+  }
+}
+
+/// Ranks go while what others do with their memory has been given to devices and not been done.
+TEST_F(LinedUp, RanksMayGoBehindTheirStep) {
+  const int64_t rounds = few_tests() ? 10 : 40;
+  for (int64_t round = 0; round < rounds; ++round) {
+    run_world(round % 3 + 2, [round](const std::shared_ptr<Group> &group) {
+      const Kind &kind = kKinds[round % 2];
+      auto kept = make(group, kind, true);
+      Feed feed(kind, group->rank());
+      for (int64_t step = 0; step < 2; ++step) {
+        feed.fill(step);
+        feed.give(*kept);
+        expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+      }
+      kept.reset();
+    });
+  }
+}
+
+/// Whoever stays hears of it in the step.
+TEST_F(LinedUp, ARankThatGoesInsteadOfAStepIsAnError) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const Kind &kind = kKinds[0];
+    auto kept = make(group, kind, true);
+    Feed feed(kind, group->rank());
+    for (int64_t step = 0; step < 2; ++step) {
+      if (step == 1 && group->rank() == 1) return kept.reset();
+      feed.fill(step);
+      feed.give(*kept);
+      const Status status = run_task(*kept, kept->step(nullptr, feed.stream()));
+      EXPECT_EQ(status.code(), step == 0 ? ZERO_OK : ZERO_E_PEER_LEFT) << status.text();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace zero::test
