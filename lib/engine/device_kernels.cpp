@@ -351,7 +351,8 @@ bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
 }
 
 void DeviceKernels::add_norms(std::span<const UpdateJob> jobs) {
-  if (jobs.empty() || !tell_jobs(jobs)) return;
+  jobs_told_ = !jobs.empty() && tell_jobs(jobs);
+  if (!jobs_told_) return;
   for (const Launch &launch : launches_) {
     const cuda::Update call = call_of(launch);
     if (launch.algorithm->layerwise) note(table_.lamb_norms(device_.index(), &call, device_.stream()), "adding norms of tensors");
@@ -359,7 +360,8 @@ void DeviceKernels::add_norms(std::span<const UpdateJob> jobs) {
 }
 
 void DeviceKernels::update(std::span<const UpdateJob> jobs) {
-  if (jobs.empty() || !tell_jobs(jobs)) return;
+  if (jobs.empty()) return;
+  if (!std::exchange(jobs_told_, false) && !tell_jobs(jobs)) return;
   if (ratios_.nbytes() > 0) {
     const auto *pieces = reinterpret_cast<const cuda::Piece *>(jobs_.data());
     note(table_.lamb_trust_ratios(device_.index(), pieces, std::ssize(jobs), device_.stream()), "finding trust ratios");

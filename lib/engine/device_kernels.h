@@ -152,6 +152,7 @@ class DeviceKernels final : public Kernels {
   std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
   bool warm_ = false;
+  bool jobs_told_ = false;  ///< by add_norms, for the update that follows
 
   mutable std::mutex failure_mutex_;
   mutable Status failure_;

@@ -13,8 +13,8 @@
 namespace zero::test {
 namespace {
 
-const int64_t kModels = few_tests() ? 12 : 24;
-const int64_t kRecipes = few_tests() ? 10 : 60;
+const int64_t kModels = few_tests() ? 8 : 24;
+const int64_t kRecipes = few_tests() ? 6 : 60;
 
 struct Count {
   int64_t combinations = 0;

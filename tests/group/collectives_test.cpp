@@ -76,7 +76,7 @@ struct HostsCase {
 };
 
 /// Slow builds take a third of their cases per layout of hosts.
-const size_t kHostsStride = kCaseStride == 1 ? 1 : 3 * kCaseStride;
+const size_t kHostsStride = kCaseStride == 1 ? 1 : 5 * kCaseStride;
 
 class CollectivesOverHosts : public testing::TestWithParam<HostsCase> {};
 
