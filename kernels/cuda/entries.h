@@ -16,6 +16,7 @@ int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *fou
 int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream);
+int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream);
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);

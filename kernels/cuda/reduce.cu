@@ -5,6 +5,7 @@
 #include "kernels/cuda/sources.h"
 #include "kernels/reference/reduce-inl.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace zero::kernels::cuda {
@@ -17,18 +18,39 @@ struct Given {
   int32_t *flag;
 };
 
+/// Sums of f32, f16 or bf16 as they are kept.
+ZERO_DEVICE Quad<float> sum_of(const Given &given, int64_t index, int count) {
+  const Reduce &call = given.call;
+  const Sources sources = {given.address, static_cast<DType>(call.dtype), index, count};
+  return rounded(reduced(sources, call.source_count, call.divisor), static_cast<DType>(call.out_dtype));
+}
+
 /// f32, f16, bf16: sum and avg.
 struct Summing {
   Given given;
 
   ZERO_DEVICE void operator()(int64_t index, int count) const {
-    const Reduce &call = given.call;
-    if (call.wanted != nullptr && *call.wanted == 0) return;
-    const auto out_dtype = static_cast<DType>(call.out_dtype);
-    const Sources sources = {given.address, static_cast<DType>(call.dtype), index, count};
-    const Quad<float> kept = rounded(reduced(sources, call.source_count, call.divisor), out_dtype);
-    if (call.out != nullptr) store_narrow(call.out, out_dtype, index, count, kept);
+    const Quad<float> kept = sum_of(given, index, count);
+    store_narrow(given.call.out, static_cast<DType>(given.call.out_dtype), index, count, kept);
     if (given.flag != nullptr) check(kept, count, std::numeric_limits<float>::max(), given.flag);
+  }
+};
+
+/// By few blocks, since mostly nothing is to be done.
+struct Looking : ThreadsAlone {
+  static constexpr int64_t kMostBlocks = 1024;
+  Given given;
+  const int32_t *wanted;
+  int64_t blocks;
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    if (*wanted == 0) return;
+    const int64_t end = given.call.count;
+    for (int64_t index = (place.block * kThreads + place.thread) * kQuad; index < end; index += blocks * kThreads * kQuad) {
+      const int count = end - index < kQuad ? static_cast<int>(end - index) : kQuad;
+      check(sum_of(given, index, count), count, std::numeric_limits<float>::max(), given.flag);
+    }
   }
 };
 
@@ -112,6 +134,12 @@ struct Reducing : ThreadsAlone {
   }
 };
 
+Given given_of(const Reduce &call, int32_t *flag) {
+  Given given = {call, {}, flag};
+  std::copy(call.sources, call.sources + call.source_count, given.address);
+  return given;
+}
+
 /// Where a reduction runs.
 struct Queue {
   int64_t device;
@@ -154,10 +182,15 @@ int32_t reduce_integers(const Queue &queue, const Given &given) {
 
 }  // namespace
 
+int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
+  constexpr int64_t kPerBlock = kThreads * kQuad;
+  const int64_t blocks = std::min((call->count + kPerBlock - 1) / kPerBlock, Looking::kMostBlocks);
+  return launch(device, stream, blocks, Looking{{}, given_of(*call, flag), wanted, blocks});
+}
+
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream) {
   const Queue queue = {device, stream};
-  Given given = {*call, {}, flag};
-  for (int64_t i = 0; i < call->source_count; ++i) given.address[i] = call->sources[i];
+  const Given given = given_of(*call, flag);
   switch (static_cast<DType>(call->dtype)) {
     case DType::f32:
       return reduce_floats<reference::F32>(queue, given);

@@ -19,6 +19,7 @@ constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .end_step = zero::kernels::cuda::end_step,
     .put = zero::kernels::cuda::put,
     .reduce = zero::kernels::cuda::reduce,
+    .look = zero::kernels::cuda::look,
     .all_within = zero::kernels::cuda::all_within,
     .copy_within = zero::kernels::cuda::copy_within,
     .convert = zero::kernels::cuda::convert,

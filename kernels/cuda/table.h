@@ -133,7 +133,7 @@ struct FoundByRanks {
 
 /// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices.
 struct Reduce {
-  void *out;          ///< may equal any source; nullptr: sums of f32, f16 or bf16 are looked at and not stored
+  void *out;          ///< may equal any source
   int64_t out_dtype;  ///< a DType that a Reduction may be stored in
   const void *const *sources;
   int64_t source_count;  ///< 1 to kMostSources
@@ -141,7 +141,6 @@ struct Reduce {
   int64_t count;
   int64_t op;  ///< a ReduceOp
   double divisor;
-  const int32_t *wanted = nullptr;  ///< in memory of the device; where it is 0, such sums are not made
 };
 
 /// Most bytes of one put.
@@ -178,6 +177,8 @@ struct Table {
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
   int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);
+  /// Sets `flag` as reduce does for sums of f32, f16 or bf16, which are not stored: out is not used. Unless `wanted`, on the device, is 0.
+  int32_t (*look)(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream);
   int32_t (*all_within)(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
   int32_t (*copy_within)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag,
                          void *stream);

@@ -67,12 +67,12 @@ class DeviceKernels final : public Kernels {
   /// What peers are to see, once allocated; and where that of each rank lies.
   std::shared_ptr<Mapping> told_mapping() const { return told_.mapping(); }
   void meet(std::vector<const std::byte *> told) { met_ = std::move(told); }
-  /// Asks all ranks whether a check has failed, for sum() that only then looks.
+  /// Asks all ranks whether a check has failed, for look_at_sum().
   void ask() const;
-  enum class Sum { stored, looked_at };
-  /// A sum of all ranks' contributions, whose elements that are not finite the verdict hears of. looked_at: only where a check has failed,
-  /// and not stored.
-  void sum(const Reduction &reduction, Sum how) const;
+  /// A sum of all ranks' contributions, whose elements that are not finite the verdict hears of.
+  void sum(const Reduction &reduction) const;
+  /// The same without the sum, and nothing where no check has failed.
+  void look_at_sum(const Reduction &reduction) const;
   /// Of sums, on lines of their own.
   void add_squares_of_sum(const void *values, DType dtype, int64_t count) const;
   /// @}

@@ -44,11 +44,14 @@ void DeviceKernels::ask() const {
   note(table_.ask(device_.index(), &found, &told()->doubtful, device_.stream()), "asking what ranks found");
 }
 
-void DeviceKernels::sum(const Reduction &reduction, Sum how) const {
-  cuda::Reduce call = call_of(reduction, reduction.sources);
-  if (how == Sum::looked_at) call.out = nullptr;
-  if (how == Sum::looked_at) call.wanted = &told()->doubtful;
+void DeviceKernels::sum(const Reduction &reduction) const {
+  const cuda::Reduce call = call_of(reduction, reduction.sources);
   note(table_.reduce(device_.index(), &call, &told()->summed.flag, device_.stream()), "adding contributions up");
+}
+
+void DeviceKernels::look_at_sum(const Reduction &reduction) const {
+  const cuda::Reduce call = call_of(reduction, reduction.sources);
+  note(table_.look(device_.index(), &call, &told()->doubtful, &told()->summed.flag, device_.stream()), "looking at sums");
 }
 
 void DeviceKernels::add_squares_of_sum(const void *values, DType dtype, int64_t count) const {

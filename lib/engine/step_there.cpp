@@ -42,8 +42,12 @@ void Optimizer::sum_contributions() const {
     std::byte *mine = place.at(own.begin);
     for (size_t rank = 0; rank < ranks; ++rank) sources[rank] = grad_views_.at(static_cast<int64_t>(rank), mine);
     const Reduction sum{mine, sources.data(), group_->size(), own.count(), place.dtype, ReduceOp::sum, divisor};
-    device_kernels_->sum(sum, sums_ ? DeviceKernels::Sum::looked_at : DeviceKernels::Sum::stored);
-    if (settings_.grad_norm) device_kernels_->add_squares_of_sum(mine, place.dtype, own.count());
+    if (sums_) {
+      device_kernels_->look_at_sum(sum);
+    } else {
+      device_kernels_->sum(sum);
+      device_kernels_->add_squares_of_sum(mine, place.dtype, own.count());
+    }
   }
 }
 

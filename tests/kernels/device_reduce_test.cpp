@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 namespace zero::kernels {
 namespace {
@@ -201,10 +202,9 @@ TEST_F(DeviceReduce, SumsThatAreOnlyLookedAtAreNotStored) {
                                  .dtype = static_cast<int64_t>(given.dtype),
                                  .count = given.count,
                                  .op = static_cast<int64_t>(given.op),
-                                 .divisor = given.divisor,
-                                 .wanted = flag + 1};
+                                 .divisor = given.divisor};
       memory.upload();
-      ASSERT_EQ(kernels_->reduce(0, &call, flag, memory.stream()), 0);
+      ASSERT_EQ(kernels_->look(0, &call, flag + 1, flag, memory.stream()), 0);
       memory.download();
       EXPECT_EQ(flags[0], wanted != 0 && !finite ? 1 : 0) << "case " << i;
       EXPECT_EQ(looked.sources, given.sources);
@@ -223,6 +223,26 @@ TEST_F(DeviceReduce, LongRangesAreWhole) {
   run(given, nullptr);
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) ASSERT_EQ(given.sources[1][i], i % 251 + 1) << i;
   EXPECT_EQ(given.sources[1].back(), 1);
+}
+
+/// Blocks that look at sums take several ranges each.
+TEST_F(DeviceReduce, LongSumsAreLookedAtWhole) {
+  const int64_t count = (int64_t{2} << 20) + 1029;
+  for (const int64_t at : {int64_t{-1}, int64_t{0}, (int64_t{1} << 20) - 1, int64_t{1} << 20, (int64_t{2} << 20) + 1024, count - 1}) {
+    std::vector<float> values(static_cast<size_t>(count), 1);
+    if (at >= 0) values[static_cast<size_t>(at)] = std::numeric_limits<float>::max();
+    std::vector<int32_t> flags = {0, 1};
+    DeviceMemory memory;
+    const void *place = memory.place(values);
+    const void *places[] = {place, place};
+    int32_t *flag = memory.place(flags);
+    constexpr auto kF32 = static_cast<int64_t>(DType::f32);
+    const cuda::Reduce call = {nullptr, kF32, places, 2, kF32, count, static_cast<int64_t>(ReduceOp::sum), 1};
+    memory.upload();
+    ASSERT_EQ(kernels_->look(0, &call, flag + 1, flag, memory.stream()), 0);
+    memory.download();
+    EXPECT_EQ(flags[0], at >= 0 ? 1 : 0) << at;
+  }
 }
 
 }  // namespace

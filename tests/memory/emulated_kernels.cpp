@@ -197,14 +197,33 @@ int32_t put(int64_t, void *out, const void *from, int64_t nbytes, void *stream) 
   return 0;
 }
 
+/// A reduction with sources of its own, which are looked up when it is made.
+struct SeenReduce {
+  explicit SeenReduce(const Reduce &given) : call(given), sources(given.sources, given.sources + given.source_count) {}
+
+  const Reduce *look_up() {
+    for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
+    call.sources = sources.data();
+    return &call;
+  }
+
+  Reduce call;
+  std::vector<const void *> sources;
+};
+
 int32_t reduce(int64_t, const Reduce *call, int32_t *flag, void *stream) {
   if (fails()) return kFailed;
-  give(stream, [call = *call, flag, sources = std::vector(call->sources, call->sources + call->source_count)]() mutable {
-    for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
-    call.out = seen(call.out, nbytes_of(call.count, call.out_dtype));
-    call.sources = sources.data();
-    call.wanted = seen(call.wanted, sizeof *call.wanted);
-    inner().reduce(0, &call, seen(flag, sizeof *flag), nullptr);
+  give(stream, [here = SeenReduce(*call), flag]() mutable {
+    here.call.out = seen(here.call.out, nbytes_of(here.call.count, here.call.out_dtype));
+    inner().reduce(0, here.look_up(), seen(flag, sizeof *flag), nullptr);
+  });
+  return 0;
+}
+
+int32_t look(int64_t, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
+  if (fails()) return kFailed;
+  give(stream, [here = SeenReduce(*call), wanted, flag]() mutable {
+    inner().look(0, here.look_up(), seen(wanted, sizeof *wanted), seen(flag, sizeof *flag), nullptr);
   });
   return 0;
 }
@@ -328,6 +347,7 @@ const void *kernels() {
                               .end_step = end_step,
                               .put = put,
                               .reduce = reduce,
+                              .look = look,
                               .all_within = all_within,
                               .copy_within = copy_within,
                               .convert = convert,
