@@ -103,7 +103,8 @@ inline zero_step_result empty_result() {
   return result;
 }
 
-/// Gradients of all tensors on a rank in memory of a device, and the stream that works there. What the host gives stays until the end.
+/// Gradients of all tensors on a rank in memory of a device, and the stream that works there. They come from pinned memory that is made in
+/// the beginning: copies from other memory, and making memory, may wait for what streams were given before.
 class Feed {
  public:
   explicit Feed(const Kind &kind, int64_t rank = 0) : kind_(kind), rank_(rank), stream_(caller_stream_create(0)) {
@@ -113,13 +114,22 @@ class Feed {
   ~Feed() {
     caller_wait(stream_);
     for (void *data : data_) caller_free(data);
+    caller_pinned_free(pinned_);
     caller_stream_destroy(stream_);
   }
   void *stream() const { return stream_; }
   void fill(int64_t step) {
     for (int64_t id = 0; id < kTensors; ++id) {
-      given_.push_back(gradient(kind_, step, id, rank_));
-      caller_copy(stream_, data_[static_cast<size_t>(id)], given_.back().data(), std::ssize(given_.back()), 0);
+      const std::vector<std::byte> values = gradient(kind_, step, id, rank_);
+      if (values.empty()) continue;
+      if (used_nbytes_ + std::ssize(values) > kPinnedNbytes) {
+        caller_wait(stream_);
+        used_nbytes_ = 0;
+      }
+      std::byte *given = static_cast<std::byte *>(pinned_) + used_nbytes_;
+      used_nbytes_ += std::ssize(values);
+      std::memcpy(given, values.data(), values.size());
+      caller_copy(stream_, data_[static_cast<size_t>(id)], given, std::ssize(values), 0);
     }
   }
   void give(Optimizer &optimizer) const {
@@ -131,11 +141,15 @@ class Feed {
   }
 
  private:
+  /// Ten steps and more.
+  static constexpr int64_t kPinnedNbytes = 1 << 20;
+
   const Kind &kind_;
   const int64_t rank_;
   void *stream_;
   std::vector<void *> data_;
-  std::vector<std::vector<std::byte>> given_;
+  void *const pinned_ = caller_pinned_alloc(kPinnedNbytes);
+  int64_t used_nbytes_ = 0;
 };
 
 inline zero_step_result step_on_host(Optimizer &optimizer, const Kind &kind, int64_t step) {
