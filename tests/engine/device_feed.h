@@ -163,6 +163,14 @@ inline zero_step_result step_on_host(Optimizer &optimizer, const Kind &kind, int
   return result;
 }
 
+/// The same step on the host, and on a device that is not waited for.
+inline zero_step_result step_both(Optimizer &host, Optimizer &kept, Feed &feed, const Kind &kind, int64_t step) {
+  feed.fill(step);
+  feed.give(kept);
+  expect_ok(run_task(kept, kept.step(nullptr, feed.stream())), "step");
+  return step_on_host(host, kind, step);
+}
+
 inline void set_rate(Optimizer &optimizer, int64_t step) {
   expect_ok(optimizer.set_f64(0, ZERO_KEY_LR, rate(step)), "set_f64");
   expect_ok(optimizer.set_f64(1, ZERO_KEY_LR, rate(step + 3)), "set_f64");

@@ -33,10 +33,7 @@ TEST_F(LinedUp, NoThreadWaitsForADevice) {
         for (int64_t step = 0; step < 8; ++step) {
           if (step == 5 && !waits(kind)) caller_hold(feed.stream(), &goes_on);
           for (Optimizer *each : {host.get(), kept.get()}) set_rate(*each, step);
-          expected = step_on_host(*host, kind, step);
-          feed.fill(step);
-          feed.give(*kept);
-          expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+          expected = step_both(*host, *kept, feed, kind, step);
         }
         __atomic_store_n(&goes_on, 1, __ATOMIC_RELEASE);
         expect_alike(*host, *kept, expected, feed.stream(), kind);

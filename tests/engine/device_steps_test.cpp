@@ -27,10 +27,7 @@ TEST_F(StepsOnDevice, NobodyWaitsForAStep) {
       for (int64_t step = 0; step < 8; ++step) {
         if (step == 5) caller_hold(feed.stream(), &goes_on);
         for (Optimizer *each : {host.get(), kept.get()}) set_rate(*each, step);
-        expected = step_on_host(*host, kind, step);
-        feed.fill(step);
-        feed.give(*kept);
-        expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+        expected = step_both(*host, *kept, feed, kind, step);
       }
       __atomic_store_n(&goes_on, 1, __ATOMIC_RELEASE);
       expect_alike(*host, *kept, expected, feed.stream(), kind);
@@ -100,13 +97,7 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
       const auto host = make(group, kind, false);
       const auto kept = make(group, kind, true);
       Feed feed(kind);
-      const auto plain = [&](int64_t step) {
-        feed.fill(step);
-        feed.give(*kept);
-        expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
-        return step_on_host(*host, kind, step);
-      };
-      zero_step_result expected = plain(0);
+      zero_step_result expected = step_both(*host, *kept, feed, kind, 0);
       void *scale = nullptr;
       std::vector<double> seen(static_cast<size_t>(kReplays));
       std::vector<double> scales;
@@ -128,7 +119,7 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
       expect_alike(*host, *kept, expected, feed.stream(), kind);
       EXPECT_EQ(seen, scales) << kind.algorithm;
       EXPECT_GT(expected.skipped_total, 0);
-      expected = plain(kReplays + 1);
+      expected = step_both(*host, *kept, feed, kind, kReplays + 1);
       expect_alike(*host, *kept, expected, feed.stream(), kind);
       caller_graph_destroy(graph);
     }
@@ -142,10 +133,7 @@ TEST_F(StepsOnDevice, GraphsKeepWhatTheyKnowUntilItIsRefreshed) {
     const auto host = make(group, kind, false);
     const auto kept = make(group, kind, true);
     Feed feed(kind);
-    feed.fill(0);
-    feed.give(*kept);
-    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
-    (void)step_on_host(*host, kind, 0);
+    (void)step_both(*host, *kept, feed, kind, 0);
     const auto set_all = [](Optimizer &optimizer, int64_t step) {
       set_rate(optimizer, step);
       expect_ok(optimizer.set_i64(ZERO_KEY_STEP_COUNT, 10 * step), "set_i64");
@@ -188,10 +176,7 @@ TEST_F(StepsOnDevice, GraphsAcquireCodedParametersIntoMemoryOfTheCaller) {
     Feed feed(kind);
     const Lent lent(0, 3000 * 2);
     void *data = nullptr;
-    feed.fill(0);
-    feed.give(*kept);
-    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
-    (void)step_on_host(*host, kind, 0);
+    (void)step_both(*host, *kept, feed, kind, 0);
     caller_capture_begin(feed.stream());
     expect_refused(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, feed.stream())), ZERO_E_STATE, "without dst on the device");
     expect_ok(run_task(*kept, kept->param_acquire(0, lent.data, 3000, &data, feed.stream())), "param_acquire");

@@ -82,6 +82,17 @@ bool run_plain(Case &work) {
                                       .out_dtype = work.out_dtype});
 }
 
+cuda::Reduce call_of(const Case &work, void *out, const std::vector<const void *> &sources) {
+  return {.out = out,
+          .out_dtype = static_cast<int64_t>(work.out_dtype),
+          .sources = sources.data(),
+          .source_count = std::ssize(sources),
+          .dtype = static_cast<int64_t>(work.dtype),
+          .count = work.count,
+          .op = static_cast<int64_t>(work.op),
+          .divisor = work.divisor};
+}
+
 class DeviceReduce : public test::DeviceKernels {
  protected:
   /// On the device. `flag` nullptr: none is given.
@@ -91,14 +102,8 @@ class DeviceReduce : public test::DeviceKernels {
     for (Bytes &source : work.sources) places.push_back(memory.place(source, test::random_offset(random, work.dtype)));
     void *own = memory.place(work.out, test::random_offset(random, work.out_dtype));
     int32_t *flag_place = flag != nullptr ? memory.place(*flag) : nullptr;
-    const cuda::Reduce call = {.out = work.in_place < 0 ? own : const_cast<void *>(places[static_cast<size_t>(work.in_place)]),
-                               .out_dtype = static_cast<int64_t>(work.out_dtype),
-                               .sources = places.data(),
-                               .source_count = std::ssize(places),
-                               .dtype = static_cast<int64_t>(work.dtype),
-                               .count = work.count,
-                               .op = static_cast<int64_t>(work.op),
-                               .divisor = work.divisor};
+    const cuda::Reduce call =
+        call_of(work, work.in_place < 0 ? own : const_cast<void *>(places[static_cast<size_t>(work.in_place)]), places);
     memory.upload();
     ASSERT_EQ(kernels_->reduce(0, &call, flag_place, memory.stream()), 0);
     memory.download();
@@ -195,14 +200,7 @@ TEST_F(DeviceReduce, SumsThatAreOnlyLookedAtAreNotStored) {
       std::vector<int32_t> flags = {0, wanted};
       for (Bytes &source : looked.sources) places.push_back(memory.place(source, test::random_offset(random, given.dtype)));
       int32_t *flag = memory.place(flags);
-      const cuda::Reduce call = {.out = nullptr,
-                                 .out_dtype = static_cast<int64_t>(given.out_dtype),
-                                 .sources = places.data(),
-                                 .source_count = std::ssize(places),
-                                 .dtype = static_cast<int64_t>(given.dtype),
-                                 .count = given.count,
-                                 .op = static_cast<int64_t>(given.op),
-                                 .divisor = given.divisor};
+      const cuda::Reduce call = call_of(given, nullptr, places);
       memory.upload();
       ASSERT_EQ(kernels_->look(0, &call, flag + 1, flag, memory.stream()), 0);
       memory.download();
