@@ -197,6 +197,7 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
     ZERO_TRY(learn_run());
     ZERO_TRY(loss_scale_.set(value, run_.loss_scale));
     run_told_ = false;
+    run_edited_ = true;
     return {};
   }
   double now = 0;
@@ -229,6 +230,7 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   if (key == ZERO_KEY_GROWTH_COUNT) run_.loss_scale.growth_count = value;
   if (key == ZERO_KEY_OVERFLOW_COUNT) run_.loss_scale.overflow_count = value;
   run_told_ = false;
+  run_edited_ = true;
   return {};
 }
 

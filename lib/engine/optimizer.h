@@ -165,11 +165,7 @@ class Optimizer {
 
  private:
   /// Words of the vote, which are added over ranks; behind them one word per parameter where unfilled ones stay untouched.
-  static constexpr size_t kNonfinite = 0;
-  static constexpr size_t kHyperHash = 1;
-  static constexpr size_t kCorrupt = 2;
-  static constexpr size_t kWeightless = 3;
-  static constexpr size_t kLimbs = 4;
+  static constexpr size_t kNonfinite = 0, kHyperHash = 1, kCorrupt = 2, kWeightless = 3, kEdited = 4, kLimbs = 5;
   static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
 
   enum class Phase { building, sealed, running, reduced };
@@ -336,6 +332,7 @@ class Optimizer {
   Status check_not_captured(const char *call, void *stream) const;
   Status judge_there();
   Task vote_there();
+  Task compare_runs();
   void sum_contributions() const;
   Status check_alike() const;
   void tell_run();
@@ -434,6 +431,7 @@ class Optimizer {
   bool judges_there_ = false;         ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
   mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since run_ was all there is to know
   bool run_told_ = false;             ///< the device has run_
+  bool run_edited_ = false;           ///< the caller has set scalars of it since ranks last compared theirs
   bool captured_ = false;             ///< steps became part of graphs, whose runs nobody tells the host
   bool skips_ = false;                ///< the vote of the step under way; false where the device judges
   bool applied_ = false;              ///< the step under way was applied

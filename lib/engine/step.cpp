@@ -176,6 +176,7 @@ Task Optimizer::vote(Finding &change) {
     ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
   ZERO_CO_RETURN_IF_ERROR(check_alike());
+  run_edited_ = false;
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
   if (model_group_ != nullptr) {

@@ -171,6 +171,12 @@ inline zero_step_result step_both(Optimizer &host, Optimizer &kept, Feed &feed, 
   return step_on_host(host, kind, step);
 }
 
+inline void step_in_parts(Optimizer &kept, zero_step_result *reduced, void *stream) {
+  expect_ok(run_task(kept, kept.reduce(reduced, stream)), "reduce");
+  expect_ok(run_task(kept, kept.apply(stream)), "apply");
+  expect_ok(run_task(kept, kept.gather(stream)), "gather");
+}
+
 inline void set_rate(Optimizer &optimizer, int64_t step) {
   expect_ok(optimizer.set_f64(0, ZERO_KEY_LR, rate(step)), "set_f64");
   expect_ok(optimizer.set_f64(1, ZERO_KEY_LR, rate(step + 3)), "set_f64");

@@ -91,9 +91,7 @@ TEST_F(LinedUp, StepsOfBothKindsFollowOneAnother) {
         feed.give(*kept);
         zero_step_result result = empty_result();
         if (step % 3 == 2) {
-          expect_ok(run_task(*kept, kept->reduce(nullptr, feed.stream())), "reduce");
-          expect_ok(run_task(*kept, kept->apply(feed.stream())), "apply");
-          expect_ok(run_task(*kept, kept->gather(feed.stream())), "gather");
+          step_in_parts(*kept, nullptr, feed.stream());
         } else {
           expect_ok(run_task(*kept, kept->step(step % 2 == 0 ? &result : nullptr, feed.stream())), "step");
           EXPECT_TRUE(step % 2 == 1 || std::memcmp(&result, &expected, sizeof result) == 0) << kind.algorithm << " step " << step;
@@ -119,9 +117,39 @@ TEST_F(LinedUp, ScalarsThatDifferAreAMismatch) {
       feed.fill(0);
       feed.give(*kept);
       expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
-      if (group->rank() == 1) expect_ok(rate ? kept->set_f64(0, ZERO_KEY_LR, 0.5) : kept->set_i64(ZERO_KEY_STEP_COUNT, 1), "set");
+      if (group->rank() == 1) expect_ok(rate ? kept->set_f64(0, ZERO_KEY_LR, 0.5) : kept->set_i64(ZERO_KEY_STEP_COUNT, 7), "set");
       feed.give(*kept);
       expect_refused(run_task(*kept, kept->step(nullptr, feed.stream())), ZERO_E_MISMATCH, "differ between ranks");
+    });
+  }
+}
+
+/// What is told to one device alone is no difference where all hosts set it, and one where they do not.
+TEST_F(LinedUp, ScalarsAreComparedWhoeverWasToldOfThem) {
+  const Kind &kind = kKinds[1];
+  for (const bool alike : {true, false}) {
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto kept = make(group, kind, true);
+      Feed feed(kind, group->rank());
+      void *scale = nullptr;
+      const auto step = [&] {
+        feed.fill(0);
+        feed.give(*kept);
+        return run_task(*kept, kept->step(nullptr, feed.stream()));
+      };
+      if (group->rank() == 0) expect_ok(kept->loss_scale_address(feed.stream(), &scale), "loss_scale_address");
+      expect_ok(step(), "step");
+      feed.fill(0);
+      feed.give(*kept);
+      step_in_parts(*kept, nullptr, feed.stream());
+      if (group->rank() == 0) expect_ok(kept->refresh(feed.stream()), "refresh");
+      expect_ok(step(), "step");
+      if (group->rank() == 1) expect_ok(kept->set_i64(ZERO_KEY_STEP_COUNT, 3), "set_i64");  // what it is
+      expect_ok(step(), "step");
+      if (alike || group->rank() == 0) expect_ok(kept->set_f64(0, ZERO_KEY_LOSS_SCALE, 512), "set_f64");
+      if (group->rank() == 0) expect_ok(kept->refresh(feed.stream()), "refresh");
+      const Status status = step();
+      EXPECT_EQ(status.code(), alike ? ZERO_OK : ZERO_E_MISMATCH) << status.text();
     });
   }
 }

@@ -9,7 +9,7 @@
  * So does a step of ranks that are threads of one process, whose devices reach each other's memory, in stage 1 with ZERO_KEY_OVERLAP 0:
  * its threads meet and compare their hyper-parameters, then each gives its device the work, and the devices wait for one another. Not with
  * LAMB, ZERO_DIVISOR_WEIGHTS or ZERO_KEY_VERIFY_EVERY, and not after micro-steps that were reduced: such steps, all others of several
- * ranks, and reduce by itself, wait for devices.
+ * ranks, and reduce by itself, wait for devices. So does the step after scalars of the run were set, in which ranks compare them.
  *
  * Steps of a world of one can be captured (cudaStreamBeginCapture and cudaStreamEndCapture around them) and the graph run as often as the
  * caller likes, each time as one more step. The caller's part:
