@@ -58,8 +58,8 @@ ZERO_API int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, 
 ZERO_API int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream);
 
 /*
- * Where the loss scale is that gradients of the next step are to have in them: kernels that multiply the loss read it there, also as part of
- * a graph, and follow a dynamic loss scale while nobody waits.
+ * Where the loss scale is that gradients of the next step are to have in them: kernels that multiply the loss read it there, also as part
+ * of a graph, and follow a dynamic loss scale while nobody waits.
  *   stream      [in]  what it is given next sees the scale as it is now; the stream of a step, or of a graph's run, sees the one after it
  *   out_address [out] of a double, on ZERO_KEY_DEVICE with ZERO_TIER_DEVICE, otherwise on the host; only to be read, on the host between
  *                     calls; it is valid until the optimizer is released
