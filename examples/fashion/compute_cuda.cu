@@ -99,9 +99,10 @@ int forward(compute *self, int layer, const float *weight, const float *bias) {
                                                           Convolution2::kPooled, c->picks2});
   }
   if (layer == 2) {
-    return device_launch(self->stream, n * kHidden, "dense1", DenseForward{kPooled2, kHidden, c->pooled2, weight, bias, c->hidden, 1});
+    return device_launch(self->stream, n * kHidden, "dense1", DenseForward<true>{kPooled2, kHidden, c->pooled2, weight, bias, c->hidden});
   }
-  return device_launch(self->stream, n * kClassCount, "dense2", DenseForward{kHidden, kClassCount, c->hidden, weight, bias, c->logits, 0});
+  return device_launch(self->stream, n * kClassCount, "dense2",
+                       DenseForward<false>{kHidden, kClassCount, c->hidden, weight, bias, c->logits});
 }
 
 int loss(compute *self, double *out_loss, int64_t *out_correct) {
@@ -167,11 +168,13 @@ int clear(compute *self, void *to, size_t nbytes) { return device_clear(self->st
 int copy(compute *self, void *to, const void *from, size_t nbytes) { return device_copy(self->stream, to, from, nbytes); }
 
 int widen(compute *self, int32_t dtype, const uint16_t *from, int64_t count, float *to) {
-  return device_launch(self->stream, count, "widen", Widen{from, dtype == ZERO_DTYPE_BF16, to});
+  return dtype == ZERO_DTYPE_BF16 ? device_launch(self->stream, count, "widen", Widen<true>{from, to})
+                                  : device_launch(self->stream, count, "widen", Widen<false>{from, to});
 }
 
 int narrow(compute *self, int32_t dtype, const float *from, int64_t count, uint16_t *to) {
-  return device_launch(self->stream, count, "narrow", Narrow{from, dtype == ZERO_DTYPE_BF16, to});
+  return dtype == ZERO_DTYPE_BF16 ? device_launch(self->stream, count, "narrow", Narrow<true>{from, to})
+                                  : device_launch(self->stream, count, "narrow", Narrow<false>{from, to});
 }
 
 int out_of_memory() {

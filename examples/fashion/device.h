@@ -2,7 +2,8 @@
 /// standard error. Compiled by other compilers than nvcc, for tests, it only declares what a test then provides.
 /// Knows nothing of the model.
 ///
-/// A kernel is a struct that is copied to the device; its operator()(i) is thread i, and threads know nothing of one another.
+/// A kernel is a struct without padding that is copied to the device; its operator()(i) is thread i, and threads know nothing of one
+/// another.
 #ifndef FASHION_DEVICE_H
 #define FASHION_DEVICE_H
 

@@ -169,6 +169,7 @@ struct ConvolutionInputGrad {
 };
 
 /// Thread = element of [sample][outputs]: in * weight + bias, then max(0, x) where it is `cut`.
+template <bool cut>
 struct DenseForward {
   int inputs;
   int outputs;
@@ -176,7 +177,6 @@ struct DenseForward {
   const float *weight;
   const float *bias;
   float *out;
-  int cut;
 
   DEVICE_FUNCTION void operator()(int64_t i) const {
     const int64_t sample = i / outputs;
@@ -271,17 +271,17 @@ struct LossGrad {
 };
 
 /// Thread = element. From bf16, or from f16.
+template <bool is_bf16>
 struct Widen {
   const uint16_t *from;
-  int is_bf16;
   float *to;
 
   DEVICE_FUNCTION void operator()(int64_t i) const { to[i] = is_bf16 ? half_widen_bf16(from[i]) : half_widen_f16(from[i]); }
 };
 
+template <bool is_bf16>
 struct Narrow {
   const float *from;
-  int is_bf16;
   uint16_t *to;
 
   DEVICE_FUNCTION void operator()(int64_t i) const { to[i] = is_bf16 ? half_narrow_bf16(from[i]) : half_narrow_f16(from[i]); }
