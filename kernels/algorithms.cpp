@@ -1,5 +1,10 @@
 /// @file The optimizer algorithms that the library has: one row each. Knows their needs, not their arithmetic.
-#include "kernels/kernels.h"
+#include "kernels/adagrad.h"
+#include "kernels/adam.h"
+#include "kernels/constants.h"
+#include "kernels/lamb.h"
+#include "kernels/lion.h"
+#include "kernels/sgd.h"
 
 #include <zero/config.h>
 #include <zero/optimizer.h>
@@ -23,14 +28,18 @@ constexpr HyperDefault kLambDefaults[] = {{ZERO_KEY_EPSILON, 1e-6}, {ZERO_KEY_WE
 constexpr HyperDefault kMuonDefaults[] = {
     {ZERO_KEY_MOMENTUM, 0.95}, {ZERO_KEY_NESTEROV, 1}, {ZERO_KEY_EPSILON, 1e-7}, {ZERO_KEY_WEIGHT_DECAY, 0.1}};
 
+constexpr auto kInitialAccumulator = &HyperParameters::initial_accumulator;
+constexpr int32_t kFirst = ZERO_SLOT_FIRST_MOMENT;
+constexpr int32_t kSecond = ZERO_SLOT_SECOND_MOMENT;
+
 constexpr Algorithm kAlgorithms[] = {
-    {"sgd", &Table::sgd, 1, {ZERO_SLOT_FIRST_MOMENT}, kSgdKeys, {}},
-    {"adam", &Table::adam, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, {}},
-    {"adamw", &Table::adamw, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, kAdamWDefaults},
-    {"adagrad", &Table::adagrad, 1, {ZERO_SLOT_SECOND_MOMENT}, kAdagradKeys, kAdagradDefaults, &HyperParameters::initial_accumulator},
-    {"lion", &Table::lion, 1, {ZERO_SLOT_FIRST_MOMENT}, kLionKeys, kLionDefaults},
-    {"lamb", &Table::lamb, 2, {ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}, kAdamKeys, kLambDefaults, nullptr, true},
-    {"muon", nullptr, 1, {ZERO_SLOT_FIRST_MOMENT}, kMuonKeys, kMuonDefaults, nullptr, false, true},
+    {"sgd", &Table::sgd, constants_of<sgd_constants>, 1, {kFirst}, kSgdKeys, {}},
+    {"adam", &Table::adam, constants_of<adam_constants>, 2, {kFirst, kSecond}, kAdamKeys, {}},
+    {"adamw", &Table::adam, constants_of<adamw_constants>, 2, {kFirst, kSecond}, kAdamKeys, kAdamWDefaults},
+    {"adagrad", &Table::adagrad, constants_of<adagrad_constants>, 1, {kSecond}, kAdagradKeys, kAdagradDefaults, kInitialAccumulator},
+    {"lion", &Table::lion, constants_of<lion_constants>, 1, {kFirst}, kLionKeys, kLionDefaults},
+    {"lamb", &Table::lamb, constants_of<lamb_constants>, 2, {kFirst, kSecond}, kAdamKeys, kLambDefaults, nullptr, true},
+    {"muon", nullptr, nullptr, 1, {kFirst}, kMuonKeys, kMuonDefaults, nullptr, false, true},
 };
 
 }  // namespace

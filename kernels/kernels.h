@@ -35,6 +35,12 @@ struct HyperParameters {
   double trust_ratio = 1;          ///< lamb: of the tensor, from its norms
 };
 
+/// What an algorithm computes with, made once for many calls of its kernels: its own struct (as AdamConstants in kernels/adam.h), byte for
+/// byte.
+struct alignas(8) Constants {
+  unsigned char bytes[64];
+};
+
 inline constexpr int kMaxStates = 4;
 
 /// Memory that will be read next, for loops over something else to ask for at their own pace, so that memory never rests.
@@ -59,7 +65,7 @@ struct Slots {
 };
 
 using ReduceKernel = bool (*)(const Reduction &reduction);
-using UpdateKernel = void (*)(const Slots &slots, const HyperParameters &hyper);
+using UpdateKernel = void (*)(const Slots &slots, const Constants &constants);
 
 /// A range of bytes.
 struct Bytes {
@@ -112,14 +118,13 @@ struct Table {
   /// Adds the squares of each line of kLine elements in a fixed order in fp64, and the lines to `sum`. `values` begins on a line.
   void (*add_squares)(const float *values, int64_t count, ExactSum &sum);
   UpdateKernel sgd;
-  UpdateKernel adam;
-  UpdateKernel adamw;
+  UpdateKernel adam;  ///< and adamw, whose constants differ
   UpdateKernel adagrad;
   UpdateKernel lion;
   UpdateKernel lamb;
   /// The other passes of lamb (kernels/lamb.h): the moments, and the direction from them and the parameter.
   UpdateKernel lamb_moments;
-  void (*lamb_direction)(float *out, const Slots &slots, const HyperParameters &hyper);
+  void (*lamb_direction)(float *out, const Slots &slots, const Constants &constants);
   /// out = a * b, row-major: out[i][j] = fma(a[i][k], b[k][j], ...) over ascending k, from 0 on. `out` overlaps neither.
   void (*multiply)(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
   /// values = fma(weight, addend, values * factor).
@@ -144,7 +149,9 @@ struct HyperDefault {
 /// One optimizer algorithm: the row that an engine needs to run it.
 struct Algorithm {
   const char *name;
-  UpdateKernel Table::*update;  ///< nullptr for matrix algorithms, which have functions of their own
+  /// nullptr for matrix algorithms, which have functions of their own; so is the next row.
+  UpdateKernel Table::*update;
+  Constants (*constants)(const HyperParameters &hyper);
   int state_count;
   int32_t state_slot[kMaxStates];  ///< zero_slot numbers, in the order of Slots::state
   std::span<const int32_t> keys;   ///< hyper-parameter keys (zero_key) it reads

@@ -2,6 +2,7 @@
 #include "kernels/lamb.h"
 
 #include "kernels/block.h"
+#include "kernels/constants.h"
 #include "kernels/reference/lamb-inl.h"
 
 namespace zero::kernels {
@@ -16,23 +17,25 @@ Slots moments_of(Block &block, int64_t count) {
 LambConstants lamb_constants(const HyperParameters &hyper) { return reference::LambParam::constants(hyper); }
 
 void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+  const Constants constants = constants_of<adamw_constants>(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
     slots.grad = block.grad();
     for (int i = 0; i < 2; ++i) slots.state[i] = block.state(i);
-    table.lamb_moments(slots, scalars.hyper);
+    table.lamb_moments(slots, constants);
     for (int i = 0; i < 2; ++i) block.store_state(i, slots.state[i]);
   }
 }
 
 void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction) {
+  const Constants constants = constants_of<lamb_constants>(scalars.hyper);
   Block block(table, piece, scalars);
   float values[Block::kMost];
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     const int64_t count = block.move(begin);
     const Slots slots = moments_of(block, count);
-    table.lamb_direction(values, slots, scalars.hyper);
+    table.lamb_direction(values, slots, constants);
     table.add_squares(slots.param, count, param);
     table.add_squares(values, count, direction);
   }

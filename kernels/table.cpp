@@ -27,7 +27,6 @@ constinit const Table kTable = {
     .add_squares = add_squares,
     .sgd = sgd,
     .adam = adam,
-    .adamw = adamw,
     .adagrad = adagrad,
     .lion = lion,
     .lamb = lamb,

@@ -59,10 +59,11 @@ void begin_states(const Table &table, const Algorithm &algorithm, const Piece &p
 
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   const UpdateKernel kernel = table.*algorithm.update;
+  const Constants constants = algorithm.constants(scalars.hyper);
   if (is_plain(piece, scalars)) {
     Slots slots = {.param = f32(piece.param), .grad = f32(piece.grad), .state = {}, .count = piece.count};
     for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
-    return kernel(slots, scalars.hyper);
+    return kernel(slots, constants);
   }
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -71,7 +72,7 @@ void update(const Table &table, const Algorithm &algorithm, const Piece &piece, 
     if (!algorithm.layerwise) slots.grad = block.grad();
     for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
     slots.ahead = block.ahead();
-    kernel(slots, scalars.hyper);
+    kernel(slots, constants);
     block.store_param(slots.param);
     for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
   }

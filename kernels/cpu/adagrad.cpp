@@ -49,8 +49,8 @@ void update_all(const Slots &given, const AdagradConstants &constants) {
 
 }  // namespace
 
-void adagrad(const Slots &slots, const HyperParameters &hyper) {
-  const AdagradConstants constants = adagrad_constants(hyper);
+void adagrad(const Slots &slots, const Constants &given) {
+  const auto constants = constants_in<AdagradConstants>(given);
   (constants.adds_decay ? update_all<true> : update_all<false>)(slots, constants);
 }
 

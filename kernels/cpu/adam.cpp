@@ -58,18 +58,16 @@ void update_all(const Slots &given, const AdamConstants &constants) {
   reference::adam_elements(rest(slots, whole, 2), constants);
 }
 
-void run(const Slots &slots, const AdamConstants &constants) {
+}  // namespace
+
+void adam(const Slots &slots, const Constants &given) {
+  const auto constants = constants_in<AdamConstants>(given);
   if (constants.adds_decay) {
     (constants.from_moment ? update_all<true, true> : update_all<true, false>)(slots, constants);
   } else {
     (constants.from_moment ? update_all<false, true> : update_all<false, false>)(slots, constants);
   }
 }
-
-}  // namespace
-
-void adam(const Slots &slots, const HyperParameters &hyper) { run(slots, adam_constants(hyper)); }
-void adamw(const Slots &slots, const HyperParameters &hyper) { run(slots, adamw_constants(hyper)); }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
 HWY_AFTER_NAMESPACE();

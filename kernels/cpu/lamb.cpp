@@ -36,9 +36,9 @@ HWY_INLINE void prefetch_moments(const Slots &slots, int64_t i) {
 
 }  // namespace
 
-void lamb_moments(const Slots &given, const HyperParameters &hyper) {
+void lamb_moments(const Slots &given, const Constants &given_constants) {
   const Slots slots = given;
-  const AdamConstants constants = adamw_constants(hyper);
+  const auto constants = constants_in<AdamConstants>(given_constants);
   const D d;
   const V moment_weight = hn::Set(d, constants.moment_weight);
   const V beta2 = hn::Set(d, constants.beta2);
@@ -61,9 +61,9 @@ void lamb_moments(const Slots &given, const HyperParameters &hyper) {
   reference::lamb_moment_elements(rest(slots, whole, 2), constants);
 }
 
-void lamb_direction(float *out, const Slots &given, const HyperParameters &hyper) {
+void lamb_direction(float *out, const Slots &given, const Constants &given_constants) {
   const Slots slots = given;
-  const LambConstants constants = lamb_constants(hyper);
+  const auto constants = constants_in<LambConstants>(given_constants);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);
@@ -75,9 +75,9 @@ void lamb_direction(float *out, const Slots &given, const HyperParameters &hyper
   reference::lamb_direction_elements(out + whole, rest(slots, whole, 2), constants);
 }
 
-void lamb(const Slots &given, const HyperParameters &hyper) {
+void lamb(const Slots &given, const Constants &given_constants) {
   const Slots slots = given;
-  const LambConstants constants = lamb_constants(hyper);
+  const auto constants = constants_in<LambConstants>(given_constants);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);

@@ -41,9 +41,9 @@ HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
 
 }  // namespace
 
-void lion(const Slots &given, const HyperParameters &hyper) {
+void lion(const Slots &given, const Constants &given_constants) {
   const Slots slots = given;
-  const LionConstants constants = lion_constants(hyper);
+  const auto constants = constants_in<LionConstants>(given_constants);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);

@@ -61,8 +61,8 @@ void run(const Slots &slots, const SgdConstants &constants) {
 
 }  // namespace
 
-void sgd(const Slots &slots, const HyperParameters &hyper) {
-  const SgdConstants constants = sgd_constants(hyper);
+void sgd(const Slots &slots, const Constants &given) {
+  const auto constants = constants_in<SgdConstants>(given);
   switch (constants.form) {
     case MomentumForm::none:
       return run<MomentumForm::none>(slots, constants);

@@ -37,6 +37,13 @@ HWY_INLINE void prefetch_ahead(const Slots &slots, int64_t i) {
   for (int k = 0; k < ahead->count; ++k) __builtin_prefetch(ahead->arrays[k].data + (ahead->begin + i) * ahead->arrays[k].element_nbytes);
 }
 
+template <class T>
+HWY_INLINE T constants_in(const Constants &constants) {
+  T result;
+  __builtin_memcpy(&result, constants.bytes, sizeof result);
+  return result;
+}
+
 /// NaN in any form becomes the one NaN that results carry.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V canonical(D d, V value) {

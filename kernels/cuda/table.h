@@ -17,11 +17,6 @@ struct Elements {
   int64_t dtype = 0;        ///< a DType
 };
 
-/// What algorithms compute with, made once per parameter set and step.
-struct alignas(8) Constants {
-  unsigned char bytes[64];
-};
-
 /// What a parameter set tells its updates: kernels/update.h, UpdateScalars. The step is not read.
 struct Recipe {
   HyperParameters hyper;
@@ -33,7 +28,7 @@ struct Recipe {
 
 /// What one update is told beside its slots: a recipe, and what goes on in the run.
 struct Scalars {
-  Constants constants;
+  Constants constants;  ///< made once per parameter set and step
   uint64_t seed;
   uint64_t step;
   float grad_factor;

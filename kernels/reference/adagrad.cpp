@@ -6,6 +6,6 @@
 namespace zero::kernels::reference {
 
 void adagrad_elements(const Slots &slots, const AdagradConstants &constants) { update_elements<Adagrad>(slots, constants); }
-void adagrad(const Slots &slots, const HyperParameters &hyper) { adagrad_elements(slots, adagrad_constants(hyper)); }
+void adagrad(const Slots &slots, const Constants &constants) { adagrad_elements(slots, constants_in<AdagradConstants>(constants)); }
 
 }  // namespace zero::kernels::reference

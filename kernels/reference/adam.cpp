@@ -6,7 +6,6 @@
 namespace zero::kernels::reference {
 
 void adam_elements(const Slots &slots, const AdamConstants &constants) { update_elements<Adam>(slots, constants); }
-void adam(const Slots &slots, const HyperParameters &hyper) { adam_elements(slots, adam_constants(hyper)); }
-void adamw(const Slots &slots, const HyperParameters &hyper) { adam_elements(slots, adamw_constants(hyper)); }
+void adam(const Slots &slots, const Constants &constants) { adam_elements(slots, constants_in<AdamConstants>(constants)); }
 
 }  // namespace zero::kernels::reference

@@ -1,5 +1,6 @@
 /// @file LAMB, plain: lamb.h states the formula.
 #include "kernels/reference/lamb-inl.h"
+#include "kernels/reference/slots-inl.h"
 #include "kernels/target.h"
 
 namespace zero::kernels::reference {
@@ -32,12 +33,12 @@ void lamb_elements(const Slots &slots, const LambConstants &constants) {
   for (int64_t i = 0; i < slots.count; ++i) LambParam::update(slots.param[i], 0, moments_at(slots, i).state, constants);
 }
 
-void lamb_moments(const Slots &slots, const HyperParameters &hyper) { lamb_moment_elements(slots, adamw_constants(hyper)); }
+void lamb_moments(const Slots &slots, const Constants &constants) { lamb_moment_elements(slots, constants_in<AdamConstants>(constants)); }
 
-void lamb_direction(float *out, const Slots &slots, const HyperParameters &hyper) {
-  lamb_direction_elements(out, slots, lamb_constants(hyper));
+void lamb_direction(float *out, const Slots &slots, const Constants &constants) {
+  lamb_direction_elements(out, slots, constants_in<LambConstants>(constants));
 }
 
-void lamb(const Slots &slots, const HyperParameters &hyper) { lamb_elements(slots, lamb_constants(hyper)); }
+void lamb(const Slots &slots, const Constants &constants) { lamb_elements(slots, constants_in<LambConstants>(constants)); }
 
 }  // namespace zero::kernels::reference

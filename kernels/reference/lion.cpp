@@ -6,6 +6,6 @@
 namespace zero::kernels::reference {
 
 void lion_elements(const Slots &slots, const LionConstants &constants) { update_elements<Lion>(slots, constants); }
-void lion(const Slots &slots, const HyperParameters &hyper) { lion_elements(slots, lion_constants(hyper)); }
+void lion(const Slots &slots, const Constants &constants) { lion_elements(slots, constants_in<LionConstants>(constants)); }
 
 }  // namespace zero::kernels::reference

@@ -6,6 +6,6 @@
 namespace zero::kernels::reference {
 
 void sgd_elements(const Slots &slots, const SgdConstants &constants) { update_elements<Sgd>(slots, constants); }
-void sgd(const Slots &slots, const HyperParameters &hyper) { sgd_elements(slots, sgd_constants(hyper)); }
+void sgd(const Slots &slots, const Constants &constants) { sgd_elements(slots, constants_in<SgdConstants>(constants)); }
 
 }  // namespace zero::kernels::reference

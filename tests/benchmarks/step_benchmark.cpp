@@ -72,13 +72,14 @@ class Model {
 
   /// The bare kernel over all views, each cut among the usable cores.
   void run_kernel() {
-    const zero::kernels::UpdateKernel kernel = zero::kernels::active().adamw;
+    const zero::kernels::UpdateKernel kernel = zero::kernels::active().adam;
     const zero::kernels::HyperParameters hyper{1e-3, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, ++kernel_steps_};
+    const zero::kernels::Constants constants = zero::kernels::find_algorithm("adamw")->constants(hyper);
     const int64_t threads = zero::usable_cores();
     const auto views = static_cast<int64_t>(views_.size());
     zero::parallel_pieces(threads, [&](int64_t piece) {
       const zero::Range mine = zero::even_share(views, piece, threads);
-      for (int64_t index = mine.begin; index < mine.end; ++index) kernel(views_[static_cast<size_t>(index)], hyper);
+      for (int64_t index = mine.begin; index < mine.end; ++index) kernel(views_[static_cast<size_t>(index)], constants);
     });
   }
 

@@ -30,7 +30,8 @@ Outcome reference_training(const Model &model) {
       table.reduce({grad.data(), sources.data(), model.ranks, model.counts[i], DType::f32, ReduceOp::sum, divisor});
       const kernels::HyperParameters hyper{0.01, model.momentum, 0, model.nesterov, 0.9, 0.999, 1e-8, model.weight_decay, step + 1};
       const kernels::Slots slots{param.data(), grad.data(), {moment.data(), square.data()}, model.counts[i]};
-      (table.*kernels::find_algorithm(model.algorithm)->update)(slots, hyper);
+      const kernels::Algorithm &algorithm = *kernels::find_algorithm(model.algorithm);
+      (table.*algorithm.update)(slots, algorithm.constants(hyper));
     }
     outcome.params.insert(outcome.params.end(), param.begin(), param.end());
     if (model.algorithm != "sgd" || model.momentum > 0) outcome.states.insert(outcome.states.end(), moment.begin(), moment.end());

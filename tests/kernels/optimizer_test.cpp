@@ -47,7 +47,7 @@ SlotValues random_slots(test::Random &random, int64_t count, bool special) {
 void update(const Table &table, const Algorithm &algorithm, SlotValues &values, size_t offset, int64_t count,
             const HyperParameters &hyper) {
   const auto at = [&](size_t slot) { return values[slot].data() + offset; };
-  (table.*algorithm.update)({.param = at(0), .grad = at(1), .state = {at(2), at(3)}, .count = count}, hyper);
+  (table.*algorithm.update)({.param = at(0), .grad = at(1), .state = {at(2), at(3)}, .count = count}, algorithm.constants(hyper));
 }
 
 /// Index of the first slot that differs in a bit, or -1.

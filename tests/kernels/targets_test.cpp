@@ -63,6 +63,7 @@ TEST(Algorithms, EachRowIsComplete) {
     EXPECT_GE(algorithm.state_count, 1);
     EXPECT_LE(algorithm.state_count, kMaxStates);
     EXPECT_EQ(algorithm.update == nullptr, algorithm.matrix);
+    EXPECT_EQ(algorithm.constants == nullptr, algorithm.matrix);
     EXPECT_EQ(algorithm.state_slot[0], std::string(algorithm.name) == "adagrad" ? ZERO_SLOT_SECOND_MOMENT : ZERO_SLOT_FIRST_MOMENT);
     EXPECT_EQ(algorithm.keys.front(), ZERO_KEY_LR);
     for (const int32_t key : algorithm.keys) EXPECT_TRUE(key >= 400 && key < 500) << key;

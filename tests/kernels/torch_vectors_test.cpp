@@ -37,7 +37,8 @@ int expect_same_as_torch(const torch::Vector &vector, const Table &table) {
   HyperParameters hyper = vector.hyper;
   for (hyper.step = 1; hyper.step <= *std::rbegin(torch::kSteps); ++hyper.step) {
     const std::vector<float> grad = random.values(torch::kCount, 12);
-    (table.*algorithm.update)({slots[0].data(), grad.data(), {slots[1].data(), slots[2].data()}, torch::kCount}, hyper);
+    (table.*algorithm.update)({slots[0].data(), grad.data(), {slots[1].data(), slots[2].data()}, torch::kCount},
+                              algorithm.constants(hyper));
     if (hyper.step != *checkpoint) continue;
     const auto &hashes = vector.hash[checkpoint++ - torch::kSteps];
     for (int slot = 0; slot < 3 && hashes[slot] != 0; ++slot, ++compared) {

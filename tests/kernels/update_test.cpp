@@ -47,7 +47,7 @@ void update_by_element(const Algorithm &algorithm, Model &model, const UpdateSca
     const float grad = limited(model.grad.get(i) * scalars.grad_factor, scalars.clip_value);
     float first = model.first.get(i);
     float second = model.second.get(i);
-    (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, scalars.hyper);
+    (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, algorithm.constants(scalars.hyper));
     for (uint32_t slot = 0; slot < 3; ++slot) words[slot].push_back(random_word(scalars, slot, i));
     model.keep(i, param, scalars.stochastic ? &words[0].back() : nullptr);
     firsts.push_back(first);
