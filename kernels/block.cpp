@@ -29,11 +29,16 @@ constexpr uint32_t kFirstStateSlot = 1;
 
 }  // namespace
 
+bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype) {
+  const bool has_master = piece.master.data != nullptr && piece.master.dtype == DType::f32;
+  return has_master && grad_dtype != DType::f32 && grad_dtype == piece.param.dtype;
+}
+
 Block::Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
   for (const void *source : piece.sources) {
     ask_ahead({const_cast<void *>(source), piece.grad.dtype, nullptr}, piece.peers_offset);
   }
-  if (piece.sources.empty() && (piece.grad.dtype != DType::f32 || changes_gradient())) ask_ahead(piece.grad, 0);
+  if (piece.sources.empty() && scalars.clip_value > 0) ask_ahead(piece.grad, 0);
   const bool joined = piece.master.dtype == DType::u16;
   if (joined) ask_ahead(piece.master, 0);
   if ((joined || piece.master.data == nullptr) && piece.param.dtype != DType::f32) ask_ahead(piece.param, 0);
@@ -74,20 +79,23 @@ float *Block::param() {
   return param_;
 }
 
-/// As a reduction over ranks leaves it in the gradient's slot.
-const float *Block::sum_sources() {
+/// In its dtype; a sum is as a reduction over ranks leaves it in the gradient's slot.
+const void *Block::stored_gradient() {
+  if (piece_.sources.empty()) return piece_.grad.data == nullptr ? nullptr : element(piece_.grad, begin_);
   const void *sources[kMostSources];
   const int64_t nbytes = (piece_.peers_offset + begin_) * dtype_nbytes(piece_.grad.dtype);
   for (size_t i = 0; i < piece_.sources.size(); ++i) sources[i] = static_cast<const std::byte *>(piece_.sources[i]) + nbytes;
   const bool wide = piece_.grad.dtype == DType::f32;
-  void *sum = wide ? static_cast<void *>(grad_) : narrow_;
+  void *sum = wide ? static_cast<void *>(grad_) : sums_;
   table_.reduce({sum, sources, std::ssize(piece_.sources), count_, piece_.grad.dtype, ReduceOp::sum, piece_.divisor});
-  if (!wide) table_.widen(grad_, narrow_, piece_.grad.dtype, count_);
-  return grad_;
+  return sum;
 }
 
 const float *Block::grad() {
-  const float *values = piece_.sources.empty() ? load(piece_.grad, grad_) : sum_sources();
+  const void *stored = stored_gradient();
+  const bool wide = piece_.grad.dtype == DType::f32;
+  if (!wide) table_.widen(grad_, stored, piece_.grad.dtype, count_);
+  const float *values = wide ? static_cast<const float *>(stored) : grad_;
   if (scalars_.grad_factor != 1) {
     table_.scale(grad_, values, count_, scalars_.grad_factor);
     values = grad_;
@@ -97,6 +105,23 @@ const float *Block::grad() {
     values = grad_;
   }
   return values;
+}
+
+void Block::give_gradient(Slots &slots) {
+  if (scalars_.clip_value > 0) {
+    slots.grad = grad();
+  } else {
+    slots.grad = stored_gradient();
+    slots.grad_dtype = piece_.grad.dtype;
+    slots.grad_factor = scalars_.grad_factor;
+  }
+}
+
+void Block::let_round(Slots &slots) {
+  rounded_by_kernel_ = is_rounded_by_kernels(piece_, slots.grad_dtype);
+  if (!rounded_by_kernel_) return;
+  slots.rounded = piece_.replicas.empty() ? element(piece_.param, begin_) : rounded_;
+  slots.streams = scalars_.streams && piece_.replicas.empty();
 }
 
 float *Block::state(int index) { return load(piece_.state[index], state_[index]); }
@@ -139,13 +164,13 @@ void Block::store_param(const float *values) {
     store_rounded(piece_.param, values, kParamSlot);
   } else if (piece_.master.dtype == DType::u16) {
     table_.split(halves(piece_.param, begin_), halves(piece_.master, begin_), values, count_);
-  } else if (scalars_.streams && window.dtype != DType::f32) {
+  } else if (rounded_by_kernel_ ? !piece_.replicas.empty() : scalars_.streams && window.dtype != DType::f32) {
     // Nothing of the parameter was read, so that it need not come into the caches.
-    const Elements made = {narrow_, window.dtype, window.scales != nullptr ? scales_ : nullptr};
-    put(made, values, nullptr);
+    const Elements made = {rounded_, window.dtype, window.scales != nullptr ? scales_ : nullptr};
+    if (!rounded_by_kernel_) put(made, values, nullptr);
     copy_out(window, made);
     window = made;
-  } else {
+  } else if (!rounded_by_kernel_) {
     put(window, values, nullptr);
   }
   for (const Elements &replica : piece_.replicas) copy_out(window_of(replica, piece_.peers_offset + begin_), window);

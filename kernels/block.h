@@ -6,6 +6,9 @@
 
 namespace zero::kernels {
 
+/// Whether kernels that are given the gradient in this dtype can round the parameter: one of 16 bits that has an fp32 master.
+bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype);
+
 class Block {
  public:
   static constexpr int64_t kMost = 1024;  ///< elements; whole lines
@@ -28,6 +31,13 @@ class Block {
   float *state(int index);
   /// @}
 
+  /// @name For kernels that take slots as they are stored.
+  /// @{
+  void give_gradient(Slots &slots);
+  /// After give_gradient: where it can, the kernel rounds the parameter while it has it in registers, and store_param does not.
+  void let_round(Slots &slots);
+  /// @}
+
   /// @name Rounds what param() and state() returned into the slots.
   /// @{
   void store_param(const float *values);
@@ -36,7 +46,7 @@ class Block {
 
  private:
   float *load(const Elements &elements, float *buffer) const;
-  const float *sum_sources();
+  const void *stored_gradient();
   void store(const Elements &elements, const float *values, const uint32_t *random) const;
   void put(const Elements &window, const float *values, const uint32_t *random) const;
   void copy_out(const Elements &to, const Elements &window) const;
@@ -45,19 +55,19 @@ class Block {
   void add_to_average(const float *values);
 
   void ask_ahead(const Elements &elements, int64_t offset);
-  bool changes_gradient() const { return scalars_.grad_factor != 1 || scalars_.clip_value > 0; }
-
   const Table &table_;
   const Piece &piece_;
   const UpdateScalars &scalars_;
   Ahead ahead_;
   int64_t begin_ = 0;
   int64_t count_ = 0;
+  bool rounded_by_kernel_ = false;
   alignas(64) float param_[kMost];
   alignas(64) float grad_[kMost];
   alignas(64) float state_[kMaxStates][kMost];
   alignas(64) uint32_t random_[kMost];
-  alignas(64) uint16_t narrow_[kMost];  ///< sums of 16-bit gradients, then what is written of the parameter
+  alignas(64) uint16_t sums_[kMost];     ///< of 16-bit gradients
+  alignas(64) uint16_t rounded_[kMost];  ///< what is written of the parameter
   float scales_[kMost / kLine];
 };
 

@@ -55,12 +55,17 @@ struct Ahead {
   int64_t begin = 0;  ///< element that is as far ahead as element 0 of the loop
 };
 
-/// The slots of one contiguous piece, all fp32 and of the same count.
+/// The slots of one contiguous piece, all of the same count, and fp32 where nothing else is said.
 struct Slots {
   float *param;
-  const float *grad;
+  const void *grad;
   float *state[kMaxStates];
   int64_t count;
+  DType grad_dtype = DType::f32;  ///< f32, f16, bf16
+  float grad_factor = 1;          ///< the algorithm sees the gradient times this, in fp32
+  /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms.
+  void *rounded = nullptr;
+  bool streams = false;          ///< `rounded` goes past the caches; flush() comes before other threads are told
   const Ahead *ahead = nullptr;  ///< or nothing to ask for
 };
 

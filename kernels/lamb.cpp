@@ -21,7 +21,7 @@ void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &s
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
-    slots.grad = block.grad();
+    block.give_gradient(slots);
     for (int i = 0; i < 2; ++i) slots.state[i] = block.state(i);
     table.lamb_moments(slots, constants);
     for (int i = 0; i < 2; ++i) block.store_state(i, slots.state[i]);

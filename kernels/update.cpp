@@ -10,15 +10,28 @@ namespace {
 
 bool is_f32(const Elements &elements) { return elements.data == nullptr || elements.dtype == DType::f32; }
 
+float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
+
 /// The algorithm can work on the slots themselves.
-bool is_plain(const Piece &piece, const UpdateScalars &scalars) {
-  bool plain = piece.sources.empty() && piece.replicas.empty() && is_f32(piece.param) && is_f32(piece.grad) &&
-               piece.master.data == nullptr && piece.average.data == nullptr;
+bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  bool plain = piece.sources.empty() && piece.replicas.empty() && piece.average.data == nullptr && scalars.clip_value == 0;
   for (const Elements &state : piece.state) plain = plain && is_f32(state);
-  return plain && scalars.grad_factor == 1 && scalars.clip_value == 0;
+  if (piece.master.data == nullptr) return plain && is_f32(piece.param);
+  return plain && !algorithm.layerwise && is_rounded_by_kernels(piece, piece.grad.dtype);
 }
 
-float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
+void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars,
+                  const Constants &constants) {
+  const bool rounds = piece.master.data != nullptr;
+  Slots slots = {.param = f32(rounds ? piece.master : piece.param), .grad = piece.grad.data, .state = {}, .count = piece.count};
+  for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
+  slots.grad_dtype = piece.grad.dtype;
+  slots.grad_factor = scalars.grad_factor;
+  slots.rounded = rounds ? piece.param.data : nullptr;
+  slots.streams = rounds && scalars.streams;
+  (table.*algorithm.update)(slots, constants);
+  if (slots.streams) table.flush();
+}
 
 Elements slice(const Elements &elements, int64_t begin) {
   if (elements.data == nullptr) return elements;
@@ -58,21 +71,19 @@ void begin_states(const Table &table, const Algorithm &algorithm, const Piece &p
 }
 
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  const UpdateKernel kernel = table.*algorithm.update;
   const Constants constants = algorithm.constants(scalars.hyper);
-  if (is_plain(piece, scalars)) {
-    Slots slots = {.param = f32(piece.param), .grad = f32(piece.grad), .state = {}, .count = piece.count};
-    for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
-    return kernel(slots, constants);
-  }
+  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars, constants);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
     slots.param = block.param();
-    if (!algorithm.layerwise) slots.grad = block.grad();
+    if (!algorithm.layerwise) {
+      block.give_gradient(slots);
+      block.let_round(slots);
+    }
     for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
     slots.ahead = block.ahead();
-    kernel(slots, constants);
+    (table.*algorithm.update)(slots, constants);
     block.store_param(slots.param);
     for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
   }

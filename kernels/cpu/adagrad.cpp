@@ -1,7 +1,7 @@
 /// @file Adagrad, SIMD: adagrad.h states the formula.
 #include "kernels/adagrad.h"
 
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -19,30 +19,31 @@ struct Vectors {
   V weight_decay, negative_step, epsilon;
 };
 
-template <bool kAddsDecay>
-HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, class Format>
+HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
   const D d;
   const V param = hn::LoadU(d, slots.param + i);
-  V gradient = hn::LoadU(d, slots.grad + i);
+  V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   const V sum = hn::MulAdd(gradient, gradient, hn::LoadU(d, slots.state[0] + i));
   const V step = hn::Div(hn::Mul(c.negative_step, gradient), hn::Add(hn::Sqrt(sum), c.epsilon));
-  hn::StoreU(canonical(d, hn::Add(param, step)), d, slots.param + i);
+  ends.store_param(hn::Add(param, step), i);
   hn::StoreU(canonical(d, sum), d, slots.state[0] + i);
 }
 
-template <bool kAddsDecay>
+template <bool kAddsDecay, class Format>
 void update_all(const Slots &given, const AdagradConstants &constants) {
   const Slots slots = given;
+  const Ends<Format> ends(slots);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
-    prefetch(slots.grad + i);
+    ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     prefetch(slots.state[0] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay>(slots, i + lane, vectors);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay>(slots, ends, i + lane, vectors);
   }
   reference::adagrad_elements(rest(slots, whole, 1), constants);
 }
@@ -51,7 +52,9 @@ void update_all(const Slots &given, const AdagradConstants &constants) {
 
 void adagrad(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<AdagradConstants>(given);
-  (constants.adds_decay ? update_all<true> : update_all<false>)(slots, constants);
+  with_format(slots, [&]<class Format>(Format) {
+    (constants.adds_decay ? update_all<true, Format> : update_all<false, Format>)(slots, constants);
+  });
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

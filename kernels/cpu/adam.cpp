@@ -1,7 +1,7 @@
 /// @file Adam and AdamW, SIMD: adam.h states the formula.
 #include "kernels/adam.h"
 
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -24,11 +24,11 @@ struct Vectors {
   V decay_factor, weight_decay, moment_weight, beta2, square_weight, negative_step, root_correction, epsilon;
 };
 
-template <bool kAddsDecay, bool kFromMoment>
-HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, bool kFromMoment, class Format>
+HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
   const D d;
   V param = hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor);
-  V gradient = hn::LoadU(d, slots.grad + i);
+  V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   V moment = hn::LoadU(d, slots.state[0] + i);
   moment = hn::MulAdd(c.moment_weight, hn::Sub(gradient, moment), kFromMoment ? moment : gradient);
@@ -36,24 +36,25 @@ HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
   const V square = hn::MulAdd(hn::Mul(c.square_weight, gradient), gradient, decayed);
   const V divisor = hn::Add(hn::Div(hn::Sqrt(square), c.root_correction), c.epsilon);
   param = hn::Add(param, hn::Div(hn::Mul(c.negative_step, moment), divisor));
-  hn::StoreU(canonical(d, param), d, slots.param + i);
+  ends.store_param(param, i);
   hn::StoreU(canonical(d, moment), d, slots.state[0] + i);
   hn::StoreU(canonical(d, square), d, slots.state[1] + i);
 }
 
-template <bool kAddsDecay, bool kFromMoment>
+template <bool kAddsDecay, bool kFromMoment, class Format>
 void update_all(const Slots &given, const AdamConstants &constants) {
   const Slots slots = given;
+  const Ends<Format> ends(slots);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
-    prefetch(slots.grad + i);
+    ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     prefetch(slots.state[0] + i);
     prefetch(slots.state[1] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kFromMoment>(slots, i + lane, vectors);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kFromMoment>(slots, ends, i + lane, vectors);
   }
   reference::adam_elements(rest(slots, whole, 2), constants);
 }
@@ -62,11 +63,13 @@ void update_all(const Slots &given, const AdamConstants &constants) {
 
 void adam(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<AdamConstants>(given);
-  if (constants.adds_decay) {
-    (constants.from_moment ? update_all<true, true> : update_all<true, false>)(slots, constants);
-  } else {
-    (constants.from_moment ? update_all<false, true> : update_all<false, false>)(slots, constants);
-  }
+  with_format(slots, [&]<class Format>(Format) {
+    if (constants.adds_decay) {
+      (constants.from_moment ? update_all<true, true, Format> : update_all<true, false, Format>)(slots, constants);
+    } else {
+      (constants.from_moment ? update_all<false, true, Format> : update_all<false, false, Format>)(slots, constants);
+    }
+  });
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

@@ -31,6 +31,8 @@ struct F16 {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   using Narrow = hn::Rebind<hwy::float16_t, D>;
+  using Bits16 = hn::Rebind<uint16_t, D>;
+  static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return hn::BitCast(Bits16(), hn::DemoteTo(Narrow(), value)); }
   static HWY_INLINE V load(const void *source, int64_t index) {
     return hn::PromoteTo(D(), hn::LoadU(Narrow(), static_cast<const hwy::float16_t *>(source) + index));
   }
@@ -48,19 +50,25 @@ struct Bf16 {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   using Bits = hn::RebindToUnsigned<D>;
-  using Narrow = hn::Rebind<uint16_t, D>;
+  using Bits16 = hn::Rebind<uint16_t, D>;
   static HWY_INLINE V load(const void *source, int64_t index) {
-    const auto bits = hn::PromoteTo(Bits(), hn::LoadU(Narrow(), static_cast<const uint16_t *>(source) + index));
+    const auto bits = hn::PromoteTo(Bits(), hn::LoadU(Bits16(), static_cast<const uint16_t *>(source) + index));
     return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
   }
+  static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return cut(upper_half(value)); }
   static HWY_INLINE V store(V value, void *out, int64_t index) {
+    const auto upper = upper_half(value);
+    hn::StoreU(cut(upper), Bits16(), static_cast<uint16_t *>(out) + index);
+    return hn::BitCast(D(), hn::ShiftLeft<16>(upper));
+  }
+
+ private:
+  static HWY_INLINE hn::Vec<Bits> upper_half(V value) {
     const auto bits = hn::BitCast(Bits(), value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(Bits(), 1));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(Bits(), 0x7fff)), odd));
-    const hn::RebindToSigned<D> signed_bits;
-    hn::StoreU(hn::DemoteTo(Narrow(), hn::BitCast(signed_bits, rounded)), Narrow(), static_cast<uint16_t *>(out) + index);
-    return hn::BitCast(D(), hn::ShiftLeft<16>(rounded));
+    return hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(Bits(), 0x7fff)), odd));
   }
+  static HWY_INLINE hn::Vec<Bits16> cut(hn::Vec<Bits> upper) { return hn::DemoteTo(Bits16(), hn::BitCast(hn::RebindToSigned<D>(), upper)); }
 };
 
 /// Loaded as another format, stored as fp32.

@@ -1,7 +1,7 @@
 /// @file LAMB, SIMD: lamb.h states the formula.
 #include "kernels/lamb.h"
 
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -34,11 +34,10 @@ HWY_INLINE void prefetch_moments(const Slots &slots, int64_t i) {
   prefetch(slots.state[1] + i);
 }
 
-}  // namespace
-
-void lamb_moments(const Slots &given, const Constants &given_constants) {
+template <class Format>
+void update_moments(const Slots &given, const AdamConstants &constants) {
   const Slots slots = given;
-  const auto constants = constants_in<AdamConstants>(given_constants);
+  const Ends<Format> ends(slots);
   const D d;
   const V moment_weight = hn::Set(d, constants.moment_weight);
   const V beta2 = hn::Set(d, constants.beta2);
@@ -46,10 +45,10 @@ void lamb_moments(const Slots &given, const Constants &given_constants) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += lanes) {
-    prefetch(slots.grad + i);
+    ends.prefetch_gradient(i);
     prefetch(slots.state[0] + i);
     prefetch(slots.state[1] + i);
-    const V gradient = hn::LoadU(d, slots.grad + i);
+    const V gradient = ends.gradient(i);
     const V before = hn::LoadU(d, slots.state[0] + i);
     const V base = constants.from_moment ? before : gradient;
     const V moment = hn::MulAdd(moment_weight, hn::Sub(gradient, before), base);
@@ -59,6 +58,13 @@ void lamb_moments(const Slots &given, const Constants &given_constants) {
     hn::StoreU(canonical(d, square), d, slots.state[1] + i);
   }
   reference::lamb_moment_elements(rest(slots, whole, 2), constants);
+}
+
+}  // namespace
+
+void lamb_moments(const Slots &slots, const Constants &given) {
+  const auto constants = constants_in<AdamConstants>(given);
+  with_format(slots, [&]<class Format>(Format) { update_moments<Format>(slots, constants); });
 }
 
 void lamb_direction(float *out, const Slots &given, const Constants &given_constants) {

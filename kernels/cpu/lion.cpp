@@ -1,7 +1,7 @@
 /// @file Lion, SIMD: lion.h states the formula.
 #include "kernels/lion.h"
 
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -29,32 +29,39 @@ HWY_INLINE V sign(V value) {
   return hn::IfThenElse(hn::IsNaN(value), value, hn::IfThenElse(hn::Eq(value, zero), zero, one));
 }
 
-HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+template <class Format>
+HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
   const D d;
-  const V gradient = hn::LoadU(d, slots.grad + i);
+  const V gradient = ends.gradient(i);
   const V moment = hn::LoadU(d, slots.state[0] + i);
   const V direction = hn::Add(hn::Mul(moment, c.beta1), hn::Mul(gradient, c.gradient_weight));
   const V param = hn::MulAdd(c.negative_lr, sign(direction), hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor));
-  hn::StoreU(canonical(d, param), d, slots.param + i);
+  ends.store_param(param, i);
   hn::StoreU(canonical(d, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2))), d, slots.state[0] + i);
 }
 
-}  // namespace
-
-void lion(const Slots &given, const Constants &given_constants) {
+template <class Format>
+void update_all(const Slots &given, const LionConstants &constants) {
   const Slots slots = given;
-  const auto constants = constants_in<LionConstants>(given_constants);
+  const Ends<Format> ends(slots);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
-    prefetch(slots.grad + i);
+    ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     prefetch(slots.state[0] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update(slots, i + lane, vectors);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update(slots, ends, i + lane, vectors);
   }
   reference::lion_elements(rest(slots, whole, 1), constants);
+}
+
+}  // namespace
+
+void lion(const Slots &slots, const Constants &given) {
+  const auto constants = constants_in<LionConstants>(given);
+  with_format(slots, [&]<class Format>(Format) { update_all<Format>(slots, constants); });
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

@@ -1,7 +1,7 @@
 /// @file Stochastic gradient descent, SIMD: sgd.h states the formula.
 #include "kernels/sgd.h"
 
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -20,11 +20,11 @@ struct Vectors {
   V negative_lr, weight_decay, momentum, gradient_weight;
 };
 
-template <bool kAddsDecay, MomentumForm kForm>
-HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, MomentumForm kForm, class Format>
+HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
   const D d;
   const V param = hn::LoadU(d, slots.param + i);
-  V gradient = hn::LoadU(d, slots.grad + i);
+  V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   if constexpr (kForm != MomentumForm::none) {
     V buffer = gradient;
@@ -35,28 +35,31 @@ HWY_INLINE void update(const Slots &slots, int64_t i, const Vectors &c) {
     constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
     gradient = kNesterov ? hn::MulAdd(c.momentum, buffer, gradient) : buffer;
   }
-  hn::StoreU(canonical(d, hn::MulAdd(c.negative_lr, gradient, param)), d, slots.param + i);
+  ends.store_param(hn::MulAdd(c.negative_lr, gradient, param), i);
 }
 
-template <bool kAddsDecay, MomentumForm kForm>
+template <bool kAddsDecay, MomentumForm kForm, class Format>
 void update_all(const Slots &given, const SgdConstants &constants) {
   const Slots slots = given;
+  const Ends<Format> ends(slots);
   const Vectors vectors(constants);
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     prefetch(slots.param + i);
-    prefetch(slots.grad + i);
+    ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     if constexpr (kForm != MomentumForm::none) prefetch(slots.state[0] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kForm>(slots, i + lane, vectors);
+    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kForm>(slots, ends, i + lane, vectors);
   }
   reference::sgd_elements(rest(slots, whole, kForm == MomentumForm::none ? 0 : 1), constants);
 }
 
 template <MomentumForm kForm>
 void run(const Slots &slots, const SgdConstants &constants) {
-  (constants.adds_decay ? update_all<true, kForm> : update_all<false, kForm>)(slots, constants);
+  with_format(slots, [&]<class Format>(Format) {
+    (constants.adds_decay ? update_all<true, kForm, Format> : update_all<false, kForm, Format>)(slots, constants);
+  });
 }
 
 }  // namespace

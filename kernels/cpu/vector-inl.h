@@ -30,20 +30,6 @@ HWY_INLINE void prefetch(const T *address) {
   __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes);
 }
 
-/// What lies as far ahead as element i of this loop.
-HWY_INLINE void prefetch_ahead(const Slots &slots, int64_t i) {
-  const Ahead *ahead = slots.ahead;
-  if (ahead == nullptr) return;
-  for (int k = 0; k < ahead->count; ++k) __builtin_prefetch(ahead->arrays[k].data + (ahead->begin + i) * ahead->arrays[k].element_nbytes);
-}
-
-template <class T>
-HWY_INLINE T constants_in(const Constants &constants) {
-  T result;
-  __builtin_memcpy(&result, constants.bytes, sizeof result);
-  return result;
-}
-
 /// NaN in any form becomes the one NaN that results carry.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V canonical(D d, V value) {
@@ -66,16 +52,6 @@ class FiniteCheck {
  private:
   hn::Vec<D> seen_;
 };
-
-/// What the main loop leaves over. `param` and `grad` may be nullptr.
-HWY_INLINE Slots rest(const Slots &slots, int64_t begin, int state_count) {
-  Slots result = slots;
-  if (result.param != nullptr) result.param += begin;
-  if (result.grad != nullptr) result.grad += begin;
-  for (int i = 0; i < state_count; ++i) result.state[i] += begin;
-  result.count -= begin;
-  return result;
-}
 
 }  // namespace
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

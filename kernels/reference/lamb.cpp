@@ -18,7 +18,7 @@ void lamb_moment_elements(const Slots &slots, const AdamConstants &constants) {
   for (int64_t i = 0; i < slots.count; ++i) {
     Moments moments = moments_at(slots, i);
     float none = 0;
-    LambMoments::update(none, slots.grad[i], moments.state, constants);
+    LambMoments::update(none, gradient_at(slots, i), moments.state, constants);
     for (int s = 0; s < 2; ++s) slots.state[s][i] = moments.state[s];
   }
 }

@@ -50,7 +50,7 @@ Results compute(const Inputs &inputs, int64_t threads) {
                                b.data() + range.begin,
                                {moment.data() + range.begin, square.data() + range.begin},
                                range.count()};
-    kernels::active().adamw(piece, {0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3});
+    kernels::active().adam(piece, kernels::find_algorithm("adamw")->constants({0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3}));
   });
   results.scaled.resize(a.size());
   results.copied.resize(a.size());

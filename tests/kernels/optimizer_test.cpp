@@ -82,6 +82,71 @@ TEST(Optimizers, EveryTargetHasTheBitsOfTheReference) {
   std::printf("%lld updates compared\n", static_cast<long long>(updates));
 }
 
+/// 16-bit gradients, and where the parameter is rounded to, within memory that stays as it is.
+struct Halves {
+  std::vector<uint16_t> grad;
+  std::vector<uint16_t> rounded;
+  size_t offset;
+  DType dtype;
+  float factor;
+  bool streams;
+};
+
+Halves random_halves(test::Random &random, int64_t count) {
+  Halves halves = {.offset = static_cast<size_t>(random.below(40)), .dtype = random.below(2) == 0 ? DType::f16 : DType::bf16};
+  const int fraction_nbits = halves.dtype == DType::f16 ? 10 : 7;
+  for (int64_t i = 0; i < count + 80; ++i) {
+    halves.grad.push_back(static_cast<uint16_t>(random.special_bits(16, fraction_nbits)));
+    halves.rounded.push_back(static_cast<uint16_t>(random.next()));
+  }
+  halves.factor = random.below(2) == 0 ? 1 : random.value(4);
+  halves.streams = random.below(2) == 0;
+  return halves;
+}
+
+/// In steps of their own, by the plain kernels: the gradient in fp32, times the factor; the update; the parameter rounded.
+void update_in_steps(const Algorithm &algorithm, SlotValues &values, Halves &halves, int64_t count, const HyperParameters &hyper) {
+  const Table &table = *supported().front();
+  table.widen(values[1].data(), halves.grad.data() + halves.offset, halves.dtype, count);
+  table.scale(values[1].data(), values[1].data(), count, halves.factor);
+  update(table, algorithm, values, 0, count, hyper);
+  table.narrow(halves.rounded.data() + halves.offset, halves.dtype, values[0].data(), count);
+}
+
+TEST(Optimizers, KernelsTakeGradientsOf16BitsAndRoundParameters) {
+  test::Random random(12);
+  int64_t updates = 0;
+  for (int64_t i = 0; i < test::cases(3000); ++i) {
+    const int64_t count = i <= 70 ? i : random.below(700);
+    const HyperParameters hyper = random_hyper(random);
+    const SlotValues before = random_slots(random, count, i % 3 == 0);
+    const Halves halves = random_halves(random, count);
+    for (const Algorithm &algorithm : algorithms()) {
+      if (algorithm.matrix || algorithm.layerwise) continue;
+      SlotValues expected = before;
+      Halves expected_halves = halves;
+      update_in_steps(algorithm, expected, expected_halves, count, hyper);
+      expected[1] = before[1];  // where the steps had the gradient in fp32
+      for (const Table *table : supported()) {
+        SlotValues actual = before;
+        Halves written = halves;
+        Slots slots = {actual[0].data(), written.grad.data() + halves.offset, {actual[2].data(), actual[3].data()}, count};
+        slots.grad_dtype = halves.dtype;
+        slots.grad_factor = halves.factor;
+        slots.rounded = written.rounded.data() + halves.offset;
+        slots.streams = halves.streams;
+        (table->*algorithm.update)(slots, algorithm.constants(hyper));
+        table->flush();
+        ASSERT_EQ(first_difference(actual, expected), -1) << table->target << " " << algorithm.name << " case " << i;
+        ASSERT_EQ(written.rounded, expected_halves.rounded) << table->target << " " << algorithm.name << " case " << i;
+        ASSERT_EQ(written.grad, halves.grad) << table->target << " " << algorithm.name << " case " << i;
+        ++updates;
+      }
+    }
+  }
+  std::printf("%lld updates compared\n", static_cast<long long>(updates));
+}
+
 /// One element in float64, as the papers write it.
 struct Exact {
   double param;
@@ -193,7 +258,8 @@ TEST(Optimizers, SgdWithoutMomentumNeedsNoState) {
   const std::vector<float> grad(100, 2.0F);
   for (const Table *table : supported()) {
     std::vector<float> param(100, 1.0F);
-    table->sgd({.param = param.data(), .grad = grad.data(), .state = {}, .count = 100}, {.lr = 0.25, .step = 3});
+    table->sgd({.param = param.data(), .grad = grad.data(), .state = {}, .count = 100},
+               find_algorithm("sgd")->constants({.lr = 0.25, .step = 3}));
     EXPECT_EQ(param, std::vector<float>(100, 0.5F)) << table->target;
   }
 }
