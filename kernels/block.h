@@ -6,7 +6,7 @@
 
 namespace zero::kernels {
 
-/// Whether kernels that are given the gradient in this dtype can round the parameter: one of 16 bits that has an fp32 master.
+/// Whether kernels that are given the gradient in this dtype can round the parameter: one of the same 16 bits that has an fp32 master.
 bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype);
 
 class Block {
@@ -55,6 +55,7 @@ class Block {
   void add_to_average(const float *values);
 
   void ask_ahead(const Elements &elements, int64_t offset);
+
   const Table &table_;
   const Piece &piece_;
   const UpdateScalars &scalars_;

@@ -154,7 +154,7 @@ struct HyperDefault {
 /// One optimizer algorithm: the row that an engine needs to run it.
 struct Algorithm {
   const char *name;
-  /// nullptr for matrix algorithms, which have functions of their own; so is the next row.
+  /// What updates an element, and what that computes with. Both nullptr for matrix algorithms, which have functions of their own.
   UpdateKernel Table::*update;
   Constants (*constants)(const HyperParameters &hyper);
   int state_count;
