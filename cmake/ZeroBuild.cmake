@@ -17,6 +17,11 @@ endif()
 # Compiler and sanitizer options of every target of the project.
 add_library(zero_options INTERFACE)
 target_compile_options(zero_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off)
+# ccache takes part in what has precompiled headers only where it is told that one stands for what it includes, and gcc keeps that visible.
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros)
+endif()
+target_compile_options(zero_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 if(ZERO_SANITIZE)
   target_compile_options(zero_options INTERFACE -fsanitize=${ZERO_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(zero_options INTERFACE -fsanitize=${ZERO_SANITIZE})
@@ -50,6 +55,13 @@ function(zero_layer name)
   cmake_parse_arguments(ARG "" "FOLDER" "MAY_INCLUDE;SOURCES" ${ARGN})
   add_library(${name} OBJECT ${ARG_SOURCES})
   zero_layer_includes(${name} ${ARG_FOLDER} ${ARG_MAY_INCLUDE})
+  # What nearly every file includes, compiled once for all layers. Files include what they use all the same.
+  if(name STREQUAL zero_core)
+    target_precompile_headers(zero_core PRIVATE <algorithm> <array> <atomic> <coroutine> <cstdint> <cstdio> <cstring> <functional> <map>
+                              <memory> <mutex> <optional> <span> <string> <thread> <utility> <vector>)
+  else()
+    target_precompile_headers(${name} REUSE_FROM zero_core)
+  endif()
   if(ZERO_COVERAGE)
     # Only layers have counters: kernels and tests run at their usual speed.
     target_compile_options(${name} PRIVATE --coverage -O0 -fprofile-update=atomic)

@@ -18,7 +18,8 @@ esac
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
 export LSAN_OPTIONS="suppressions='$PWD/tests/leaks.supp':print_suppressions=0"
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1
+# Shadow memory in huge pages: each small one costs two faults (read, then written), the second with a call to the other cores.
+export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1:no_huge_pages_for_shadow=0
 # Kernels and tests have no counters: the coverage build finds those of the release build, whose folder lies beside its own.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Open MPI refuses root and more ranks than cores unless told that both are meant.

@@ -4,6 +4,7 @@
 #include "tests/group/nccl_ranks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,14 +18,16 @@ struct MailPlaces {
 };
 inline constexpr MailPlaces kAllMailPlaces[] = {{true, true}, {true, false}, {false, true}, {false, false}};
 
-/// Byte by byte what the message of some number holds.
+/// What the message of some number holds, made eight bytes at a time: with sanitizers each access costs.
 inline Bytes mail_bytes(int64_t from, int64_t to, int64_t number, int64_t nbytes) {
-  Bytes bytes(static_cast<size_t>(nbytes));
+  std::vector<uint64_t> words(static_cast<size_t>((nbytes + 7) / 8));
   auto state = static_cast<uint64_t>((from * 64 + to) * 1024 + number) * 0x9e3779b97f4a7c15U + 1;
-  for (unsigned char &byte : bytes) {
+  for (uint64_t &word : words) {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    byte = static_cast<unsigned char>(state >> 56);
+    word = state ^ (state >> 32);
   }
+  Bytes bytes(static_cast<size_t>(nbytes));
+  if (nbytes > 0) std::memcpy(bytes.data(), words.data(), bytes.size());
   return bytes;
 }
 
