@@ -23,6 +23,26 @@ VENDOR_HEADERS = re.compile(
 # The files that wrap them.
 VENDOR_WRAPPERS = ("lib/group/module/zero_mpi_module.c", "lib/group/module/zero_nccl_module.c", "lib/memory/module/zero_cuda_module.c",
                    "kernels/cuda/launch.h", "examples/fashion/device.h")
+# What the headers that lib's layers precompile (cmake/ZeroBuild.cmake) are for: with them, a file compiles that lacks an include.
+NAMES_OF = {
+    "algorithm": r"min|max|(?:min|max)_element|clamp|(?:stable_)?sort|copy(?:_n)?|fill(?:_n)?|find(?:_if)?|(?:any|all|none)_of|count(?:_if)?|"
+                 r"transform|(?:lower|upper)_bound|reverse|rotate|unique|equal|remove_if|swap_ranges",
+    "array": "array",
+    "atomic": r"atomic\w*|memory_order\w*",
+    "coroutine": r"coroutine_handle|suspend_\w+",
+    "cstdio": "v?snprintf|sscanf|FILE|fopen|fclose",
+    "cstring": r"mem(?:cpy|set|cmp|move|chr)|str(?:len|n?cmp|error|r?chr|str)",
+    "functional": "function|less|greater|reference_wrapper|c?ref",
+    "map": "(?:multi)?map",
+    "memory": r"(?:shared|unique|weak)_ptr|make_(?:shared|unique)|enable_shared_from_this",
+    "mutex": "(?:recursive_|timed_)?mutex|(?:lock|scoped)_guard|scoped_lock|unique_lock|call_once|once_flag",
+    "optional": "optional|nullopt",
+    "span": "span",
+    "string": "string|to_string",
+    "thread": "thread|this_thread",
+    "utility": "move|pair|exchange|forward|swap",
+    "vector": "vector",
+}
 MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 100
 P90_FUNCTION_LINES = 50
@@ -84,6 +104,26 @@ def vendor_headers_are_wrapped(tree):
         for _, name in tree.includes(path):
             if VENDOR_HEADERS.search(name) and not path.startswith(VENDOR_WRAPPERS):
                 yield f"{path}: includes {name}; only the file that wraps it may"
+
+
+def headers_within_reach(tree, path, known):
+    """The headers outside the project that a file includes, itself or through headers of the project."""
+    if path not in known:
+        known[path] = set()
+        for _, name in tree.includes(path):
+            inside = next((root + name for root in ("", "lib/", "include/") if tree.has(root + name)), None)
+            known[path] |= headers_within_reach(tree, inside, known) if inside else {name}
+    return known[path]
+
+
+def files_include_what_they_use(tree):
+    known = {}
+    for path in tree.under("lib", suffixes=(".h", ".cpp")):
+        code = tree.code(path)
+        for header, names in NAMES_OF.items():
+            used = re.search(rf"\bstd::(?:{names})\b", code)
+            if used and header not in headers_within_reach(tree, path, known):
+                yield f"{path}: uses {used.group(0)} without <{header}>"
 
 
 def exported_names(tree):
@@ -163,8 +203,9 @@ def nothing_is_left_over(tree):
                 yield f"{path}:{number}: names a path of one machine"
 
 
-LAWS = [includes_point_down, siblings_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, exports_are_defined_in_api,
-        library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
+LAWS = [includes_point_down, siblings_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, files_include_what_they_use,
+        exports_are_defined_in_api, library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable,
+        nothing_is_left_over]
 
 
 def main(root):

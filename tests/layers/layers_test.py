@@ -45,6 +45,8 @@ PLANTED = [
     ("vendor_headers_are_wrapped", "lib/group/group.cpp", "#include <mpi.h>\n"),
     ("vendor_headers_are_wrapped", "lib/engine/step.cpp", "#include <cuda_runtime.h>\n"),
     ("vendor_headers_are_wrapped", "lib/memory/arena.cpp", "#include <nccl.h>\n"),
+    ("files_include_what_they_use", "lib/core/status.cpp", "std::vector<int> x;\n"),
+    ("files_include_what_they_use", "lib/group/group.cpp", "auto x = std::move(y);\n"),
     ("exports_are_defined_in_api", "lib/engine/step.cpp", "int32_t zero_group_rank(const void *g) {\n  return 0;\n}\n"),
     ("exports_are_defined_in_api", "lib/engine/step.cpp", "ZERO_API int f();\n"),
     ("exports_are_defined_in_api", "kernels/adam.cpp", '__attribute__((visibility("default"))) void f();\n'),

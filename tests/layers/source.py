@@ -22,6 +22,7 @@ class Tree:
         self.root = root
         self.files = sorted(self._from_git() or self._from_disk())
         self._texts = {}
+        self._names = set(self.files)
 
     def _from_git(self):
         if not os.path.exists(os.path.join(self.root, ".git")):
@@ -38,6 +39,9 @@ class Tree:
             folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__")]
             for name in names:
                 yield os.path.relpath(os.path.join(folder, name), self.root)
+
+    def has(self, path):
+        return path in self._names
 
     def text(self, path):
         if path not in self._texts:
