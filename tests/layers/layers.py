@@ -35,7 +35,7 @@ NAMES_OF = {
     "functional": "function|less|greater|reference_wrapper|c?ref",
     "map": "(?:multi)?map",
     "memory": r"(?:shared|unique|weak)_ptr|make_(?:shared|unique)|enable_shared_from_this",
-    "mutex": "(?:recursive_|timed_)?mutex|(?:lock|scoped)_guard|scoped_lock|unique_lock|call_once|once_flag",
+    "mutex": "(?:recursive_|timed_)?mutex|lock_guard|scoped_lock|unique_lock|call_once|once_flag",
     "optional": "optional|nullopt",
     "span": "span",
     "string": "string|to_string",
