@@ -1,8 +1,9 @@
 /// @file Transport: what a group needs of the thing that moves bytes between its ranks. Knows bytes and ranks; never dtypes, sums or users.
 ///
 /// Collectives are sequences of rounds. In a round every rank offers one piece (possibly empty) to every other rank and sees the pieces the
-/// others offered to it. All ranks run the same rounds in the same order, so a round is also a barrier. The first round of a collective
-/// carries its fingerprint; the transport compares it with every peer's before any byte of user memory changes.
+/// others offered to it. All ranks run the same rounds in the same order. The first round of a collective carries its fingerprint; the
+/// transport compares it with every peer's before any byte of user memory changes, so that round is also a barrier. In later rounds a rank
+/// waits for those that it expects bytes from; whether for others too is the transport's affair.
 #pragma once
 
 #include "core/doorbell.h"

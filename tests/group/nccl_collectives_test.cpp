@@ -1,5 +1,6 @@
 /// @file Collectives of groups that reach devices: over an NCCL of threads, with memory of devices, of the host, and of both.
 #include "group/collectives.h"
+#include "group/mpi_transport.h"
 #include "group/nccl_module.h"
 #include "group/nccl_transport.h"
 #include "tests/group/fake_mpi.h"
@@ -7,9 +8,11 @@
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"
+#include "tests/group/transport_driver.h"
 #include "tests/group/words_only.h"
 #include "tests/sizes.h"
 
+#include <barrier>
 #include <cstdio>
 
 namespace zero::test {
@@ -133,6 +136,67 @@ TEST(NcclMpi, EveryCaseMatchesTheTreeAndFloat64) {
     EXPECT_GT(run_connected(3, Lies::on_both, connect, run_few_cases), 0);
     expect_nothing_left(0);
   }
+}
+
+Status connect_nccl_over_mpi(int64_t rank, std::shared_ptr<Transport> *out) {
+  const zero_nccl_table *nccl = nullptr;
+  std::shared_ptr<MpiTransport> under;
+  MpiOptions options;
+  options.module_path = ZERO_FAKE_MPI_FILE;
+  OperationQueue queue;
+  ZERO_TRY(load_nccl_module(ZERO_NCCL_FILE, &nccl));
+  ZERO_TRY(queue.run(connect_mpi(ZERO_MPI_WORLD, options, &under)));
+  *out = std::make_shared<NcclTransport>(std::move(under), *nccl);
+  return queue.run((*out)->copy_through(std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1), kHostsDeadlineMs));
+}
+
+/// A rank that does not look keeps the other, which has all it waits for, in the round: gone, it would be missed by who still waits.
+TEST(NcclMpi, ARoundEndsWhereEveryRankHasItsPieces) {
+  fake_nccl_reset();
+  emulated_late(0);
+  fake_mpi::begin_world(2);
+  std::barrier step(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    fake_mpi::join(rank);
+    std::shared_ptr<Transport> transport;
+    const Status connected = connect_nccl_over_mpi(rank, &transport);
+    ASSERT_TRUE(connected.ok()) << connected.text();
+    constexpr int64_t kNbytes = 4096;
+    DeviceCases memory(rank);
+    auto *data = static_cast<std::byte *>(memory.alloc(2 * kNbytes));
+    std::vector<Offer> offers(2, {data, kNbytes});
+    std::vector<Arrival> arrivals(2, {.nbytes = kNbytes, .place = data + kNbytes});
+    const auto look_often = [&] {
+      bool arrived = false;
+      Status status;
+      for (int look = 0; look < 1000 && status.ok() && !arrived; ++look) status = transport->poll(&arrived);
+      EXPECT_TRUE(status.ok()) << status.text();
+      EXPECT_FALSE(arrived);
+    };
+    // Ranks that have met this way before do not wait for each other to give their moves.
+    const Fingerprint first = call(OperationKind::all_gather, 1, kNbytes);
+    EXPECT_TRUE(round(*transport, &first, offers, arrivals).ok());
+    const int64_t moves = fake_nccl_groups();
+    step.arrive_and_wait();
+    const Fingerprint second = call(OperationKind::all_gather, 2, kNbytes);
+    EXPECT_TRUE(transport->start(&second, offers, arrivals).ok());
+    if (rank == 1) look_often();
+    step.arrive_and_wait();
+    if (rank == 0) {
+      const auto moved = [&](bool *out) {
+        ZERO_TRY(transport->poll(out));
+        *out = fake_nccl_groups() == moves + 2;
+        return Status();
+      };
+      EXPECT_TRUE(await(*transport, moved).ok());
+      look_often();
+    }
+    step.arrive_and_wait();
+    EXPECT_TRUE(await(*transport, [&](bool *arrived) { return transport->poll(arrived); }).ok());
+    transport->consume();
+    memory.free(data, 2 * kNbytes);
+  });
+  expect_nothing_left(0);
 }
 
 /// What is underneath carries nothing long.
