@@ -281,9 +281,9 @@ std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model) {
     for (int64_t index = 0; index < count; ++index) {
       SlotInfo slot{};
       expect_ok(optimizer.slot(id, index, &slot), "slot");
-      std::vector<std::byte> values(static_cast<size_t>(slot.count * dtype_nbytes(slot.dtype)));
-      expect_ok(optimizer.queue()->run(optimizer.read(id, slot.number, 0, values.data(), slot.count)), "read");
-      all.insert(all.end(), values.begin(), values.end());
+      const size_t before = all.size();
+      all.resize(before + static_cast<size_t>(slot.count * dtype_nbytes(slot.dtype)));
+      expect_ok(optimizer.queue()->run(optimizer.read(id, slot.number, 0, all.data() + before, slot.count)), "read");
     }
   }
   return all;

@@ -13,9 +13,9 @@ namespace {
 
 /// This rank's gradient as the caller's backward pass would leave it.
 std::vector<float> gradients_of(const Model &model, int64_t micro, int64_t rank, int64_t id, Range range) {
-  std::vector<float> values;
+  std::vector<float> values(static_cast<size_t>(range.count()));
   const auto scale = static_cast<float>(model.recipe.loss_scale);
-  for (int64_t k = range.begin; k < range.end; ++k) values.push_back(scale * gradient_at(model, micro, rank, id, k));
+  for (size_t k = 0; k < values.size(); ++k) values[k] = scale * gradient_at(model, micro, rank, id, range.begin + static_cast<int64_t>(k));
   const bool overflows = model.recipe.overflow_step == micro && rank == model.ranks - 1 && range.begin == 0 && !values.empty();
   if (overflows) values[0] = std::numeric_limits<float>::infinity();
   return values;

@@ -10,7 +10,7 @@
 namespace zero::test {
 namespace {
 
-constexpr int64_t kLarge = (int64_t{1} << 18) + 3;
+constexpr int64_t kLarge = (int64_t{1} << 16) + 3;
 constexpr int64_t kLengths[] = {0, 1, 1001, 2048, 2049, kLongestWord, kLongestWord + 1, kLarge};
 
 using Connect = Status (*)(const std::string &, int64_t, int64_t, std::shared_ptr<Group> *, NcclOptions);

@@ -77,7 +77,6 @@ int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (Graph::any()) return kCaptured;
   if (largest >= 0 && nbytes > largest) return kFull;
   *out = caller_alloc(device, nbytes);
-  std::memset(bytes_at(*out, nbytes), 0, static_cast<size_t>(nbytes));
   ++objects;
   return 0;
 }

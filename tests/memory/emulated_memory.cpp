@@ -2,7 +2,9 @@
 #include "tests/memory/caller_device.h"
 #include "tests/memory/emulated_device.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -10,12 +12,16 @@
 
 namespace {
 
-/// What a device has given out: its addresses cannot be read, the bytes lie elsewhere.
+/// What a device has given out: one mapping, in whose first half the bytes lie, right before the addresses that cannot be read.
 struct Piece {
   int64_t nbytes;
   int64_t device;
   char *bytes;
+  char *mapping;
+  size_t half_nbytes;
 };
+
+constexpr int64_t kAlignment = 256;
 
 std::mutex memory_mutex;
 std::map<const char *, Piece> &memory() {
@@ -64,10 +70,17 @@ void *emulated::bytes_at(const void *address, int64_t nbytes) {
 }
 
 void *caller_alloc(int64_t device, int64_t nbytes) {
-  void *address = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) std::abort();
+  const auto rounded = [nbytes](int64_t unit) { return (nbytes + unit - 1) / unit * unit; };
+  const auto half_nbytes = static_cast<size_t>(rounded(::sysconf(_SC_PAGESIZE)));
+  void *mapping = ::mmap(nullptr, 2 * half_nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED || ::mprotect(mapping, half_nbytes, PROT_READ | PROT_WRITE) != 0) std::abort();
+  auto *first = static_cast<char *>(mapping);
+  char *address = first + half_nbytes;
+  char *bytes = address - rounded(kAlignment);
+  ASAN_POISON_MEMORY_REGION(first, bytes - first);
+  ASAN_POISON_MEMORY_REGION(bytes + nbytes, address - (bytes + nbytes));
   const std::lock_guard lock(memory_mutex);
-  memory()[static_cast<const char *>(address)] = {nbytes, device, static_cast<char *>(std::malloc(static_cast<size_t>(nbytes)))};
+  memory()[address] = {nbytes, device, bytes, first, half_nbytes};
   return address;
 }
 
@@ -75,7 +88,7 @@ void caller_free(void *data) {
   const std::lock_guard lock(memory_mutex);
   const auto piece = memory().find(static_cast<const char *>(data));
   if (piece == memory().end()) std::abort();
-  std::free(piece->second.bytes);
-  ::munmap(data, static_cast<size_t>(piece->second.nbytes));
+  ASAN_UNPOISON_MEMORY_REGION(piece->second.mapping, piece->second.half_nbytes);
+  ::munmap(piece->second.mapping, 2 * piece->second.half_nbytes);
   memory().erase(piece);
 }
