@@ -190,7 +190,7 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
  * optimizer over its own group of replicas. Norm, clipping and the decision to skip are then those of the whole model: squares are summed
  * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
  * ranks of both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and
- * what becomes of non-finite gradients over it. zero_group_abort of one of the groups does not wake a step that waits in the other one.
+ * what becomes of non-finite gradients over it. zero_group_abort of one of the groups also ends steps that wait in the other one.
  *   group  [in] kept alive by the optimizer
  * Since ZERO_0.1.
  */

@@ -28,7 +28,13 @@ Task Optimizer::seal_body() {
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
   ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_, reducer));
-  if (model_parent_ != nullptr) ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
+  if (model_parent_ != nullptr) {
+    ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
+    // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
+    model_group_->heed(gather_group_);
+    gather_group_->heed(model_group_);
+    reduce_group_->heed(model_group_);
+  }
   Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (made.ok()) made = co_await share_memory();
   if (made.ok()) made = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");

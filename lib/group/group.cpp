@@ -164,8 +164,10 @@ Status Round::poll(bool *out_ready) {
   if (!started_) ZERO_TRY(start());
   ZERO_TRY(group_.transport_->poll(&arrived_));
   *out_ready = arrived_;
-  if (!arrived_ && group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
-  if (!arrived_) group_.progress_messages(nullptr);
+  if (arrived_) return {};
+  if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
+  if (group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  group_.progress_messages(nullptr);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero {
@@ -59,6 +60,8 @@ class Group {
   bool quiet() const { return !transport_->holds_memory(); }
   /// Remembers a group that was split from this one.
   void adopt(const std::shared_ptr<Group> &child);
+  /// A round that waits here ends when `other` fails, with its failure. Before any that does.
+  void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
 
   Traffic traffic(OperationKind kind) const;
   /// What moved through peer views counts as the collective that it stands for.
@@ -117,6 +120,7 @@ class Group {
   Status failure_;
   std::atomic<bool> failed_{false};             ///< failure_ is set
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
+  std::weak_ptr<Group> heeded_;
 
   std::array<Counters, kOperationKinds> counters_;
 };

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <thread>
 
 namespace zero::test {
 namespace {
@@ -309,6 +310,36 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
     EXPECT_TRUE(world->queue()->run(barrier(*world)).ok());
     EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << status.text();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline is 60 s
+  });
+}
+
+/// Steps of three ranks wait for rank 3, which takes none, in one group or the other: for replicas (rank 1) or for the rest of the model.
+void expect_abort_ends_steps(int64_t stage, const std::function<void(const CutRank &, int64_t rank)> &abort) {
+  const CutModel cut = cut_model(DType::f32);
+  Manner manner;
+  manner.stage = stage;
+  run_world(4, [&](const std::shared_ptr<Group> &world) {
+    const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
+    ASSERT_TRUE(run_task(*mine.optimizer, mine.optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+    std::jthread aborts([&, rank = world->rank()] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      abort(mine, rank);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const Status status = world->rank() == 3 ? Status() : run_task(*mine.optimizer, mine.optimizer->step(nullptr));
+    EXPECT_TRUE(world->queue()->run(barrier(*world)).ok());
+    EXPECT_EQ(status.code(), world->rank() == 3 ? ZERO_OK : ZERO_E_ABORTED) << status.text();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline is 60 s
+  });
+}
+
+TEST_P(Stages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
+  const Status cause = Status::error(ZERO_E_ABORTED, "given up");
+  expect_abort_ends_steps(GetParam(), [&](const CutRank &mine, int64_t rank) {
+    if (rank == 0) mine.data->fail(cause);
+  });
+  expect_abort_ends_steps(GetParam(), [&](const CutRank &mine, int64_t rank) {
+    if (rank == 3) mine.model->fail(cause);
   });
 }
 
