@@ -177,9 +177,9 @@ TEST(NcclMpi, ARoundEndsWhereEveryRankHasItsPieces) {
     const Fingerprint first = call(OperationKind::all_gather, 1, kNbytes);
     EXPECT_TRUE(round(*transport, &first, offers, arrivals).ok());
     const int64_t moves = fake_nccl_groups();
-    step.arrive_and_wait();
     const Fingerprint second = call(OperationKind::all_gather, 2, kNbytes);
     EXPECT_TRUE(transport->start(&second, offers, arrivals).ok());
+    step.arrive_and_wait();
     if (rank == 1) look_often();
     step.arrive_and_wait();
     if (rank == 0) {
