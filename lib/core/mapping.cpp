@@ -2,6 +2,8 @@
 /// see the same addresses.
 #include "core/mapping.h"
 
+#include "core/pages.h"
+
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -38,8 +40,8 @@ uint64_t random_u64() {
 }
 
 Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
-  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (data == MAP_FAILED) {
+  std::byte *data = map_file_pages(nbytes, fd);
+  if (data == nullptr) {
     const int reason = errno;
     ::close(fd);
     return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", static_cast<long long>(nbytes),
@@ -49,10 +51,8 @@ Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping
 }
 
 /// Takes the memory and fd in any case.
-Status Mapping::enter(uint64_t id, int fd, void *data, int64_t nbytes, std::shared_ptr<Mapping> *out) {
-  // Advice only: kernels without huge pages (for memory files: without shmem_enabled) refuse it, and nothing is lost.
-  (void)::madvise(data, static_cast<size_t>(nbytes), MADV_HUGEPAGE);
-  auto *made = new (std::nothrow) Mapping(id, fd, static_cast<std::byte *>(data), nbytes);
+Status Mapping::enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  auto *made = new (std::nothrow) Mapping(id, fd, data, nbytes);
   if (made == nullptr) {
     ::munmap(data, static_cast<size_t>(nbytes));
     if (fd >= 0) ::close(fd);
@@ -81,8 +81,8 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
 
 Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
-  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ZERO_CHECK(data != MAP_FAILED, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", static_cast<long long>(nbytes),
+  std::byte *data = map_pages(nbytes);
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", static_cast<long long>(nbytes),
              std::strerror(errno));
   const std::lock_guard lock(table().mutex);
   return enter(random_u64(), -1, data, nbytes, out);

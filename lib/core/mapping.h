@@ -38,7 +38,7 @@ class Mapping {
  private:
   Mapping(uint64_t id, int fd, std::byte *data, int64_t nbytes) : id_(id), fd_(fd), data_(data), nbytes_(nbytes) {}
   static Status map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
-  static Status enter(uint64_t id, int fd, void *data, int64_t nbytes, std::shared_ptr<Mapping> *out);
+  static Status enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std::shared_ptr<Mapping> *out);
 
   uint64_t id_;
   int fd_;

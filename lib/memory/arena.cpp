@@ -1,6 +1,8 @@
 /// @file Where arenas get their memory.
 #include "memory/arena.h"
 
+#include "core/pages.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,34 +14,16 @@
 namespace zero {
 namespace {
 
-// Linux 5.14; older kernels refuse the number, older headers do not know it.
-constexpr int kPopulateWrite = 23;
-
-/// Touches every page of zeroed memory. An error instead of a signal where the system can tell that memory is short.
-Status touch(std::byte *data, int64_t nbytes) {
-  if (::madvise(data, static_cast<size_t>(nbytes), kPopulateWrite) == 0) return {};
-  const int reason = errno;
-  ZERO_CHECK(reason == EINVAL || reason == EINTR, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s",
-             static_cast<long long>(nbytes), std::strerror(reason));
-  const int64_t page = ::sysconf(_SC_PAGESIZE);
-  for (int64_t at = 0; at < nbytes; at += page) {
-    *reinterpret_cast<volatile std::byte *>(data + at) = std::byte{0};
-  }
-  return {};
-}
-
 Status map_private(int64_t nbytes, std::byte **out) {
-  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ZERO_CHECK(data != MAP_FAILED, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", static_cast<long long>(nbytes),
+  std::byte *data = map_pages(nbytes);
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", static_cast<long long>(nbytes),
              std::strerror(errno));
-  // Advice only: kernels without huge pages refuse it, and nothing is lost.
-  (void)::madvise(data, static_cast<size_t>(nbytes), MADV_HUGEPAGE);
-  Status status = touch(static_cast<std::byte *>(data), nbytes);
+  Status status = touch_pages(data, nbytes);
   if (!status.ok()) {
     ::munmap(data, static_cast<size_t>(nbytes));
     return status;
   }
-  *out = static_cast<std::byte *>(data);
+  *out = data;
   return {};
 }
 
@@ -109,7 +93,7 @@ Status Arena::create_shared(const MemorySource &source, int32_t category, int64_
   Arena arena;
   std::shared_ptr<Mapping> mapping;
   ZERO_TRY(source.for_threads ? Mapping::create_for_threads(nbytes, &mapping) : Mapping::create_shared(nbytes, &mapping));
-  ZERO_TRY(touch(mapping->data(), mapping->nbytes()));
+  ZERO_TRY(touch_pages(mapping->data(), mapping->nbytes()));
   arena.hold(source, category, std::move(mapping));
   if (source.hook->shared != nullptr) source.hook->shared(arena.nbytes_, source.hook->user);
   *out = std::move(arena);
