@@ -29,6 +29,8 @@
  * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet. With ZERO_KEY_VERIFY_EVERY steps that take or compare
  * checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with out_result, or before any other step, is
  * ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
+ *
+ * Streams that another thread captures, in whichever mode, do not hinder what the library does, and its threads do not end their capture.
  */
 #ifndef ZERO_GRAPH_H
 #define ZERO_GRAPH_H

@@ -73,22 +73,22 @@ Status Device::allocate() {
 /// What is still under way ends first. A device that has failed gives nothing back, and nothing more can be done about it.
 void Device::release() {
   if (stream_ == nullptr && turn_ == nullptr) return;
-  const auto free = [&cuda = cuda_, stream = std::exchange(stream_, nullptr), turn = std::exchange(turn_, nullptr),
+  const auto free = [&cuda = cuda_, index = index_, stream = std::exchange(stream_, nullptr), turn = std::exchange(turn_, nullptr),
                      buffers = std::exchange(buffers_, {})] {
-    if (stream != nullptr) (void)cuda.stream_wait(stream);
+    if (stream != nullptr) (void)cuda.stream_wait(index, stream);
     for (const Buffer &buffer : buffers) {
-      if (buffer.data != nullptr) (void)cuda.pinned_free(buffer.data);
-      if (buffer.moved != nullptr) (void)cuda.event_destroy(buffer.moved);
+      if (buffer.data != nullptr) (void)cuda.pinned_free(index, buffer.data);
+      if (buffer.moved != nullptr) (void)cuda.event_destroy(index, buffer.moved);
     }
-    if (turn != nullptr) (void)cuda.event_destroy(turn);
-    if (stream != nullptr) (void)cuda.stream_destroy(stream);
+    if (turn != nullptr) (void)cuda.event_destroy(index, turn);
+    if (stream != nullptr) (void)cuda.stream_destroy(index, stream);
   };
   give_back(index_, free);
 }
 
 Status Device::find(const void *memory, const char *argument, bool *out_here) const {
   int64_t device = -1;
-  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  ZERO_TRY(check(cuda_.memory_device(index_, memory, &device), "looking up memory"));
   ZERO_CHECK(device < 0 || device == index_, ZERO_E_INVALID_ARGUMENT,
              "%s is memory of device %lld, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", argument,
              static_cast<long long>(device), static_cast<long long>(index_));
@@ -99,7 +99,7 @@ Status Device::find(const void *memory, const char *argument, bool *out_here) co
 Status Device::check_stream(void *stream) const {
   if (stream == nullptr) return {};
   int64_t device = -1;
-  const int32_t error = cuda_.stream_device(stream, &device);
+  const int32_t error = cuda_.stream_device(index_, stream, &device);
   ZERO_CHECK(error == 0, ZERO_E_INVALID_ARGUMENT, "stream is %p, which is no stream of CUDA: %s", stream, text_of(cuda_, error).c_str());
   ZERO_CHECK(device == index_, ZERO_E_INVALID_ARGUMENT, "stream is one of device %lld, but must be of device %lld (ZERO_KEY_DEVICE)",
              static_cast<long long>(device), static_cast<long long>(index_));
@@ -137,7 +137,7 @@ class Device::Mark {
   Mark(const Mark &) = delete;
   ~Mark() {
     if (event == nullptr) return;
-    give_back(device_, [&cuda = cuda_, given = event] { (void)cuda.event_destroy(given); });
+    give_back(device_, [&cuda = cuda_, device = device_, given = event] { (void)cuda.event_destroy(device, given); });
   }
   void *event = nullptr;
 
@@ -159,20 +159,20 @@ Status Device::follow(const Mark &mark) const { return check(cuda_.stream_follow
 
 Status Device::captures(void *stream, bool *out) const {
   int32_t captured = 0;
-  if (stream != nullptr) ZERO_TRY(check(cuda_.stream_captures(stream, &captured), "a stream"));
+  if (stream != nullptr) ZERO_TRY(check(cuda_.stream_captures(index_, stream, &captured), "a stream"));
   *out = captured != 0;
   return {};
 }
 
 Status Device::copy(void *out, const void *from, int64_t nbytes) const {
-  return nbytes > 0 ? check(cuda_.copy(out, from, nbytes, stream_), "a copy") : Status();
+  return nbytes > 0 ? check(cuda_.copy(index_, out, from, nbytes, stream_), "a copy") : Status();
 }
 
 Status Device::clear(void *data, int64_t nbytes) const {
-  return nbytes > 0 ? check(cuda_.clear(data, nbytes, stream_), "clearing memory") : Status();
+  return nbytes > 0 ? check(cuda_.clear(index_, data, nbytes, stream_), "clearing memory") : Status();
 }
 
-Status Device::wait() const { return check(cuda_.stream_wait(stream_), "work"); }
+Status Device::wait() const { return check(cuda_.stream_wait(index_, stream_), "work"); }
 
 Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, index_, nbytes, out); }
 
@@ -186,7 +186,7 @@ Status Device::open_lane(std::shared_ptr<DeviceLane> *out) {
 
 Status Device::find_any(const void *memory, bool *out_on_device) const {
   int64_t device = -1;
-  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  ZERO_TRY(check(cuda_.memory_device(index_, memory, &device), "looking up memory"));
   *out_on_device = device >= 0;
   return {};
 }
@@ -199,19 +199,18 @@ Status Device::reach(int64_t peer) const {
 }
 
 Status Device::move(const Buffer &buffer, void *out, const void *from, int64_t nbytes) {
-  ZERO_TRY(check(cuda_.copy(out, from, nbytes, stream_), "a copy"));
+  ZERO_TRY(check(cuda_.copy(index_, out, from, nbytes, stream_), "a copy"));
   return check(cuda_.event_record(index_, buffer.moved, stream_), "recording an event");
 }
 
 /// Whatever happens, nothing reads the caller's memory when this returns.
 Status Device::fetch(const void *from, int64_t nbytes, void *stream, const Use &use) {
   struct End {
-    const zero_cuda_table &cuda;
-    void *stream;
-    ~End() { (void)cuda.stream_wait(stream); }
+    const Device &device;
+    ~End() { (void)device.wait(); }
   };
   const std::lock_guard lock(mutex_);
-  const End end{cuda_, stream_};
+  const End end{*this};
   ZERO_TRY(begin_after(stream));
   return fetch_parts(static_cast<const std::byte *>(from), nbytes, use);
 }
@@ -227,7 +226,7 @@ Status Device::fetch_parts(const std::byte *from, int64_t nbytes, const Use &use
   for (int64_t begin = 0; begin < nbytes; begin += kBufferNbytes) {
     ZERO_TRY(begin_part(begin + kBufferNbytes));
     const Buffer &buffer = buffers_[static_cast<size_t>(begin / kBufferNbytes % kBuffers)];
-    ZERO_TRY(check(cuda_.event_wait(buffer.moved), "a copy"));
+    ZERO_TRY(check(cuda_.event_wait(index_, buffer.moved), "a copy"));
     use(buffer.data, begin, std::min(kBufferNbytes, nbytes - begin));
   }
   return {};
@@ -238,14 +237,14 @@ Status Device::store(void *to, int64_t nbytes, void *stream, const Fill &fill) {
   ZERO_TRY(begin_after(stream));
   Status status = store_parts(static_cast<std::byte *>(to), nbytes, fill);
   if (status.ok()) status = end_before(stream);
-  if (!status.ok()) (void)cuda_.stream_wait(stream_);
+  if (!status.ok()) (void)cuda_.stream_wait(index_, stream_);
   return status;
 }
 
 Status Device::store_parts(std::byte *to, int64_t nbytes, const Fill &fill) {
   for (int64_t begin = 0; begin < nbytes; begin += kBufferNbytes) {
     const Buffer &buffer = buffers_[static_cast<size_t>(begin / kBufferNbytes % kBuffers)];
-    ZERO_TRY(check(cuda_.event_wait(buffer.moved), "a copy"));
+    ZERO_TRY(check(cuda_.event_wait(index_, buffer.moved), "a copy"));
     const int64_t part = std::min(kBufferNbytes, nbytes - begin);
     fill(buffer.data, begin, part);
     ZERO_TRY(move(buffer, to + begin, buffer.data, part));

@@ -44,11 +44,11 @@ void keep_until_reclaimed(int64_t device, std::function<void()> free) {
 }
 
 CudaLane::~CudaLane() {
-  give_back(device_, [&cuda = cuda_, stream = stream_, turn = turn_, marked = marked_] {
+  give_back(device_, [&cuda = cuda_, device = device_, stream = stream_, turn = turn_, marked = marked_] {
     for (void *event : {turn, marked}) {
-      if (event != nullptr) (void)cuda.event_destroy(event);
+      if (event != nullptr) (void)cuda.event_destroy(device, event);
     }
-    if (stream != nullptr) (void)cuda.stream_destroy(stream);
+    if (stream != nullptr) (void)cuda.stream_destroy(device, stream);
   });
 }
 
@@ -67,7 +67,7 @@ Status CudaLane::check(int32_t error, const char *what) const {
 
 Status CudaLane::find(const void *memory, bool *out_here) const {
   int64_t device = -1;
-  ZERO_TRY(check(cuda_.memory_device(memory, &device), "looking up memory"));
+  ZERO_TRY(check(cuda_.memory_device(device_, memory, &device), "looking up memory"));
   ZERO_CHECK(device < 0 || device == device_, ZERO_E_INVALID_ARGUMENT,
              "memory of device %lld was given, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", static_cast<long long>(device),
              static_cast<long long>(device_));
@@ -93,7 +93,7 @@ Status CudaLane::mark() { return check(cuda_.event_record(device_, marked_, stre
 
 Status CudaLane::ended(bool *out) const {
   int32_t ended = 0;
-  ZERO_TRY(check(cuda_.event_ended(marked_, &ended), "work"));
+  ZERO_TRY(check(cuda_.event_ended(device_, marked_, &ended), "work"));
   *out = ended != 0;
   return {};
 }
@@ -123,7 +123,7 @@ Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t n
                          static_cast<long long>(nbytes), text);
   }
   // The module stays loaded, so its table outlives the memory.
-  const auto release = [&cuda, device, data] { give_back(device, [&cuda, data] { (void)cuda.device_free(data); }); };
+  const auto release = [&cuda, device, data] { give_back(device, [&cuda, device, data] { (void)cuda.device_free(device, data); }); };
   return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
 }
 

@@ -87,7 +87,7 @@ class DeviceCases final : public CaseMemory {
     const zero_cuda_table *cuda = nullptr;
     int64_t device = -1;
     EXPECT_TRUE(load_cuda_module(caller_module(), &cuda).ok());
-    EXPECT_EQ(cuda->memory_device(data, &device), 0);
+    EXPECT_EQ(cuda->memory_device(0, data, &device), 0);
     return device >= 0;
   }
   void copy(void *to, const void *from, int64_t nbytes) {

@@ -96,8 +96,8 @@ class Seat {
     EXPECT_EQ(cuda().event_record(device_, event, stream_), 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     int32_t ended = 0;
-    EXPECT_EQ(cuda().event_ended(event, &ended), 0);
-    EXPECT_EQ(cuda().event_destroy(event), 0);
+    EXPECT_EQ(cuda().event_ended(device_, event, &ended), 0);
+    EXPECT_EQ(cuda().event_destroy(device_, event), 0);
     return ended != 0;
   }
 

@@ -66,7 +66,7 @@ void give_copy(Stream &stream, void *out, const void *from, int64_t nbytes, int6
   });
 }
 
-int32_t clear(void *data, int64_t nbytes, void *stream) {
+int32_t clear(int64_t, void *data, int64_t nbytes, void *stream) {
   if (fails()) return kFailed;
   emulated::give(stream, [=] { std::memset(emulated::bytes_of_device(data, nbytes), 0, static_cast<size_t>(nbytes)); });
   return 0;
@@ -74,14 +74,15 @@ int32_t clear(void *data, int64_t nbytes, void *stream) {
 
 int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
-  if (Graph::any()) return kCaptured;
+  if (Graph::begun_here()) return kCaptured;
   if (largest >= 0 && nbytes > largest) return kFull;
   *out = caller_alloc(device, nbytes);
   ++objects;
   return 0;
 }
 
-int32_t device_free(void *data) {
+int32_t device_free(int64_t, void *data) {
+  if (Graph::begun_here()) return kCaptured;
   Stream::wait_for_all(emulated::device_of_memory(data));
   caller_free(data);
   --objects;
@@ -113,13 +114,13 @@ int32_t device_name(int64_t device, char *out, int64_t out_nbytes) {
   return 0;
 }
 
-int32_t memory_device(const void *address, int64_t *out) {
+int32_t memory_device(int64_t, const void *address, int64_t *out) {
   if (fails()) return kFailed;
   *out = emulated::device_of_memory(address);
   return 0;
 }
 
-int32_t stream_device(void *stream, int64_t *out) {
+int32_t stream_device(int64_t, void *stream, int64_t *out) {
   if (fails()) return kFailed;
   *out = emulated::device_of_stream(stream);
   return 0;
@@ -127,12 +128,14 @@ int32_t stream_device(void *stream, int64_t *out) {
 
 int32_t pinned_alloc(int64_t, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
+  if (Graph::begun_here()) return kCaptured;
   *out = std::malloc(static_cast<size_t>(nbytes));
   ++objects;
   return 0;
 }
 
-int32_t pinned_free(void *data) {
+int32_t pinned_free(int64_t, void *data) {
+  if (Graph::begun_here()) return kCaptured;
   std::free(data);
   --objects;
   return fails() ? kFailed : 0;
@@ -145,25 +148,25 @@ int32_t stream_create(int64_t device, void **out) {
   return 0;
 }
 
-int32_t stream_destroy(void *stream) {
+int32_t stream_destroy(int64_t, void *stream) {
   delete static_cast<Stream *>(stream);
   --objects;
   return fails() ? kFailed : 0;
 }
 
-int32_t stream_wait(void *stream) {
-  if (!static_cast<Stream *>(stream)->wait()) return kCaptured;
+int32_t stream_wait(int64_t, void *stream) {
+  if (Graph::begun_here() || !static_cast<Stream *>(stream)->wait()) return kCaptured;
   return fails() ? kFailed : 0;
 }
 
-int32_t stream_captures(void *stream, int32_t *out) {
+int32_t stream_captures(int64_t, void *stream, int32_t *out) {
   if (fails()) return kFailed;
   *out = static_cast<Stream *>(stream)->captures() ? 1 : 0;
   return 0;
 }
 
 /// What the host gives now need not be there when a graph runs.
-int32_t copy(void *out, const void *from, int64_t nbytes, void *stream) {
+int32_t copy(int64_t, void *out, const void *from, int64_t nbytes, void *stream) {
   if (fails()) return kFailed;
   const bool is_host = emulated::device_of_memory(out) < 0 || emulated::device_of_memory(from) < 0;
   if (is_host && static_cast<Stream *>(stream)->captures()) return kCaptured;
@@ -178,7 +181,7 @@ int32_t event_create(int64_t, void **out) {
   return 0;
 }
 
-int32_t event_destroy(void *event) {
+int32_t event_destroy(int64_t, void *event) {
   delete static_cast<Event *>(event);
   --objects;
   return fails() ? kFailed : 0;
@@ -190,16 +193,18 @@ int32_t event_record(int64_t device, void *event, void *stream) {
   return 0;
 }
 
-int32_t event_wait(void *event) {
+int32_t event_wait(int64_t, void *event) {
   if (fails()) return kFailed;
+  if (Graph::begun_here()) return kCaptured;
   const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
   if (record != nullptr && record->graph() != nullptr) return kCaptured;
   if (record != nullptr) record->wait();
   return 0;
 }
 
-int32_t event_ended(void *event, int32_t *out) {
+int32_t event_ended(int64_t, void *event, int32_t *out) {
   if (fails()) return kFailed;
+  if (Graph::begun_here()) return kCaptured;
   const std::shared_ptr<Record> record = static_cast<Event *>(event)->newest();
   if (record != nullptr && record->graph() != nullptr) return kCaptured;
   *out = record == nullptr || record->ended() ? 1 : 0;

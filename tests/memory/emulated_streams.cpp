@@ -12,7 +12,7 @@ std::recursive_mutex &capture_mutex() {
   return *mutex;
 }
 
-int64_t captures_under_way = 0;
+thread_local int64_t captures_under_way = 0;
 
 std::mutex &streams_mutex() {
   static auto *mutex = new std::mutex;
@@ -48,10 +48,7 @@ std::unique_ptr<Graph> Graph::end(Stream &origin) {
   return whole;
 }
 
-bool Graph::any() {
-  const std::lock_guard lock(capture_mutex());
-  return captures_under_way > 0;
-}
+bool Graph::begun_here() { return captures_under_way > 0; }
 
 void Graph::run(Stream &stream) const {
   for (const std::function<void()> &work : work_) stream.give(work);

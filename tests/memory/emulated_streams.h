@@ -25,8 +25,8 @@ class Graph {
   static void begin(Stream &origin);
   /// nullptr: something could not become part of it, or a stream did not come back to the first one.
   static std::unique_ptr<Graph> end(Stream &origin);
-  /// Whether any stream is captured.
-  static bool any();
+  /// Whether the calling thread captures a stream, so that it must neither wait for anything nor make or free memory.
+  static bool begun_here();
 
   void run(Stream &stream) const;
 

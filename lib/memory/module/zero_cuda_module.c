@@ -11,19 +11,40 @@ static int32_t settle(cudaError_t error) {
   return (int32_t)error;
 }
 
-/* Makes a device the thread's current one until leave(). */
-static cudaError_t enter(int64_t device, int *before) {
+/* What the calling thread had before a call. */
+typedef struct visit {
+  int device; /* of the call */
+  int before; /* the current device; -1: unknown */
+  int has_mode;
+  enum cudaStreamCaptureMode mode;
+} visit;
+
+static cudaError_t go_to(int device, int *before) {
   cudaError_t error = cudaGetDevice(before);
-  if (error == cudaSuccess && *before != (int)device) error = cudaSetDevice((int)device);
+  if (error == cudaSuccess && *before != device) error = cudaSetDevice(device);
   return error;
 }
 
-static int32_t leave(cudaError_t error, int64_t device, int before) {
-  if (before >= 0 && before != (int)device) {
-    const cudaError_t left = cudaSetDevice(before);
-    if (error == cudaSuccess) error = left;
-  }
-  return settle(error);
+/*
+ * Makes a device the thread's current one until leave(), because calls that need no particular one make memory of the current one be used
+ * for nothing. The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures.
+ */
+static cudaError_t enter(int64_t device, visit *visit) {
+  visit->device = (int)device;
+  visit->before = -1;
+  visit->mode = cudaStreamCaptureModeThreadLocal;
+  cudaError_t error = go_to(visit->device, &visit->before);
+  if (error == cudaSuccess) error = cudaThreadExchangeStreamCaptureMode(&visit->mode);
+  visit->has_mode = error == cudaSuccess;
+  return error;
+}
+
+static int32_t leave(cudaError_t error, visit *visit) {
+  cudaError_t left = cudaSuccess;
+  if (visit->has_mode) left = cudaThreadExchangeStreamCaptureMode(&visit->mode);
+  if (error == cudaSuccess) error = left;
+  if (visit->before >= 0 && visit->before != visit->device) left = cudaSetDevice(visit->before);
+  return settle(error == cudaSuccess ? left : error);
 }
 
 static void module_error_text(int32_t error, char *out, int64_t out_nbytes) {
@@ -47,126 +68,173 @@ static int32_t module_device_name(int64_t device, char *out, int64_t out_nbytes)
   return 0;
 }
 
-static int32_t module_memory_device(const void *address, int64_t *out) {
-  struct cudaPointerAttributes attributes;
-  const cudaError_t error = cudaPointerGetAttributes(&attributes, address);
-  if (error != cudaSuccess) return settle(error);
+static int32_t module_memory_device(int64_t device, const void *address, int64_t *out) {
+  visit visit;
+  struct cudaPointerAttributes attributes = {0};
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaPointerGetAttributes(&attributes, address);
   *out = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged ? attributes.device : -1;
-  return 0;
+  return leave(error, &visit);
 }
 
-static int32_t module_stream_device(void *stream, int64_t *out) {
-  int device = 0;
-  const cudaError_t error = cudaStreamGetDevice((cudaStream_t)stream, &device);
-  if (error == cudaSuccess) *out = device;
-  return settle(error);
+static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) {
+  visit visit;
+  int found = -1;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaStreamGetDevice((cudaStream_t)stream, &found);
+  *out = found;
+  return leave(error, &visit);
 }
 
 static int32_t module_pinned_alloc(int64_t device, int64_t nbytes, void **out) {
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaHostAlloc(out, (size_t)nbytes, cudaHostAllocPortable);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
-static int32_t module_pinned_free(void *data) { return settle(cudaFreeHost(data)); }
+static int32_t module_pinned_free(int64_t device, void *data) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaFreeHost(data);
+  return leave(error, &visit);
+}
 
 static int32_t module_stream_create(int64_t device, void **out) {
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaStreamCreateWithFlags((cudaStream_t *)out, cudaStreamNonBlocking);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
-static int32_t module_stream_destroy(void *stream) { return settle(cudaStreamDestroy((cudaStream_t)stream)); }
+static int32_t module_stream_destroy(int64_t device, void *stream) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaStreamDestroy((cudaStream_t)stream);
+  return leave(error, &visit);
+}
 
-static int32_t module_stream_wait(void *stream) { return settle(cudaStreamSynchronize((cudaStream_t)stream)); }
+static int32_t module_stream_wait(int64_t device, void *stream) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaStreamSynchronize((cudaStream_t)stream);
+  return leave(error, &visit);
+}
 
-static int32_t module_stream_captures(void *stream, int32_t *out) {
+static int32_t module_stream_captures(int64_t device, void *stream, int32_t *out) {
+  visit visit;
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t error = cudaStreamIsCapturing((cudaStream_t)stream, &status);
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaStreamIsCapturing((cudaStream_t)stream, &status);
   *out = status != cudaStreamCaptureStatusNone;
-  return settle(error);
+  return leave(error, &visit);
 }
 
-static int32_t module_copy(void *out, const void *from, int64_t nbytes, void *stream) {
-  return settle(cudaMemcpyAsync(out, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream));
+static int32_t module_copy(int64_t device, void *out, const void *from, int64_t nbytes, void *stream) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaMemcpyAsync(out, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream);
+  return leave(error, &visit);
 }
 
 static int32_t module_event_create(int64_t device, void **out) {
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaEventCreateWithFlags((cudaEvent_t *)out, cudaEventDisableTiming);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
-static int32_t module_event_destroy(void *event) { return settle(cudaEventDestroy((cudaEvent_t)event)); }
+static int32_t module_event_destroy(int64_t device, void *event) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaEventDestroy((cudaEvent_t)event);
+  return leave(error, &visit);
+}
 
 static int32_t module_event_record(int64_t device, void *event, void *stream) {
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
-static int32_t module_event_wait(void *event) { return settle(cudaEventSynchronize((cudaEvent_t)event)); }
+static int32_t module_event_wait(int64_t device, void *event) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaEventSynchronize((cudaEvent_t)event);
+  return leave(error, &visit);
+}
 
-static int32_t module_event_ended(void *event, int32_t *out) {
-  const cudaError_t error = cudaEventQuery((cudaEvent_t)event);
+static int32_t module_event_ended(int64_t device, void *event, int32_t *out) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaEventQuery((cudaEvent_t)event);
   *out = error == cudaSuccess;
-  return error == cudaErrorNotReady ? settle(error), 0 : settle(error);
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    error = cudaSuccess;
+  }
+  return leave(error, &visit);
 }
 
 static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
+/* The memory is cleared in a stream of its own: work in the default stream would end captures of streams that wait for that one. */
 static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
-  int before = -1;
+  visit visit;
   void *data = NULL;
-  cudaError_t error = enter(device, &before);
+  cudaStream_t stream = NULL;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) error = cudaMalloc(&data, (size_t)nbytes);
-  if (error == cudaSuccess) error = cudaMemset(data, 0, (size_t)nbytes);
-  if (error == cudaSuccess) error = cudaStreamSynchronize(NULL); /* cudaMemset need not wait */
+  if (error == cudaSuccess) error = cudaMemsetAsync(data, 0, (size_t)nbytes, stream);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+  if (stream != NULL) {
+    const cudaError_t ended = cudaStreamDestroy(stream);
+    if (error == cudaSuccess) error = ended;
+  }
   if (error == cudaSuccess) {
     *out = data;
-  } else {
+  } else if (data != NULL) {
     (void)cudaFree(data);
   }
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
-static int32_t module_device_free(void *data) { return settle(cudaFree(data)); }
+static int32_t module_device_free(int64_t device, void *data) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
+  if (error == cudaSuccess) error = cudaFree(data);
+  return leave(error, &visit);
+}
 
-/* Unlike copies, this wants the stream's device to be the current one. */
-static int32_t module_clear(void *data, int64_t nbytes, void *stream) {
-  int64_t device = -1;
-  int before = -1;
-  const int32_t found = module_stream_device(stream, &device);
-  if (found != 0) return found;
-  cudaError_t error = enter(device, &before);
+static int32_t module_clear(int64_t device, void *data, int64_t nbytes, void *stream) {
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream);
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
 static int32_t module_reach(int64_t device, int64_t peer) {
   if (device == peer) return 0;
-  int before = -1;
-  cudaError_t error = enter(device, &before);
+  visit visit;
+  cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaDeviceEnablePeerAccess((int)peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
     (void)cudaGetLastError();
     error = cudaSuccess;
   }
-  return leave(error, device, before);
+  return leave(error, &visit);
 }
 
 static int32_t module_enter(int64_t device, int64_t *out_before) {
   int before = -1;
-  const cudaError_t error = enter(device, &before);
+  const cudaError_t error = go_to((int)device, &before);
   *out_before = before;
   return settle(error);
 }

@@ -1,0 +1,284 @@
+/// @file The functions of libzero_cuda.so over a CUDA run time that is made up here: whatever is called and whatever fails, work is done on
+/// the device that was named, in the mode in which captures of other threads do not matter, and the calling thread finds its own device,
+/// mode and last error as they were.
+#include "memory/module/zero_cuda_module.h"
+
+#include <gtest/gtest.h>
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern "C" {
+const zero_cuda_table *zero_cuda_module(void);
+extern const int zero_cuda_kernels;
+const int zero_cuda_kernels = 0;
+}
+
+namespace {
+
+constexpr int kDevices = 3;
+constexpr int64_t kNamed = 2;  // where calls are to work
+constexpr int kOwn = 1;        // the calling thread's device
+
+/// What the run time knows of the calling thread, and what it was told to do.
+struct Runtime {
+  int device = kOwn;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  cudaError_t last = cudaSuccess;
+  int calls = 0;
+  int failing = -1;  ///< number of the call that fails
+  cudaError_t failure = cudaErrorUnknown;
+  cudaError_t answer = cudaSuccess;  ///< of the work itself
+  std::vector<std::string> work;     ///< what was done on the named device, in the right mode
+  std::vector<std::string> astray;   ///< what was not
+};
+Runtime runtime;
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) runtime.last = error;
+  return error;
+}
+
+bool fails() { return runtime.calls++ == runtime.failing; }
+
+/// Work of the run time that belongs on the named device.
+cudaError_t work(const char *name) {
+  const bool right = runtime.device == kNamed && runtime.mode == cudaStreamCaptureModeThreadLocal;
+  (right ? runtime.work : runtime.astray).push_back(name);
+  return note(fails() ? runtime.failure : runtime.answer);
+}
+
+/// The same in a stream, which is never the default one.
+cudaError_t work_in(cudaStream_t stream, const char *name) {
+  if (stream == nullptr) runtime.astray.push_back(name);
+  return work(name);
+}
+
+}  // namespace
+
+extern "C" {
+cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }
+const char *cudaGetErrorString(cudaError_t) { return "made up"; }
+const char *cudaGetErrorName(cudaError_t) { return "cudaErrorMadeUp"; }
+cudaError_t cudaGetDeviceCount(int *out) {
+  *out = kDevices;
+  return note(fails() ? runtime.failure : cudaSuccess);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
+  *out = {};
+  std::snprintf(out->name, sizeof out->name, "made up %d", device);
+  return note(fails() ? runtime.failure : cudaSuccess);
+}
+cudaError_t cudaGetDevice(int *out) {
+  if (fails()) return note(runtime.failure);
+  *out = runtime.device;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (fails()) return note(runtime.failure);
+  runtime.device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
+  // It makes memory of the current device be used, so that has to be the named one.
+  if (runtime.device != kNamed) runtime.astray.push_back("mode");
+  if (fails()) return note(runtime.failure);
+  std::swap(*mode, runtime.mode);
+  return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *address) {
+  *out = {};
+  out->type = address != nullptr ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
+  out->device = 0;
+  return work("find");
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t, int *out) {
+  *out = 1;
+  return work("stream device");
+}
+cudaError_t cudaHostAlloc(void **, size_t, unsigned) { return work("pin"); }
+cudaError_t cudaFreeHost(void *) { return work("unpin"); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
+  static std::byte stream;
+  const cudaError_t error = work(flags == cudaStreamNonBlocking ? "stream" : "?");
+  if (error == cudaSuccess) *out = reinterpret_cast<cudaStream_t>(&stream);
+  return error;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return work("end stream"); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return work_in(stream, "wait"); }
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *out) {
+  *out = cudaStreamCaptureStatusActive;
+  return work("captures");
+}
+cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t stream) { return work_in(stream, "copy"); }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *, unsigned flags) { return work(flags == cudaEventDisableTiming ? "event" : "?"); }
+cudaError_t cudaEventDestroy(cudaEvent_t) { return work("end event"); }
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return work("record"); }
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return work("wait for event"); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return work("look at event"); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return work("follow"); }
+cudaError_t cudaMalloc(void **out, size_t) {
+  static std::byte memory;
+  const cudaError_t error = work("alloc");
+  if (error == cudaSuccess) *out = &memory;
+  return error;
+}
+cudaError_t cudaFree(void *) { return work("free"); }
+cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t stream) { return work_in(stream, "clear"); }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return work("reach"); }
+}
+
+namespace {
+
+struct Call {
+  std::vector<std::string> work;  ///< that it asks of the run time
+  std::function<int32_t(const zero_cuda_table &)> make;
+};
+
+std::vector<Call> calls() {
+  static void *out = nullptr;
+  static int64_t found = 0;
+  static int32_t flag = 0;
+  void *const some = &found;
+  return {
+      {{"find"}, [=](const zero_cuda_table &cuda) { return cuda.memory_device(kNamed, some, &found); }},
+      {{"stream device"}, [=](const zero_cuda_table &cuda) { return cuda.stream_device(kNamed, some, &found); }},
+      {{"pin"}, [=](const zero_cuda_table &cuda) { return cuda.pinned_alloc(kNamed, 64, &out); }},
+      {{"unpin"}, [=](const zero_cuda_table &cuda) { return cuda.pinned_free(kNamed, some); }},
+      {{"stream"}, [=](const zero_cuda_table &cuda) { return cuda.stream_create(kNamed, &out); }},
+      {{"end stream"}, [=](const zero_cuda_table &cuda) { return cuda.stream_destroy(kNamed, some); }},
+      {{"wait"}, [=](const zero_cuda_table &cuda) { return cuda.stream_wait(kNamed, some); }},
+      {{"captures"}, [=](const zero_cuda_table &cuda) { return cuda.stream_captures(kNamed, some, &flag); }},
+      {{"copy"}, [=](const zero_cuda_table &cuda) { return cuda.copy(kNamed, some, some, 64, some); }},
+      {{"event"}, [=](const zero_cuda_table &cuda) { return cuda.event_create(kNamed, &out); }},
+      {{"end event"}, [=](const zero_cuda_table &cuda) { return cuda.event_destroy(kNamed, some); }},
+      {{"record"}, [=](const zero_cuda_table &cuda) { return cuda.event_record(kNamed, some, some); }},
+      {{"wait for event"}, [=](const zero_cuda_table &cuda) { return cuda.event_wait(kNamed, some); }},
+      {{"look at event"}, [=](const zero_cuda_table &cuda) { return cuda.event_ended(kNamed, some, &flag); }},
+      {{"follow"}, [=](const zero_cuda_table &cuda) { return cuda.stream_follow(kNamed, some, some); }},
+      {{"stream", "alloc", "clear", "wait", "end stream"},
+       [=](const zero_cuda_table &cuda) { return cuda.device_alloc(kNamed, 64, &out); }},
+      {{"free"}, [=](const zero_cuda_table &cuda) { return cuda.device_free(kNamed, some); }},
+      {{"clear"}, [=](const zero_cuda_table &cuda) { return cuda.clear(kNamed, some, 64, some); }},
+      {{"reach"}, [=](const zero_cuda_table &cuda) { return cuda.reach(kNamed, 0); }},
+  };
+}
+
+void expect_own_thread() {
+  EXPECT_EQ(runtime.device, kOwn);
+  EXPECT_EQ(runtime.mode, cudaStreamCaptureModeGlobal);
+  EXPECT_EQ(runtime.last, cudaSuccess);
+  EXPECT_EQ(runtime.astray, std::vector<std::string>());
+}
+
+TEST(CudaModule, CallsWorkOnTheirDeviceAndLeaveTheThreadAsItWas) {
+  for (const Call &call : calls()) {
+    SCOPED_TRACE(call.work.front());
+    runtime = {};
+    EXPECT_EQ(call.make(*zero_cuda_module()), 0);
+    EXPECT_EQ(runtime.work, call.work);
+    expect_own_thread();
+  }
+}
+
+TEST(CudaModule, WhateverFailsIsToldAndTheThreadIsAsItWas) {
+  for (const Call &call : calls()) {
+    SCOPED_TRACE(call.work.front());
+    runtime = {};
+    call.make(*zero_cuda_module());
+    const int all = runtime.calls;
+    for (int failing = 0; failing < all; ++failing) {
+      runtime = {};
+      runtime.failing = failing;
+      EXPECT_EQ(call.make(*zero_cuda_module()), cudaErrorUnknown) << "call " << failing;
+      EXPECT_EQ(runtime.last, cudaSuccess);
+      // The last two calls give the thread its mode and its device back: where these fail, nobody can.
+      if (failing < all - 2) expect_own_thread();
+      if (failing == all - 2) EXPECT_EQ(runtime.device, kOwn);
+    }
+  }
+}
+
+TEST(CudaModule, MemoryThatCannotBeClearedIsGivenBack) {
+  runtime = {};
+  runtime.failing = 5;  // after the device, the mode, the stream and the allocation
+  void *out = nullptr;
+  EXPECT_EQ(zero_cuda_module()->device_alloc(kNamed, 64, &out), cudaErrorUnknown);
+  EXPECT_EQ(runtime.work, (std::vector<std::string>{"stream", "alloc", "clear", "end stream", "free"}));
+  EXPECT_EQ(out, nullptr);
+}
+
+TEST(CudaModule, AnswersThatAreNoErrors) {
+  const zero_cuda_table &cuda = *zero_cuda_module();
+  int32_t flag = -1;
+  runtime = {};
+  EXPECT_EQ(cuda.event_ended(kNamed, &flag, &flag), 0);
+  EXPECT_EQ(flag, 1);
+  runtime.answer = cudaErrorNotReady;
+  EXPECT_EQ(cuda.event_ended(kNamed, &flag, &flag), 0);
+  EXPECT_EQ(flag, 0);
+  expect_own_thread();
+  runtime.answer = cudaErrorPeerAccessAlreadyEnabled;
+  EXPECT_EQ(cuda.reach(kNamed, 0), 0);
+  expect_own_thread();
+  runtime = {};
+  runtime.failing = 0;
+  EXPECT_EQ(cuda.reach(kNamed, kNamed), 0) << "a device reaches its own memory";
+  EXPECT_EQ(runtime.calls, 0);
+}
+
+TEST(CudaModule, TellsWhoseMemoryAndStreamsTheseAre) {
+  const zero_cuda_table &cuda = *zero_cuda_module();
+  int64_t device = -2;
+  runtime = {};
+  EXPECT_EQ(cuda.memory_device(kNamed, &device, &device), 0);
+  EXPECT_EQ(device, 0);
+  EXPECT_EQ(cuda.memory_device(kNamed, nullptr, &device), 0);
+  EXPECT_EQ(device, -1) << "of the host";
+  EXPECT_EQ(cuda.stream_device(kNamed, &device, &device), 0);
+  EXPECT_EQ(device, 1);
+  int32_t captured = 0;
+  EXPECT_EQ(cuda.stream_captures(kNamed, &device, &captured), 0);
+  EXPECT_EQ(captured, 1);
+}
+
+TEST(CudaModule, OnlyEnterLeavesTheThreadOnTheDevice) {
+  const zero_cuda_table &cuda = *zero_cuda_module();
+  runtime = {};
+  int64_t before = -1;
+  EXPECT_EQ(cuda.enter(kNamed, &before), 0);
+  EXPECT_EQ(before, kOwn);
+  EXPECT_EQ(runtime.device, kNamed);
+  EXPECT_EQ(runtime.mode, cudaStreamCaptureModeGlobal);
+  EXPECT_EQ(cuda.leave(before), 0);
+  expect_own_thread();
+}
+
+TEST(CudaModule, DevicesAndErrorsHaveNames) {
+  const zero_cuda_table &cuda = *zero_cuda_module();
+  runtime = {};
+  int64_t count = 0;
+  char text[64] = "";
+  EXPECT_EQ(cuda.device_count(&count), 0);
+  EXPECT_EQ(count, kDevices);
+  EXPECT_EQ(cuda.device_name(kNamed, text, sizeof text), 0);
+  EXPECT_STREQ(text, "made up 2");
+  cuda.error_text(cudaErrorUnknown, text, sizeof text);
+  EXPECT_STREQ(text, "made up (cudaErrorMadeUp)");
+  for (const int failing : {0, 1}) {
+    runtime = {};
+    runtime.failing = failing;
+    EXPECT_EQ(cuda.device_count(&count), failing == 0 ? cudaErrorUnknown : cudaSuccess);
+    EXPECT_EQ(cuda.device_name(0, text, sizeof text), failing == 1 ? cudaErrorUnknown : cudaSuccess);
+    EXPECT_EQ(runtime.last, cudaSuccess);
+  }
+}
+
+}  // namespace
