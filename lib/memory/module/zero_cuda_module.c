@@ -26,8 +26,8 @@ static cudaError_t go_to(int device, int *before) {
 }
 
 /*
- * Makes a device the thread's current one until leave(), because calls that need no particular one make memory of the current one be used
- * for nothing. The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures.
+ * Makes a device the thread's current one until leave(), because also calls that name none may set up the current one, which takes memory
+ * there. The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures.
  */
 static cudaError_t enter(int64_t device, visit *visit) {
   visit->device = (int)device;
