@@ -288,6 +288,12 @@ TEST_P(Stages, WeightsOfOneHalfThatAddUpToZeroAreAnErrorInBothAndTheNextStepWork
   });
 }
 
+/// Returns when all ranks of the world have begun: what fails later ends no begin.
+void begin_everywhere(Group &world, const CutRank &mine) {
+  EXPECT_TRUE(run_task(*mine.optimizer, mine.optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+  EXPECT_TRUE(world.queue()->run(barrier(world)).ok());
+}
+
 /// The other half learns of it at once instead of waiting for its deadline.
 TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
   const CutModel cut = cut_model(DType::f32);
@@ -295,7 +301,7 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
   manner.stage = GetParam();
   run_world(4, [&](const std::shared_ptr<Group> &world) {
     const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
-    ASSERT_TRUE(run_task(*mine.optimizer, mine.optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+    begin_everywhere(*world, mine);
     // Ranks 0 and 2 hold one half.
     if (mine.half == 0) {
       ASSERT_TRUE(mine.optimizer->set_f64(0, ZERO_KEY_LR, mine.data->rank() == 0 ? 0.1 : 0.2).ok());
@@ -320,7 +326,7 @@ void expect_abort_ends_steps(int64_t stage, const std::function<void(const CutRa
   manner.stage = stage;
   run_world(4, [&](const std::shared_ptr<Group> &world) {
     const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
-    ASSERT_TRUE(run_task(*mine.optimizer, mine.optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+    begin_everywhere(*world, mine);
     std::jthread aborts([&, rank = world->rank()] {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       abort(mine, rank);
