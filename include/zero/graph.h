@@ -31,7 +31,7 @@
  * ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
  *
  * Streams that another thread captures, in whichever mode, do not hinder what the library does, and its threads do not end their capture;
- * but work for the default stream (NULL) may, because CUDA makes that wait for other streams.
+ * but work for the default stream (NULL) may do either, because CUDA makes that wait for other streams.
  */
 #ifndef ZERO_GRAPH_H
 #define ZERO_GRAPH_H

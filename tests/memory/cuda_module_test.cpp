@@ -201,7 +201,9 @@ TEST(CudaModule, WhateverFailsIsToldAndTheThreadIsAsItWas) {
       EXPECT_EQ(runtime.last, cudaSuccess);
       // The last two calls give the thread its mode and its device back: where these fail, nobody can.
       if (failing < all - 2) expect_own_thread();
-      if (failing == all - 2) EXPECT_EQ(runtime.device, kOwn);
+      if (failing == all - 2) {
+        EXPECT_EQ(runtime.device, kOwn);
+      }
     }
   }
 }

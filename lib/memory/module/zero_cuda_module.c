@@ -47,6 +47,15 @@ static int32_t leave(cudaError_t error, visit *visit) {
   return settle(error == cudaSuccess ? left : error);
 }
 
+/* The whole of a function that makes one call on a device. */
+#define RETURN_ON(device, call)                  \
+  do {                                           \
+    visit visit;                                 \
+    cudaError_t error = enter((device), &visit); \
+    if (error == cudaSuccess) error = (call);    \
+    return leave(error, &visit);                 \
+  } while (0)
+
 static void module_error_text(int32_t error, char *out, int64_t out_nbytes) {
   const cudaError_t code = (cudaError_t)error;
   snprintf(out, (size_t)out_nbytes, "%s (%s)", cudaGetErrorString(code), cudaGetErrorName(code));
@@ -87,39 +96,18 @@ static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) 
 }
 
 static int32_t module_pinned_alloc(int64_t device, int64_t nbytes, void **out) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaHostAlloc(out, (size_t)nbytes, cudaHostAllocPortable);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaHostAlloc(out, (size_t)nbytes, cudaHostAllocPortable));
 }
 
-static int32_t module_pinned_free(int64_t device, void *data) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaFreeHost(data);
-  return leave(error, &visit);
-}
+static int32_t module_pinned_free(int64_t device, void *data) { RETURN_ON(device, cudaFreeHost(data)); }
 
 static int32_t module_stream_create(int64_t device, void **out) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaStreamCreateWithFlags((cudaStream_t *)out, cudaStreamNonBlocking);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaStreamCreateWithFlags((cudaStream_t *)out, cudaStreamNonBlocking));
 }
 
-static int32_t module_stream_destroy(int64_t device, void *stream) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaStreamDestroy((cudaStream_t)stream);
-  return leave(error, &visit);
-}
+static int32_t module_stream_destroy(int64_t device, void *stream) { RETURN_ON(device, cudaStreamDestroy((cudaStream_t)stream)); }
 
-static int32_t module_stream_wait(int64_t device, void *stream) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaStreamSynchronize((cudaStream_t)stream);
-  return leave(error, &visit);
-}
+static int32_t module_stream_wait(int64_t device, void *stream) { RETURN_ON(device, cudaStreamSynchronize((cudaStream_t)stream)); }
 
 static int32_t module_stream_captures(int64_t device, void *stream, int32_t *out) {
   visit visit;
@@ -131,39 +119,20 @@ static int32_t module_stream_captures(int64_t device, void *stream, int32_t *out
 }
 
 static int32_t module_copy(int64_t device, void *out, const void *from, int64_t nbytes, void *stream) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaMemcpyAsync(out, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaMemcpyAsync(out, from, (size_t)nbytes, cudaMemcpyDefault, (cudaStream_t)stream));
 }
 
 static int32_t module_event_create(int64_t device, void **out) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaEventCreateWithFlags((cudaEvent_t *)out, cudaEventDisableTiming);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaEventCreateWithFlags((cudaEvent_t *)out, cudaEventDisableTiming));
 }
 
-static int32_t module_event_destroy(int64_t device, void *event) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaEventDestroy((cudaEvent_t)event);
-  return leave(error, &visit);
-}
+static int32_t module_event_destroy(int64_t device, void *event) { RETURN_ON(device, cudaEventDestroy((cudaEvent_t)event)); }
 
 static int32_t module_event_record(int64_t device, void *event, void *stream) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
 }
 
-static int32_t module_event_wait(int64_t device, void *event) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaEventSynchronize((cudaEvent_t)event);
-  return leave(error, &visit);
-}
+static int32_t module_event_wait(int64_t device, void *event) { RETURN_ON(device, cudaEventSynchronize((cudaEvent_t)event)); }
 
 static int32_t module_event_ended(int64_t device, void *event, int32_t *out) {
   visit visit;
@@ -178,10 +147,7 @@ static int32_t module_event_ended(int64_t device, void *event, int32_t *out) {
 }
 
 static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
 
 /* The memory is cleared in a stream of its own: work in the default stream would end captures of streams that wait for that one. */
@@ -206,18 +172,10 @@ static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
   return leave(error, &visit);
 }
 
-static int32_t module_device_free(int64_t device, void *data) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaFree(data);
-  return leave(error, &visit);
-}
+static int32_t module_device_free(int64_t device, void *data) { RETURN_ON(device, cudaFree(data)); }
 
 static int32_t module_clear(int64_t device, void *data, int64_t nbytes, void *stream) {
-  visit visit;
-  cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream);
-  return leave(error, &visit);
+  RETURN_ON(device, cudaMemsetAsync(data, 0, (size_t)nbytes, (cudaStream_t)stream));
 }
 
 static int32_t module_reach(int64_t device, int64_t peer) {
