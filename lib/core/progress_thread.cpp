@@ -102,7 +102,9 @@ class ProgressThread {
     for (auto &queue : next_watched_) watched_.push_back(std::move(queue));
     next_watched_.clear();
     for (auto &queue : arriving_) {
-      if (std::find(watched_.begin(), watched_.end(), queue) == watched_.end()) watched_.push_back(std::move(queue));
+      if (std::find(watched_.begin(), watched_.end(), queue) != watched_.end()) continue;
+      queue->set_watched(true);
+      watched_.push_back(std::move(queue));
     }
     arriving_.clear();
     return true;
@@ -117,6 +119,7 @@ class ProgressThread {
         continue;
       }
       const std::lock_guard lock(mutex_);
+      watched_[index]->set_watched(false);
       watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
       left_.notify_all();
       any = true;

@@ -70,10 +70,11 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
   return operation;
 }
 
-bool OperationQueue::progress() {
+bool OperationQueue::progress(const Operation *wanted) {
   const std::unique_lock advancing(advance_mutex_, std::try_to_lock);
   if (!advancing.owns_lock()) return false;
   for (;;) {
+    if (wanted != nullptr && wanted->done() && watched()) return false;
     std::shared_ptr<Operation> operation;
     {
       const std::lock_guard lock(list_mutex_);
@@ -92,7 +93,7 @@ Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
   for (;;) {
     Doorbell *bell = doorbell();
     const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
-    progress();
+    progress(operation.get());
     if (operation->done()) return operation->status();
     backoff.pause(bell, seen);
   }

@@ -125,7 +125,8 @@ class Operation {
   std::shared_ptr<Operation> next_;
 };
 
-/// Operations that run one after another in the order they were submitted. Whoever needs a result lends its thread by calling progress.
+/// Operations that run one after another in the order they were submitted. Whoever needs a result lends its thread by calling progress,
+/// where a progress thread watches the queue no longer than for that result.
 class OperationQueue {
  public:
   OperationQueue() = default;
@@ -135,8 +136,9 @@ class OperationQueue {
   /// Takes an operation in. What its task refers to must live until it has ended.
   std::shared_ptr<Operation> submit(Task task);
 
-  /// Advances the first operations as far as they go. Returns at once when another thread is doing so. True when nothing is left.
-  bool progress();
+  /// Advances the first operations as far as they go; once `wanted` has ended, those behind it only where no progress thread will.
+  /// Returns at once when another thread is doing so. True when nothing is left.
+  bool progress(const Operation *wanted = nullptr);
 
   /// Waits until the operation has ended and returns its status.
   Status wait(const std::shared_ptr<Operation> &operation);
@@ -147,11 +149,16 @@ class OperationQueue {
   /// The doorbell of the operation that is under way, or nullptr.
   Doorbell *doorbell();
 
+  /// A progress thread, which says so, has taken the queue in and not let go of it.
+  bool watched() const { return watched_.load(std::memory_order_relaxed); }
+  void set_watched(bool watched) { watched_.store(watched, std::memory_order_relaxed); }
+
  private:
   std::mutex list_mutex_;     ///< guards the list
   std::mutex advance_mutex_;  ///< held by the thread that advances the head
   std::shared_ptr<Operation> head_;
   Operation *tail_ = nullptr;
+  std::atomic<bool> watched_{false};
 };
 
 /// Awaits a task or waitable inside a task and passes an error up.

@@ -56,7 +56,7 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
     }
     Doorbell *bell = reductions_.queue().doorbell();
     const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
-    reductions_.queue().progress();
+    reductions_.queue().progress(&reductions_.oldest());
     if (!reductions_.oldest().done()) backoff.pause(bell, seen);
   }
 }

@@ -120,7 +120,7 @@ class OperationEnd final : public Waitable {
  public:
   OperationEnd(OperationQueue &queue, const Operation &operation) : queue_(queue), operation_(operation) {}
   Status poll(bool *out_ready) override {
-    queue_.progress();
+    queue_.progress(&operation_);
     *out_ready = operation_.done();
     return {};
   }

@@ -74,11 +74,15 @@ TEST(ProgressThread, AdvancesAQueueThatNobodyWaitsFor) {
     const auto queue = std::make_shared<OperationQueue>();
     const auto operation = queue->submit(pass(door, passed));
     ASSERT_TRUE(watch_queue(queue, 0));
+    for (int i = 0; i < 20'000 && !queue->watched(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(queue->watched());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(passed, 0);
     door.open();
     EXPECT_TRUE(reaches(passed, 1));
     EXPECT_TRUE(queue->wait(operation).ok());
+    unwatch_queue(queue, 0);
+    EXPECT_FALSE(queue->watched());
   }
 }
 

@@ -179,6 +179,22 @@ TEST(OperationQueue, RunsOperationsInTheOrderTheyCameIn) {
   EXPECT_EQ(queue.doorbell(), nullptr);
 }
 
+// What stands behind it is begun on the way, so that its messages travel, unless a progress thread will do so.
+TEST(OperationQueue, WaitEndsWithItsOperationWhereTheQueueIsWatched) {
+  for (const bool watched : {true, false}) {
+    OperationQueue queue;
+    std::vector<int> notes;
+    const auto first = queue.submit(note(notes, 1));
+    queue.submit(note(notes, 2));
+    const auto third = queue.submit(note(notes, 3));
+    queue.set_watched(watched);
+    EXPECT_TRUE(queue.wait(first).ok());
+    EXPECT_EQ(notes.size(), watched ? 1U : 3U);
+    EXPECT_TRUE(queue.wait(third).ok());
+    EXPECT_EQ(notes, (std::vector<int>{1, 2, 3}));
+  }
+}
+
 TEST(OperationQueue, AFailedOperationDoesNotStopTheNext) {
   OperationQueue queue;
   std::vector<int> notes;
