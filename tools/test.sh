@@ -27,6 +27,8 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
 jobs=$(nproc)
+# Ranks that wait leave cores to other tests.
+tests_at_once=$((jobs + jobs / 2))
 logs=build/test-logs
 passed=0
 failed=0
@@ -116,9 +118,11 @@ test_release() {
   # The interpreter whose headers and NumPy the packages hold, whatever else is on PATH.
   local python=/usr/bin/python3 options=()
   if [ -x "$python" ]; then options=(-DPython3_EXECUTABLE="$python"); fi
+  # The others differ by what nvcc makes of the same code.
+  if [ -z "$full" ]; then options+=(-DCMAKE_CUDA_ARCHITECTURES=90); fi
   build release all "${options[@]}" || return 0
   if [ -n "$full" ]; then export ZERO_TEST_FULL=1; fi
-  run_tests release quick -j "$jobs" -LE faults
+  run_tests release quick -j "$tests_at_once" -LE faults
   # Their time limits need a machine that does nothing else.
   run_tests release faults -j 1 -L faults
   unset ZERO_TEST_FULL
@@ -127,7 +131,7 @@ test_release() {
 test_sanitizer() {
   # MPI libraries are not built with sanitizers: their own leaks and races would be reported as ours. Kernels of CUDA devices know none.
   build "$1" rank_tests -DZERO_MPI=OFF -DZERO_CUDA=OFF || return 0
-  run_tests "$1" ranks -j "$jobs" -L ranks -LE faults
+  run_tests "$1" ranks -j "$tests_at_once" -L ranks -LE faults
 }
 
 test_coverage() {
@@ -139,7 +143,7 @@ test_coverage() {
   build coverage all -DZERO_CUDA=OFF || return 0
   find build/coverage -name '*.gcda' -delete
   # Examples and a second MPI add time rather than paths: they ran in the release build.
-  run_tests coverage quick -j "$jobs" -LE 'faults|examples' -E _mpich
+  run_tests coverage quick -j "$tests_at_once" -LE 'faults|examples' -E _mpich
   run_tests coverage faults -j 1 -L faults -E _mpich
   left_out+=("coverage: tests of examples, over MPICH and on CUDA devices do not count towards it")
   title "coverage of lib/"

@@ -63,11 +63,11 @@ TEST_F(KeptOnDevice, TrainingsHaveTheBitsOfTheHost) {
 
 /// Updates that need whole tensors, which ranks hold parts of.
 TEST_F(KeptOnDevice, UpdatesOfWholeTensorsHaveTheBitsOfTheHost) {
-  const int64_t models = full_tests() ? 40 : 4;
+  const int64_t models = full_tests() ? 40 : few_tests() ? 2 : 4;
   for (const char *algorithm : {"lamb", "muon"}) {
     for (int64_t i = 0; i < models; ++i) {
       const auto seed = static_cast<uint64_t>(i) + 82'001;
-      const int64_t ranks = i % 4 + 1;
+      const int64_t ranks = 4 - i % 4;
       Model model = random_model_for_devices(seed, ranks);
       model.algorithm = algorithm;
       model.counts.push_back(3000);
@@ -117,8 +117,10 @@ void write_entries(Optimizer &optimizer, int32_t slot, int64_t offset, const std
 
 /// Masters take the values of lines whose codes or scales were edited, and edited masters become codes.
 TEST_F(KeptOnDevice, EditedParametersAreTakenOverAsOnTheHost) {
+  Every every(3);
   for (const bool coded : {false, true}) {
     for (int64_t stage = 0; stage < 4; ++stage) {
+      if (!every.next()) continue;
       Model model = model_of(2);
       model.recipe.dtype = DType::bf16;
       model.recipe.average = true;

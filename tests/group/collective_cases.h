@@ -39,7 +39,7 @@ Bytes data_of(const CollectiveCase &collective, int64_t rank, int64_t begin, int
 Bytes reduced(const CollectiveCase &collective, int64_t size, Range range, Report *report);
 
 /// Every n-th case runs.
-inline const size_t kCaseStride = few_tests() ? 7 : 1;
+inline const size_t kCaseStride = few_tests() ? 13 : 1;
 
 /// All cases for a group of this size.
 std::vector<CollectiveCase> collective_cases(int64_t size);
