@@ -12,7 +12,8 @@ inline bool full_tests() { return std::getenv("ZERO_TEST_FULL") != nullptr; }
 /// Everything is slow, with sanitizers or counters: they look at paths, which repeat over dtypes and sizes.
 inline bool few_tests() { return std::getenv("ZERO_TEST_FEW") != nullptr; }
 
-/// Counts cases that differ little, so that slow builds run every n-th of them. Take an n that shares no factor with what cases repeat over.
+/// Counts cases that differ little, so that slow builds run every n-th of them. Take an n that shares no factor with what cases repeat
+/// over.
 class Every {
  public:
   explicit Every(int64_t n) : n_(few_tests() ? n : 1) {}
