@@ -1,7 +1,8 @@
 /// @file How much of a step's reductions a caller does not wait for: stage 2, as many buckets as tensors, two ranks as threads. A backward
 /// pass takes as long as the reductions alone, spread over the tensors: slept (an accelerator at work) or computed on the caller's own
 /// core, with and without the progress thread, interleaved. usage: overlap_benchmark [options of Google Benchmark] [--elements=N]
-/// [--tensors=8] [--repeats=9] [--trace=FILE]. --elements: of a tensor; --trace: rank r writes FILE.r.json
+/// [--tensors=8] [--repeats=9] [--trace=FILE]. --elements: of a tensor, by default an eighth of GPT-2 small's; --trace: rank r writes
+/// FILE.r.json
 #include "must.h"
 #include "options.h"
 #include "ranks.h"
@@ -137,7 +138,7 @@ void print_row(const char *name, const Samples &ratios) {
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
   Options options(argc, argv, "[--elements=N] [--tensors=8] [--repeats=9] [--trace=FILE]");
-  const Shape shape{options.number("elements", int64_t{8} << 20), options.number("tensors", 8)};
+  const Shape shape{options.number("elements", 124'439'808 / 8), options.number("tensors", 8)};
   const int64_t repeats = options.number("repeats", 9);
   const std::string trace = options.text("trace", "");
   options.finish();
