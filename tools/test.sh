@@ -118,8 +118,6 @@ test_release() {
   # The interpreter whose headers and NumPy the packages hold, whatever else is on PATH.
   local python=/usr/bin/python3 options=()
   if [ -x "$python" ]; then options=(-DPython3_EXECUTABLE="$python"); fi
-  # The others differ by what nvcc makes of the same code.
-  if [ -z "$full" ]; then options+=(-DCMAKE_CUDA_ARCHITECTURES=90); fi
   build release all "${options[@]}" || return 0
   if [ -n "$full" ]; then export ZERO_TEST_FULL=1; fi
   run_tests release quick -j "$tests_at_once" -LE faults

@@ -4,10 +4,7 @@ find_package(CUDAToolkit 12.8 QUIET)
 if((TARGET zero AND NOT TARGET zero_cuda) OR ZERO_CUDA STREQUAL "OFF" OR NOT TARGET CUDA::cudart_static OR NOT CUDAToolkit_NVCC_EXECUTABLE)
   return()
 endif()
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  # Device code of the generations there are, and what drivers translate for later ones.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100")
-endif()
+set(CMAKE_CUDA_ARCHITECTURES 80)  # of what CMake compiles to try the compiler
 if(NOT CMAKE_CUDA_COMPILER)
   set(ENV{CUDACXX} ${CUDAToolkit_NVCC_EXECUTABLE})
   include(CheckLanguage)
@@ -23,4 +20,4 @@ add_library(fashion_cuda OBJECT fashion/compute_cuda.cu)
 target_link_libraries(fashion_cuda PRIVATE zero::zero)
 # Sums are the host's: no product is fused with a sum.
 target_compile_options(fashion_cuda PRIVATE -fmad=false -Xcompiler=-Wall,-Wextra,-Wno-parentheses,-ffp-contract=off)
-set_target_properties(fashion_cuda PROPERTIES CUDA_STANDARD 17 CUDA_EXTENSIONS OFF)
+set_target_properties(fashion_cuda PROPERTIES CUDA_STANDARD 17 CUDA_EXTENSIONS OFF CUDA_ARCHITECTURES "80-real;90-real;100")
