@@ -75,7 +75,7 @@ struct HostsCase {
   int64_t block;
 };
 
-/// Slow builds take a third of their cases per layout of hosts.
+/// Slow builds take a fifth of their cases per layout of hosts.
 const size_t kHostsStride = kCaseStride == 1 ? 1 : 5 * kCaseStride;
 
 class CollectivesOverHosts : public testing::TestWithParam<HostsCase> {};
