@@ -26,7 +26,7 @@ if(ZERO_SANITIZE)
   target_compile_options(zero_options INTERFACE -fsanitize=${ZERO_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(zero_options INTERFACE -fsanitize=${ZERO_SANITIZE})
   # Checks of every access to a member would take a third of the compiler's time: what is null, freed or too small is found by the address
-  # sanitizer. What is not aligned is looked for in the library alone.
+  # sanitizer; objects of a wrong class are not looked for, and what is not aligned in the library alone.
   define_property(TARGET PROPERTY ZERO_IGNORES_ALIGNMENT INITIALIZE_FROM_VARIABLE ZERO_IGNORES_ALIGNMENT)
   target_compile_options(zero_options INTERFACE
     -fno-sanitize=null,object-size,vptr $<$<BOOL:$<TARGET_PROPERTY:ZERO_IGNORES_ALIGNMENT>>:-fno-sanitize=alignment>)
