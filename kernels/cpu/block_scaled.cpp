@@ -38,14 +38,30 @@ HWY_INLINE V finite_magnitude(V value) {
   return hn::IfThenElseZero(hn::Lt(magnitude, power_of_two(255)), magnitude);
 }
 
+/// What the codes of a line follow from.
+struct LineOf {
+  float absmax;
+  bool all_valid;  ///< no element is NaN, infinite or of a sign that the format lacks
+};
+
 template <class Format>
-HWY_INLINE float scale_of(const float *values) {
+HWY_INLINE LineOf look_at(const float *values) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  // As whole numbers, the bits of what is invalid are above those of all finite numbers.
+  const U kept = set(Format::kHasSign ? 0x7fffffff : 0xffffffff);
+  U most = hn::Zero(Bits());
+  for (int64_t i = 0; i < kLine; i += lanes) most = hn::Max(most, hn::And(hn::BitCast(Bits(), hn::LoadU(D(), values + i)), kept));
+  const U largest = hn::MaxOfLanes(Bits(), most);
+  if (hn::GetLane(largest) < 0x7f800000) return {hn::GetLane(hn::BitCast(D(), largest)), true};
   V absmax = hn::Zero(D());
   for (int64_t i = 0; i < kLine; i += lanes) absmax = hn::Max(absmax, finite_magnitude(hn::LoadU(D(), values + i)));
-  const float largest = hn::GetLane(hn::MaxOfLanes(D(), absmax));
-  if (largest == 0) return 0;
-  const float scale = largest / Format::kLargest;
+  return {hn::GetLane(hn::MaxOfLanes(D(), absmax)), false};
+}
+
+template <class Format>
+HWY_INLINE float scale_of(float absmax) {
+  if (absmax == 0) return 0;
+  const float scale = absmax / Format::kLargest;
   return scale < 0x1p-126F ? 0x1p-126F : scale;
 }
 
@@ -62,55 +78,74 @@ HWY_INLINE U round_units(V units, U random) {
 /// `value` in [0, largest].
 template <class Format, bool kStochastic>
 HWY_INLINE U round(V value, U random) {
-  const V lowest_normal = power_of_two(128 - Format::kBias);
-  const auto is_normal = hn::Ge(value, lowest_normal);
   const U bits = hn::BitCast(Bits(), value);
-  const U even = hn::Add(set((1U << (kCut - 1)) - 1), hn::And(hn::ShiftRight<kCut>(bits), set(1)));
-  const U added = kStochastic ? hn::ShiftRight<32 - kCut>(random) : even;
-  const U normal = hn::Sub(hn::ShiftRight<kCut>(hn::Add(bits, added)), set((127 - Format::kBias) << 3));
+  // What is cut carries into the code; the difference of the formats' exponents goes along.
+  constexpr uint32_t kRebias = (127 - Format::kBias) << 23;
+  const U added = kStochastic ? hn::Sub(hn::ShiftRight<32 - kCut>(random), set(kRebias))
+                              : hn::Add(hn::And(hn::ShiftRight<kCut>(bits), set(1)), set((1U << (kCut - 1)) - 1 - kRebias));
+  const U normal = hn::ShiftRight<kCut>(hn::Add(bits, added));
+  const auto is_normal = hn::Ge(value, power_of_two(128 - Format::kBias));
+  if (HWY_LIKELY(hn::AllTrue(D(), is_normal))) return normal;
   const V units = hn::Mul(hn::IfThenZeroElse(is_normal, value), power_of_two(127 + Format::kBias + 2));
   return hn::IfThenElse(hn::RebindMask(Bits(), is_normal), normal, round_units<kStochastic>(units, random));
 }
 
-template <class Format, bool kStochastic>
+/// `kAllValid`: as LineOf has it.
+template <class Format, bool kStochastic, bool kAllValid>
 HWY_INLINE U encoded(V value, V inverse, U random) {
-  const V magnitude = hn::Min(hn::Mul(finite_magnitude(value), inverse), hn::Set(D(), Format::kLargest));
-  U code = round<Format, kStochastic>(magnitude, random);
-  const auto finite = hn::Lt(hn::Abs(value), power_of_two(255));
-  auto valid = finite;
+  const V kept = kAllValid ? hn::Abs(value) : finite_magnitude(value);
+  U code = round<Format, kStochastic>(hn::Min(hn::Mul(kept, inverse), hn::Set(D(), Format::kLargest)), random);
   if constexpr (Format::kHasSign) {
     code = hn::Or(code, hn::And(hn::ShiftRight<24>(hn::BitCast(Bits(), value)), set(0x80)));
   } else {
-    const auto positive = hn::RebindMask(Bits(), hn::Gt(value, hn::Zero(D())));
-    code = hn::IfThenElse(positive, hn::Max(code, set(1)), code);
-    valid = hn::And(finite, hn::Ge(value, hn::Zero(D())));
+    code = hn::Max(code, hn::Min(hn::BitCast(Bits(), kept), set(1)));
   }
+  if constexpr (kAllValid) return code;
+  auto valid = hn::Lt(hn::Abs(value), power_of_two(255));
+  if constexpr (!Format::kHasSign) valid = hn::And(valid, hn::Ge(value, hn::Zero(D())));
   return hn::IfThenElse(hn::RebindMask(Bits(), valid), code, set(Format::kNan));
+}
+
+template <class Format, bool kStochastic, bool kAllValid>
+HWY_INLINE void encode_line(uint8_t *codes, V inverse, const float *values, const uint32_t *random) {
+  for (int64_t i = 0; i < kLine; i += static_cast<int64_t>(hn::Lanes(D()))) {
+    const U words = kStochastic ? hn::LoadU(Bits(), random + i) : hn::Zero(Bits());
+    const U code = encoded<Format, kStochastic, kAllValid>(hn::LoadU(D(), values + i), inverse, words);
+    hn::StoreU(hn::DemoteTo(Codes(), hn::BitCast(Signed(), code)), Codes(), codes + i);
+  }
 }
 
 template <class Format, bool kStochastic>
 void encode_lines(uint8_t *codes, float *scales, const float *values, int64_t count, const uint32_t *random) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   for (int64_t begin = 0; begin < count; begin += kLine) {
-    const float scale = scale_of<Format>(values + begin);
+    const LineOf line = look_at<Format>(values + begin);
+    const float scale = scale_of<Format>(line.absmax);
     const V inverse = hn::Set(D(), scale == 0 ? 0 : 1 / scale);
     scales[begin / kLine] = scale;
-    for (int64_t i = begin; i < begin + kLine; i += lanes) {
-      const U words = kStochastic ? hn::LoadU(Bits(), random + i) : hn::Zero(Bits());
-      const U code = encoded<Format, kStochastic>(hn::LoadU(D(), values + i), inverse, words);
-      hn::StoreU(hn::DemoteTo(Codes(), hn::BitCast(Signed(), code)), Codes(), codes + i);
-    }
+    const uint32_t *words = kStochastic ? random + begin : nullptr;
+    const auto encode_this = line.all_valid ? encode_line<Format, kStochastic, true> : encode_line<Format, kStochastic, false>;
+    encode_this(codes + begin, inverse, values + begin, words);
   }
 }
 
+/// `magnitude` above 7, without its scale.
 template <class Format>
-HWY_INLINE V decoded(U code) {
-  const U magnitude = Format::kHasSign ? hn::And(code, set(0x7f)) : code;
-  const V normal = hn::BitCast(D(), hn::Add(hn::ShiftLeft<kCut>(magnitude), set((127 - Format::kBias) << 23)));
+HWY_INLINE V normal_value(U magnitude) {
+  return hn::BitCast(D(), hn::Add(hn::ShiftLeft<kCut>(magnitude), set((127 - Format::kBias) << 23)));
+}
+
+/// Any code, without its scale and sign.
+template <class Format>
+HWY_INLINE V any_value(U magnitude) {
   const V small = hn::Mul(hn::ConvertTo(D(), hn::BitCast(Signed(), magnitude)), power_of_two(127 - Format::kBias - 2));
-  const V value = hn::IfThenElse(hn::RebindMask(D(), hn::Gt(magnitude, set(7))), normal, small);
-  const V with_sign = hn::BitCast(D(), hn::Or(hn::BitCast(Bits(), value), hn::ShiftLeft<24>(hn::Sub(code, magnitude))));
-  return hn::IfThenElse(hn::RebindMask(D(), hn::Eq(magnitude, set(Format::kNan))), hn::BitCast(D(), set(0x7fc00000)), with_sign);
+  const V value = hn::IfThenElse(hn::RebindMask(D(), hn::Gt(magnitude, set(7))), normal_value<Format>(magnitude), small);
+  return hn::IfThenElse(hn::RebindMask(D(), hn::Eq(magnitude, set(Format::kNan))), hn::BitCast(D(), set(0x7fc00000)), value);
+}
+
+template <class Format>
+HWY_INLINE V with_sign(V value, U code) {
+  if constexpr (!Format::kHasSign) return value;
+  return hn::Or(value, hn::BitCast(D(), hn::ShiftLeft<24>(hn::And(code, set(0x80)))));
 }
 
 template <class Format>
@@ -118,10 +153,18 @@ void decode_lines(float *out, const uint8_t *codes, const float *scales, int64_t
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   for (int64_t begin = 0; begin < count; begin += kLine) {
     const V scale = hn::Set(D(), scales[begin / kLine]);
+    const bool is_finite = hn::AllTrue(D(), hn::Lt(hn::Abs(scale), power_of_two(255)));
     prefetch(codes + begin);
     for (int64_t i = begin; i < begin + kLine; i += lanes) {
       const U code = hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes + i));
-      hn::StoreU(canonical(D(), hn::Mul(decoded<Format>(code), scale)), D(), out + i);
+      const U magnitude = Format::kHasSign ? hn::And(code, set(0x7f)) : code;
+      const auto number = hn::BitCast(Signed(), magnitude);
+      const auto normal = hn::And(hn::Gt(number, hn::Set(Signed(), 7)), hn::Lt(number, hn::Set(Signed(), Format::kNan)));
+      if (HWY_LIKELY(is_finite && hn::AllTrue(Signed(), normal))) {
+        hn::StoreU(hn::Mul(with_sign<Format>(normal_value<Format>(magnitude), code), scale), D(), out + i);
+      } else {
+        hn::StoreU(canonical(D(), hn::Mul(with_sign<Format>(any_value<Format>(magnitude), code), scale)), D(), out + i);
+      }
     }
   }
 }

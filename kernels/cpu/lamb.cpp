@@ -57,7 +57,7 @@ void update_moments(const Slots &given, const AdamConstants &constants) {
     hn::StoreU(canonical(d, moment), d, slots.state[0] + i);
     hn::StoreU(canonical(d, square), d, slots.state[1] + i);
   }
-  reference::lamb_moment_elements(rest(slots, whole, 2), constants);
+  reference::lamb_moment_elements(rest_of_lines(slots, 2), constants);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void lamb_direction(float *out, const Slots &given, const Constants &given_const
     const V result = direction(slots, i, hn::LoadU(D(), slots.param + i), vectors);
     hn::StoreU(canonical(D(), result), D(), out + i);
   }
-  reference::lamb_direction_elements(out + whole, rest(slots, whole, 2), constants);
+  reference::lamb_direction_elements(out + whole, rest_of_lines(slots, 2), constants);
 }
 
 void lamb(const Slots &given, const Constants &given_constants) {
@@ -92,7 +92,7 @@ void lamb(const Slots &given, const Constants &given_constants) {
     const V param = hn::LoadU(D(), slots.param + i);
     hn::StoreU(canonical(D(), hn::MulAdd(vectors.negative_step, direction(slots, i, param, vectors), param)), D(), slots.param + i);
   }
-  reference::lamb_elements(rest(slots, whole, 2), constants);
+  reference::lamb_elements(rest_of_lines(slots, 2), constants);
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

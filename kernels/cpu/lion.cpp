@@ -45,16 +45,8 @@ void update_all(const Slots &given, const LionConstants &constants) {
   const Slots slots = given;
   const Ends<Format> ends(slots);
   const Vectors vectors(constants);
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  const int64_t whole = whole_steps<float>(slots.count);
-  for (int64_t i = 0; i < whole; i += kStep<float>) {
-    prefetch(slots.param + i);
-    ends.prefetch_gradient(i);
-    prefetch_ahead(slots, i);
-    prefetch(slots.state[0] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update(slots, ends, i + lane, vectors);
-  }
-  reference::lion_elements(rest(slots, whole, 1), constants);
+  update_lines(slots, ends, 1, [&](int64_t i) { update(slots, ends, i, vectors); });
+  reference::lion_elements(rest_of_lines(slots, 1), constants);
 }
 
 }  // namespace

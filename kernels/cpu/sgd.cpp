@@ -43,16 +43,9 @@ void update_all(const Slots &given, const SgdConstants &constants) {
   const Slots slots = given;
   const Ends<Format> ends(slots);
   const Vectors vectors(constants);
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  const int64_t whole = whole_steps<float>(slots.count);
-  for (int64_t i = 0; i < whole; i += kStep<float>) {
-    prefetch(slots.param + i);
-    ends.prefetch_gradient(i);
-    prefetch_ahead(slots, i);
-    if constexpr (kForm != MomentumForm::none) prefetch(slots.state[0] + i);
-    for (int64_t lane = 0; lane < kStep<float>; lane += lanes) update<kAddsDecay, kForm>(slots, ends, i + lane, vectors);
-  }
-  reference::sgd_elements(rest(slots, whole, kForm == MomentumForm::none ? 0 : 1), constants);
+  constexpr int kStates = kForm == MomentumForm::none ? 0 : 1;
+  update_lines(slots, ends, kStates, [&](int64_t i) { update<kAddsDecay, kForm>(slots, ends, i, vectors); });
+  reference::sgd_elements(rest_of_lines(slots, kStates), constants);
 }
 
 template <MomentumForm kForm>

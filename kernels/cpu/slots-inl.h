@@ -42,16 +42,20 @@ class Ends {
   /// As the algorithm sees it.
   HWY_INLINE V gradient(int64_t i) const { return hn::Mul(Format::load(grad_, i), factor_); }
 
-  HWY_INLINE void store_param(V value, int64_t i) const {
-    const V param = canonical(D(), value);
-    hn::StoreU(param, D(), param_ + i);
+  HWY_INLINE void store_param(V value, int64_t i) const { hn::StoreU(canonical(D(), value), D(), param_ + i); }
+
+  /// Rounds the line of parameters that was stored at i.
+  HWY_INLINE void round(int64_t i) const {
     if constexpr (kRounds) {
       if (rounded_ == nullptr) return;
       const typename Format::Bits16 d;
-      if (streams_) {
-        hn::Stream(Format::rounded(param), d, rounded_ + i);
-      } else {
-        hn::StoreU(Format::rounded(param), d, rounded_ + i);
+      for (int64_t end = i + kStep<float>; i < end; i += static_cast<int64_t>(hn::Lanes(D()))) {
+        const auto rounded = Format::rounded(hn::LoadU(D(), param_ + i));
+        if (streams_) {
+          hn::Stream(rounded, d, rounded_ + i);
+        } else {
+          hn::StoreU(rounded, d, rounded_ + i);
+        }
       }
     }
   }
@@ -77,8 +81,26 @@ HWY_INLINE void with_format(const Slots &slots, const Work &work) {
   }
 }
 
-/// What the main loop leaves over. Slots that are not kept are nullptr.
-HWY_INLINE Slots rest(const Slots &slots, int64_t begin, int state_count) {
+/// update(i) for all vectors of whole lines, with what lies ahead asked for. Parameters are rounded some lines after they were stored: what
+/// waits for divisions would fill the processor's queues otherwise.
+template <class Format, class Update>
+HWY_INLINE void update_lines(const Slots &slots, const Ends<Format> &ends, int state_count, const Update &update) {
+  constexpr int64_t kBehind = 8 * kStep<float>;
+  const int64_t whole = whole_steps<float>(slots.count);
+  for (int64_t i = 0; i < whole; i += kStep<float>) {
+    prefetch(slots.param + i);
+    ends.prefetch_gradient(i);
+    prefetch_ahead(slots, i);
+    for (int state = 0; state < state_count; ++state) prefetch(slots.state[state] + i);
+    if (i >= kBehind) ends.round(i - kBehind);
+    for (int64_t lane = 0; lane < kStep<float>; lane += static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()))) update(i + lane);
+  }
+  for (int64_t i = whole > kBehind ? whole - kBehind : 0; i < whole; i += kStep<float>) ends.round(i);
+}
+
+/// What loops over whole lines leave over. Slots that are not kept are nullptr.
+HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
+  const int64_t begin = whole_steps<float>(slots.count);
   const int64_t element_nbytes = slots.grad_dtype == DType::f32 ? 4 : 2;
   Slots result = slots;
   if (result.param != nullptr) result.param += begin;
