@@ -36,7 +36,7 @@ bool has_avx2() {
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
 
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
 }
@@ -48,7 +48,9 @@ Supported detect() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (has_avx2()) found.add(avx2::kTable);
+#ifdef ZERO_HAS_AVX512
   if (has_avx512()) found.add(avx512::kTable);
+#endif
 #elif defined(__aarch64__)
   found.add(neon::kTable);  // part of the base architecture
 #endif

@@ -226,10 +226,14 @@ TEST(CarryOver, ToAnotherWorldAndStageHoldsTheSameBits) {
 }
 
 TEST(CarryOver, InTheSameWorldGoesOnWithTheBitsOfTheRunThatNeverStopped) {
+  Every every(5);
   int64_t runs = 0;
+  int64_t compared = 0;
   for (const Form &form : kForms) {
     for (const int64_t ranks : kWorlds) {
       for (int64_t stage = 0; stage < 4; ++stage, ++runs) {
+        if (!every.next()) continue;
+        ++compared;
         const Model model = model_of(form, ranks, runs);
         const Manner first = manner_of((stage + runs / 4) % 4, runs);
         const Manner second = manner_of(stage, runs + 1);
@@ -254,7 +258,7 @@ TEST(CarryOver, InTheSameWorldGoesOnWithTheBitsOfTheRunThatNeverStopped) {
       }
     }
   }
-  std::printf("%lld runs go on with the same bits\n", static_cast<long long>(runs));
+  std::printf("%lld runs go on with the same bits\n", static_cast<long long>(compared));
 }
 
 TEST(CarryOver, EverySlotThatIsListedCanBeReadAndWrittenAndNoOther) {

@@ -25,13 +25,18 @@ Manner kept_on_device(Manner manner) {
 }
 
 TEST_F(VerifyOnDevice, FindsEverySingleBitAndNamesIt) {
-  const int64_t flips = full_tests() ? 30 : few_tests() ? 1 : 3;
+  const int64_t flips = full_tests() ? 30 : few_tests() ? 6 : 3;
+  Every every(5);
   Flips shared;
   int64_t number = 0;
+  int64_t taken = 0;
   for (const Recipe &recipe : flipped_recipes()) {
     for (int64_t stage = 0; stage < 4; ++stage) {
       for (int64_t ranks = 1; ranks <= 4; ++ranks) {
-        Trial trial = make_trial(recipe, stage, ranks, ++number);
+        ++number;
+        if (!every.next()) continue;
+        Trial trial = make_trial(recipe, stage, ranks, number);
+        taken += flips;
         trial.manner = kept_on_device(trial.manner);
         trial.flips = flips;
         run_world(ranks, [&](const std::shared_ptr<Group> &group) { flip_bits(group, trial, shared); });
@@ -39,9 +44,9 @@ TEST_F(VerifyOnDevice, FindsEverySingleBitAndNamesIt) {
       }
     }
   }
-  std::printf("bits flipped: %lld, missed or named wrongly: %lld; found by steps: %lld of %lld\n", static_cast<long long>(shared.flips),
-              static_cast<long long>(shared.missed), static_cast<long long>(shared.by_step), static_cast<long long>(number));
-  EXPECT_GE(shared.flips, number * flips * 3 / 4);
+  std::printf("bits flipped: %lld, missed or named wrongly: %lld; found by steps: %lld\n", static_cast<long long>(shared.flips),
+              static_cast<long long>(shared.missed), static_cast<long long>(shared.by_step));
+  EXPECT_GE(shared.flips, taken * 3 / 4);
   const std::set<int32_t> slots = {ZERO_SLOT_PARAM,        ZERO_SLOT_PARAM_SCALE,   ZERO_SLOT_MASTER,      ZERO_SLOT_AVERAGE,
                                    ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT, ZERO_SLOT_FIRST_SCALE, ZERO_SLOT_SECOND_SCALE};
   EXPECT_EQ(shared.slots, slots);

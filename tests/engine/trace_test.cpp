@@ -103,6 +103,14 @@ TEST_P(Traced, ShowsEveryCallAndEveryBucketOfEveryStep) {
   });
 }
 
+void acquire_and_release_all(Optimizer &optimizer, const Model &model) {
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    void *data = nullptr;
+    ASSERT_TRUE(run_task(optimizer, optimizer.param_acquire(id, nullptr, 0, &data)).ok());
+    ASSERT_TRUE(optimizer.param_release(id).ok());
+  }
+}
+
 TEST(Trace, ShowsGathersThatRunAhead) {
   const Model model = layers(2);
   Manner manner = traced(3, true, 1000);
@@ -111,11 +119,7 @@ TEST(Trace, ShowsGathersThatRunAhead) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);
     for (int64_t step = 0; step < kSteps; ++step) {
-      for (int64_t id = 0; id < model.tensors(); ++id) {
-        void *data = nullptr;
-        ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
-        ASSERT_TRUE(optimizer->param_release(id).ok());
-      }
+      acquire_and_release_all(*optimizer, model);
       train_step(*optimizer, model, manner, step);
     }
     const std::vector<Json> events = events_of(trace_of(*optimizer));
@@ -124,6 +128,24 @@ TEST(Trace, ShowsGathersThatRunAhead) {
     // The first step shows the order.
     EXPECT_EQ(counts.at("gather p6"), kSteps - 1);
     expect_tracks_nest(events);
+  });
+}
+
+TEST(Trace, ShowsGathersBehindAStepOnATrackOfTheirOwn) {
+  const Model model = layers(4);
+  const Manner manner = traced(1, true, 1000);
+  run_hosts(model.ranks, 2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    train_step(*optimizer, model, manner, 0);
+    acquire_and_release_all(*optimizer, model);
+    int64_t gathers = 0;
+    for (const Json &event : events_of(trace_of(*optimizer))) {
+      if (event["cat"] != "gather bucket") continue;
+      EXPECT_EQ(event["tid"], static_cast<int>(Trace::Track::gathers));
+      ++gathers;
+    }
+    EXPECT_GT(gathers, 1);
   });
 }
 

@@ -3,7 +3,6 @@
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <atomic>
 #include <cstring>
@@ -28,7 +27,6 @@ Manner overlapped(int64_t stage) {
   manner.stage = stage;
   manner.overlap = true;
   manner.bucket_nbytes = 8192;
-  manner.trace_events = 256;
   return manner;
 }
 
@@ -131,25 +129,6 @@ TEST_P(Trailing, ALostRankIsTheErrorOfTheAcquireThatWaits) {
     EXPECT_TRUE(poisons_group(acquired.code())) << acquired.text();
     EXPECT_NE(std::string(acquired.text()).find("rank 3"), std::string::npos) << gathered.text() << acquired.text();
     EXPECT_FALSE(run_task(*optimizer, optimizer->step(nullptr)).ok());
-  });
-}
-
-TEST(TrailingGathers, TheTraceShowsThemOnTheTrackOfGathers) {
-  const Model model = layers();
-  run_hosts(kRanks, kPerHost, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make(group, model, overlapped(1));
-    train_step(*optimizer, model, overlapped(1), 0);
-    EXPECT_EQ(acquired_params(*optimizer, model).size(), size_t{17640});
-    std::string text;
-    ASSERT_TRUE(optimizer->trace(&text).ok());
-    int64_t gathers = 0;
-    const auto trace = nlohmann::json::parse(text);
-    for (const auto &event : trace["traceEvents"]) {
-      if (event.value("cat", "") != "gather bucket") continue;
-      EXPECT_EQ(event["tid"], static_cast<int>(Trace::Track::gathers));
-      ++gathers;
-    }
-    EXPECT_GT(gathers, 1);
   });
 }
 

@@ -14,21 +14,26 @@ namespace {
 TEST(Verify, FindsEverySingleBitAndNamesIt) {
   const int64_t wanted = full_tests() ? 10'000 : 300;
   constexpr int64_t kTrials = 6 * 4 * 4;
+  Every every(5);
   Flips shared;
   int64_t number = 0;
+  int64_t taken = 0;
   for (const Recipe &recipe : flipped_recipes()) {
     for (int64_t stage = 0; stage < 4; ++stage) {
       for (int64_t ranks = 1; ranks <= 4; ++ranks) {
-        Trial trial = make_trial(recipe, stage, ranks, ++number);
+        ++number;
+        if (!every.next()) continue;
+        Trial trial = make_trial(recipe, stage, ranks, number);
         trial.flips = wanted * number / kTrials - wanted * (number - 1) / kTrials;
+        taken += trial.flips;
         run_world(ranks, [&](const std::shared_ptr<Group> &group) { flip_bits(group, trial, shared); });
         if (HasFailure()) return;
       }
     }
   }
-  std::printf("bits flipped: %lld, missed or named wrongly: %lld; found by steps: %lld of %lld\n", static_cast<long long>(shared.flips),
-              static_cast<long long>(shared.missed), static_cast<long long>(shared.by_step), static_cast<long long>(number));
-  EXPECT_GE(shared.flips, wanted * 9 / 10);
+  std::printf("bits flipped: %lld, missed or named wrongly: %lld; found by steps: %lld\n", static_cast<long long>(shared.flips),
+              static_cast<long long>(shared.missed), static_cast<long long>(shared.by_step));
+  EXPECT_GE(shared.flips, taken * 9 / 10);
 }
 
 TEST(Verify, FindsNothingWhereNothingChanged) {
