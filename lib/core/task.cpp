@@ -71,16 +71,23 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
 }
 
 bool OperationQueue::progress(const Operation *wanted) {
-  const std::unique_lock advancing(advance_mutex_, std::try_to_lock);
+  std::unique_lock advancing(advance_mutex_, std::try_to_lock);
   if (!advancing.owns_lock()) return false;
+  Doorbell *bell = nullptr;
   for (;;) {
-    if (wanted != nullptr && wanted->done() && watched()) return false;
     std::shared_ptr<Operation> operation;
     {
       const std::lock_guard lock(list_mutex_);
       operation = head_;
     }
     if (operation == nullptr) return true;
+    if (wanted != nullptr && wanted->done() && watched()) {
+      // The progress thread may be asleep for what has ended.
+      advancing.unlock();
+      if (bell != nullptr) bell->ring();
+      return false;
+    }
+    if (Doorbell *next_bell = operation->doorbell()) bell = next_bell;
     if (!operation->advance()) return false;
     const std::lock_guard lock(list_mutex_);
     head_ = std::move(operation->next_);

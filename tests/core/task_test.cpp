@@ -195,6 +195,22 @@ TEST(OperationQueue, WaitEndsWithItsOperationWhereTheQueueIsWatched) {
   }
 }
 
+TEST(OperationQueue, WhoLeavesOperationsToAProgressThreadWakesIt) {
+  Doorbell bell;
+  Gate gate(1, &bell);
+  OperationQueue queue;
+  const auto first = queue.submit(wait_for(gate));
+  const auto second = queue.submit(give({}));
+  queue.set_watched(true);
+  EXPECT_FALSE(queue.progress(first.get()));
+  EXPECT_EQ(bell.sequence(), 0U);
+  EXPECT_FALSE(queue.progress(first.get()));
+  EXPECT_TRUE(first->done());
+  EXPECT_EQ(bell.sequence(), 1U);
+  EXPECT_TRUE(queue.wait(second).ok());
+  EXPECT_EQ(bell.sequence(), 1U) << "nothing was left behind";
+}
+
 TEST(OperationQueue, AFailedOperationDoesNotStopTheNext) {
   OperationQueue queue;
   std::vector<int> notes;
