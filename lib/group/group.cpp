@@ -177,17 +177,41 @@ Status Quiet::poll(bool *out_ready) {
   return {};
 }
 
+namespace {
+
+/// What is advanced for others advances nothing more: its queue may be one that this thread comes from.
+class Helping {
+ public:
+  Helping() : first_(!helping_) { helping_ = true; }
+  Helping(const Helping &) = delete;
+  ~Helping() {
+    if (first_) helping_ = false;
+  }
+  bool may() const { return first_; }
+
+ private:
+  static thread_local bool helping_;
+  const bool first_;
+};
+
+thread_local bool Helping::helping_ = false;
+
+}  // namespace
+
 void Group::progress_messages(const OperationQueue *own) {
-  // A message that is advanced here advances no others: their queues may be the ones that this thread comes from.
-  static thread_local bool advancing = false;
-  if (messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0) || advancing) return;
-  advancing = true;
+  if (messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  const Helping helping;
+  if (!helping.may()) return;
   for (const auto *queues : {&send_queues_, &recv_queues_}) {
     for (const std::shared_ptr<OperationQueue> &queue : *queues) {
       if (queue.get() != own) (void)queue->progress();
     }
   }
-  advancing = false;
+}
+
+void Group::progress_collectives() {
+  const Helping helping;
+  if (helping.may()) (void)queue_->progress();
 }
 
 /// A message under way, in either direction.
@@ -211,7 +235,9 @@ class Message final : public Waitable {
   Status poll(bool *out_ready) override {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
     if (!*out_ready && deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
-    if (!*out_ready) group_.progress_messages(queue_);
+    if (*out_ready) return {};
+    group_.progress_messages(queue_);
+    group_.progress_collectives();
     return {};
   }
   Doorbell *doorbell() override { return group_.transport_->doorbell(); }

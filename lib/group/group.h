@@ -82,6 +82,8 @@ class Group {
   /// Advances messages that others wait for while this thread waits for something else: messages and collectives do not wait for one
   /// another. `own` is a queue that this thread is advancing.
   void progress_messages(const OperationQueue *own);
+  /// As progress_messages, for a thread that waits for a message.
+  void progress_collectives();
   /// Poisons the group for a call that has failed, and waits for the memory that it was given.
   Task give_up(Status cause);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);

@@ -65,6 +65,9 @@ void run_collective_case(Group &group, const CollectiveCase &collective, Report 
 void run_split_cases(Group &group, Report *report);
 void run_split_cases_in(Group &group, Report *report, CaseMemory &memory);
 
+/// Rank 0 begins a sum of several rounds and waits for a message that the last rank sends only once it has the sum.
+void run_message_behind_sum(Group &group, Report *report);
+
 /// A reducer over the kernels, as the library gives to its groups.
 std::shared_ptr<const Reducer> test_reducer();
 

@@ -47,6 +47,8 @@ TEST_P(CollectivesOverProcesses, EveryCaseMatchesTheTreeAndFloat64) {
 
 TEST_P(CollectivesOverProcesses, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam(), "split", run_split_cases); }
 
+TEST_P(CollectivesOverProcesses, WhoWaitsForAMessageGoesOnWithItsSum) { run_ranks(GetParam(), "behind", run_message_behind_sum); }
+
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverProcesses, testing::Range<int64_t>(1, 9));
 
 TEST(CollectivesOverProcessesMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothCalls) {

@@ -53,6 +53,8 @@ TEST_P(CollectivesOverThreads, EveryCaseMatchesTheTreeAndFloat64) {
 
 TEST_P(CollectivesOverThreads, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam(), "split", run_split_cases); }
 
+TEST_P(CollectivesOverThreads, WhoWaitsForAMessageGoesOnWithItsSum) { run_ranks(GetParam(), "behind", run_message_behind_sum); }
+
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverThreads, testing::Range<int64_t>(1, 9));
 
 template <class Body>
@@ -97,6 +99,8 @@ TEST_P(CollectivesOverHosts, DifferingCollectivesAreErrorsOnEveryRank) {
 }
 
 TEST_P(CollectivesOverHosts, SplitGroupsRunAtTheSameTime) { run_hosts(GetParam().hosts, "split_hosts", run_split_cases); }
+
+TEST_P(CollectivesOverHosts, WhoWaitsForAMessageGoesOnWithItsSum) { run_hosts(GetParam().hosts, "behind_hosts", run_message_behind_sum); }
 
 INSTANTIATE_TEST_SUITE_P(Hosts, CollectivesOverHosts,
                          testing::Values(HostsCase{{0, 0, 1, 1}, 2}, HostsCase{{0, 0, 0, 0, 1, 1, 1, 1}, 4},

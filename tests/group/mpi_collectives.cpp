@@ -42,6 +42,7 @@ int main(int argc, char **argv) {
   const std::vector<CollectiveCase> all = collective_cases(group->size());
   for (size_t i = 0; i < all.size(); i += kCaseStride) run_collective_case(*group, all[i], &cases);
   run_split_cases(*group, &cases);
+  run_message_behind_sum(*group, &cases);
   Report pairs;
   if (group->size() > 1) run_mismatch_cases(*group, full_tests() ? 1 : 7, &pairs);
   const int64_t failures = cases.failures + pairs.failures;

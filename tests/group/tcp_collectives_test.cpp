@@ -51,6 +51,8 @@ TEST_P(TcpCollectives, DifferingCollectivesAreErrorsOnEveryRank) {
 
 TEST_P(TcpCollectives, SplitGroupsRunAtTheSameTime) { run_hosts(GetParam(), "split", run_split_cases); }
 
+TEST_P(TcpCollectives, WhoWaitsForAMessageGoesOnWithItsSum) { run_hosts(GetParam(), "behind", run_message_behind_sum); }
+
 INSTANTIATE_TEST_SUITE_P(OwnHosts, TcpCollectives, testing::Values(own_hosts(1), own_hosts(2), own_hosts(3), own_hosts(4), own_hosts(8)));
 INSTANTIATE_TEST_SUITE_P(SharedHosts, TcpCollectives, testing::Values(Hosts{0, 0, 1, 1}, Hosts{0, 1, 1, 0, 2}, Hosts{0, 0, 0, 1}));
 
