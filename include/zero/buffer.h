@@ -19,7 +19,7 @@ extern "C" {
  * Makes a buffer; all elements are zero.
  *   config  [in]  or NULL; ZERO_KEY_SHARD_WEIGHTS and the memory hook are read
  *   dtype   [in]  a zero_dtype
- *   count   [in]  elements in all, >= 0
+ *   count   [in]  elements in all, 0 .. 2^56
  *   out     [out] the buffer, the caller's; it keeps the group alive
  * dtype, count and weights must agree on all ranks (ZERO_E_MISMATCH). Errors also: ZERO_E_OUT_OF_MEMORY. Since ZERO_0.1.
  */

@@ -3,6 +3,7 @@
 
 #include "core/hash.h"
 #include "engine/agreement.h"
+#include "engine/params.h"
 #include "engine/ranged_io.h"
 #include "engine/shard_weights.h"
 
@@ -31,8 +32,8 @@ Buffer::~Buffer() {
 
 /// Before the ranks have met nothing is allocated, so ranks that disagree learn of it first.
 Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
-  ZERO_CO_CHECK(count >= 0 && count <= INT64_MAX / 8 - kLine, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld",
-                static_cast<long long>(count), static_cast<long long>(INT64_MAX / 8 - kLine));
+  ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld",
+                static_cast<long long>(count), static_cast<long long>(kMostElements));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.dtype = static_cast<int32_t>(dtype);

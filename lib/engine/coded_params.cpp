@@ -50,8 +50,9 @@ Task Optimizer::decode_param(int64_t id, std::byte *whole) {
     const Slot &scales = *slots_.find(ZERO_SLOT_PARAM_SCALE);
     const Cuts cuts = entry_cuts(place_of(scales, id), plan_.param(id).cuts);
     codes = {gathered_codes_.data(), dtype, reinterpret_cast<float *>(gathered_codes_.data() + round_up(count, kLine))};
-    ZERO_CO_TRY(all_gather(*gather_group_, own_cut(slots_.param(), id), codes.data, plan_.param(id).cuts, dtype));
-    ZERO_CO_TRY(all_gather(*gather_group_, own_cut(scales, id), codes.scales, cuts, DType::f32));
+    ZERO_CO_TRY(
+        all_gather(*gather_group_, own_cut(slots_.param(), id), codes.data, plan_.param(id).cuts, dtype, static_cast<uint64_t>(id)));
+    ZERO_CO_TRY(all_gather(*gather_group_, own_cut(scales, id), codes.scales, cuts, DType::f32, static_cast<uint64_t>(id)));
   } else {
     codes = codes_at(id, 0);
   }

@@ -37,6 +37,8 @@ void Gradients::close() {
   pool_.release();
   local_.release();
   brought_.release();
+  tensors_.clear();
+  buckets_.clear();
 }
 
 std::byte *Gradients::within(std::byte *bucket, int64_t id, int64_t offset, DType dtype) const {

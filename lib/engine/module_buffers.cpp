@@ -36,6 +36,10 @@ Status ModuleBuffers::add(const char *name, int32_t dtype, const int64_t *shape,
   ZERO_CHECK(rule != ZERO_SYNC_AVERAGE || is_float(type), ZERO_E_UNSUPPORTED,
              "%s: rule is ZERO_SYNC_AVERAGE, but %s is no dtype of fractions; use ZERO_SYNC_BROADCAST", name, dtype_name(type));
   ZERO_CHECK(!has(name), ZERO_E_INVALID_ARGUMENT, "a module buffer with the name \"%s\" was added before; names must be unique", name);
+  int64_t before = 0;
+  for (const ModuleBuffer &buffer : buffers_) before += buffer.count;
+  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all module buffers together have more than %lld elements", name,
+             static_cast<long long>(kMostElements));
   buffers_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, rule});
   *out_id = size() - 1;
   return {};

@@ -9,10 +9,11 @@ namespace {
 
 constexpr int64_t kMostSets = 4096;
 constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500; }
-constexpr std::array<int32_t, 8> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FROZEN,
+constexpr std::array<int32_t, 9> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FROZEN,
                                                ZERO_KEY_GRAD_DTYPE, ZERO_KEY_MASTER,
                                                ZERO_KEY_REPLICATED, ZERO_KEY_FIRST_MOMENT_DTYPE,
-                                               ZERO_KEY_TIED_TO,    ZERO_KEY_SECOND_MOMENT_DTYPE};
+                                               ZERO_KEY_TIED_TO,    ZERO_KEY_SECOND_MOMENT_DTYPE,
+                                               ZERO_KEY_PARAM_DTYPE};
 
 /// No key may be set that `allowed` does not know.
 template <class Allowed>

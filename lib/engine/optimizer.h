@@ -246,6 +246,7 @@ class Optimizer {
   Task seal_body();
   Task agree_on_plan();
   Task agree_on_model(Status mine);
+  Task make_groups();
   Status plan_all();
   void make_formats();
   void make_plan();

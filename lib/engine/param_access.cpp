@@ -30,7 +30,11 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   if (coded(id) && !dst_on_device)
     ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
   if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
-  if (count > 0) ZERO_CO_TRY(trailing_.wait(plan_.param(params_.holder(id)).bucket));
+  if (count > 0) {
+    const Status arrived = co_await trailing_.wait(plan_.param(params_.holder(id)).bucket);
+    if (!arrived.ok()) lose(arrived);
+    ZERO_CO_RETURN_IF_ERROR(arrived);
+  }
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {
@@ -101,12 +105,12 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
     kernels_.copy(*data, ahead, DType::u8, nbytes);
     param_pool_.give_back(ahead);
   }
-  co_return shards_param(id) ? prefetch_.run_ahead(*data) : Status();
+  co_return shards_param(id) ? prefetch_.run_ahead() : Status();
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {
   if (coded(id)) return decode_param(id, whole);
-  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype);
+  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype, static_cast<uint64_t>(id));
 }
 
 /// On the progress thread, or that of whoever waits.

@@ -3,56 +3,81 @@
 
 #include <zero/stats.h>
 
+#include <algorithm>
+
 namespace zero {
 
-ParamPool::Choice ParamPool::choose(int64_t nbytes) const {
-  Choice choice;
-  const auto size_of = [this](int64_t index) { return buffers_[static_cast<size_t>(index)].arena.nbytes(); };
-  for (int64_t index = 0; index < static_cast<int64_t>(buffers_.size()); ++index) {
-    if (!buffers_[static_cast<size_t>(index)].free) continue;
-    if (size_of(index) >= nbytes && (choice.fits < 0 || size_of(index) < size_of(choice.fits))) choice.fits = index;
-    if (choice.largest < 0 || size_of(index) > size_of(choice.largest)) choice.largest = index;
+size_t PoolSizes::choose(int64_t nbytes) const {
+  size_t chosen = count();
+  for (size_t index = 0; index < count(); ++index) {
+    if (!buffers_[index].free) continue;
+    const int64_t size = buffers_[index].nbytes;
+    const int64_t best = chosen < count() ? buffers_[chosen].nbytes : -1;
+    const bool better = size >= nbytes ? best < nbytes || size < best : best < nbytes && size > best;
+    if (better) chosen = index;
   }
-  return choice;
+  return chosen;
+}
+
+size_t PoolSizes::take(int64_t nbytes) {
+  const size_t index = choose(nbytes);
+  if (index == count()) buffers_.push_back({nbytes, false});
+  Buffer &taken = buffers_[index];
+  taken = {std::max(taken.nbytes, nbytes), false};
+  return index;
+}
+
+int64_t PoolSizes::nbytes() const {
+  int64_t sum = 0;
+  for (const Buffer &buffer : buffers_) sum += buffer.nbytes;
+  return sum;
+}
+
+int64_t PoolSizes::nbytes_after(int64_t nbytes) const {
+  const size_t chosen = choose(nbytes);
+  if (chosen == count()) return this->nbytes() + nbytes;
+  return this->nbytes() + std::max(nbytes - buffers_[chosen].nbytes, int64_t{0});
+}
+
+size_t PoolSizes::largest_free() const {
+  size_t largest = count();
+  for (size_t index = 0; index < count(); ++index) {
+    const int64_t most = largest < count() ? buffers_[largest].nbytes : 0;
+    if (buffers_[index].free && buffers_[index].nbytes > most) largest = index;
+  }
+  return largest;
+}
+
+void ParamPool::release() {
+  arenas_.clear();
+  sizes_ = {};
 }
 
 Status ParamPool::take(int64_t nbytes, std::byte **out) {
-  Choice choice = choose(nbytes);
-  if (choice.fits < 0) {
-    if (choice.largest < 0) {
-      choice.largest = static_cast<int64_t>(buffers_.size());
-      buffers_.push_back({{}, true});
+  const size_t index = sizes_.take(Arena::private_nbytes(nbytes));
+  if (arenas_.size() < sizes_.count()) arenas_.emplace_back();
+  Arena &arena = arenas_[index];
+  if (arena.nbytes() < sizes_.nbytes(index)) {
+    arena.release();
+    if (Status made = Arena::create_private(source_, ZERO_MEMORY_PARAM_POOL, nbytes, &arena); !made.ok()) {
+      sizes_.empty(index);
+      return made;
     }
-    Buffer &made = buffers_[static_cast<size_t>(choice.largest)];
-    made.arena.release();
-    ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_PARAM_POOL, nbytes, &made.arena));
-    choice.fits = choice.largest;
   }
-  Buffer &taken = buffers_[static_cast<size_t>(choice.fits)];
-  taken.free = false;
-  *out = taken.arena.data();
+  *out = arena.data();
   return {};
 }
 
-int64_t ParamPool::nbytes_after(int64_t nbytes) const {
-  int64_t sum = 0;
-  for (const Buffer &buffer : buffers_) sum += buffer.arena.nbytes();
-  const Choice choice = choose(nbytes);
-  if (choice.fits >= 0) return sum;
-  if (choice.largest >= 0) sum -= buffers_[static_cast<size_t>(choice.largest)].arena.nbytes();
-  return sum + Arena::private_nbytes(nbytes);
-}
-
-int64_t ParamPool::buffer_nbytes(const std::byte *data) const {
-  for (const Buffer &buffer : buffers_) {
-    if (buffer.arena.data() == data) return buffer.arena.nbytes();
-  }
-  return 0;
-}
-
 void ParamPool::give_back(const std::byte *data) {
-  for (Buffer &buffer : buffers_) {
-    if (buffer.arena.data() == data) buffer.free = true;
+  for (size_t index = 0; index < arenas_.size(); ++index) {
+    if (arenas_[index].data() == data) sizes_.give_back(index);
+  }
+}
+
+void ParamPool::trim(int64_t most_nbytes) {
+  for (size_t index = sizes_.largest_free(); index < sizes_.count() && sizes_.nbytes() > most_nbytes; index = sizes_.largest_free()) {
+    arenas_[index].release();
+    sizes_.empty(index);
   }
 }
 

@@ -4,39 +4,55 @@
 
 #include "memory/arena.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace zero {
 
-class ParamPool {
+/// The sizes of a pool's buffers, and which are in use.
+class PoolSizes {
  public:
-  void open(const MemorySource &source) { source_ = source; }
-  void release() { buffers_.clear(); }
-
-  /// Memory of at least `nbytes`: the smallest free buffer that is large enough; otherwise a new one in place of the largest free one.
-  Status take(int64_t nbytes, std::byte **out);
-  void give_back(const std::byte *data);
-  /// Bytes of all buffers after take(nbytes).
+  /// Index of a buffer of at least `nbytes`: the smallest free one that is large enough; otherwise a new one in place of the largest free
+  /// one.
+  size_t take(int64_t nbytes);
+  void give_back(size_t index) { buffers_[index].free = true; }
+  int64_t nbytes(size_t index) const { return buffers_[index].nbytes; }
+  int64_t nbytes() const;
+  /// Of all buffers after take(nbytes).
   int64_t nbytes_after(int64_t nbytes) const;
-  /// Bytes of the buffer that begins at `data`.
-  int64_t buffer_nbytes(const std::byte *data) const;
+  /// Index of the largest free buffer that is not empty; count() where there is none.
+  size_t largest_free() const;
+  size_t count() const { return buffers_.size(); }
+  /// It has no memory any more.
+  void empty(size_t index) { buffers_[index] = {0, true}; }
 
  private:
   struct Buffer {
-    Arena arena;
+    int64_t nbytes;
     bool free;
   };
 
-  /// The smallest free buffer that is large enough, and the largest free one; -1: none.
-  struct Choice {
-    int64_t fits = -1;
-    int64_t largest = -1;
-  };
-  Choice choose(int64_t nbytes) const;
+  /// What take(nbytes) chooses; count() where a buffer more is made.
+  size_t choose(int64_t nbytes) const;
 
-  MemorySource source_{};
   std::vector<Buffer> buffers_;
+};
+
+class ParamPool {
+ public:
+  void open(const MemorySource &source) { source_ = source; }
+  void release();
+
+  Status take(int64_t nbytes, std::byte **out);
+  void give_back(const std::byte *data);
+  /// Frees what nobody uses, the largest first, until all buffers together have at most that.
+  void trim(int64_t most_nbytes);
+
+ private:
+  MemorySource source_{};
+  PoolSizes sizes_;
+  std::vector<Arena> arenas_;  ///< by index
 };
 
 }  // namespace zero

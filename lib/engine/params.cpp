@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kLongestName = 255;
 constexpr int64_t kMostDimensions = 16;
-/// Bytes of all slots of a tensor stay within 63 bits.
-constexpr int64_t kMostElements = int64_t{1} << 56;
 
 }  // namespace
 

@@ -13,6 +13,9 @@
 
 namespace zero {
 
+/// Of all tensors of a kind together: the bytes of all their slots stay within 63 bits.
+inline constexpr int64_t kMostElements = int64_t{1} << 56;
+
 /// What a tensor is registered with beside its name and shape.
 struct ParamOptions {
   int64_t set = 0;

@@ -27,6 +27,8 @@ void Prefetch::stop() {
     pool_->give_back(next.whole);
   }
   ahead_.clear();
+  foreseen_ = {};
+  held_ = kNothing;
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
@@ -49,11 +51,18 @@ void Prefetch::follow(int64_t id) {
 Task Prefetch::take(int64_t id, std::byte **out) {
   *out = nullptr;
   follow(id);
-  if (ahead_.empty() || ahead_.front().id != id) co_return co_await drop();
+  if (held_ != kNothing) foreseen_.give_back(held_);
+  held_ = kNothing;
+  if (ahead_.empty() || ahead_.front().id != id) {
+    ZERO_CO_TRY(drop());
+    held_ = foreseen_.take(Arena::private_nbytes(nbytes_[static_cast<size_t>(id)]));
+    co_return Status();
+  }
   OperationEnd end(*queue_, *ahead_.front().operation);
   ZERO_CO_TRY(end);
   const Ahead taken = ahead_.front();
   ahead_.erase(ahead_.begin());
+  held_ = taken.foreseen;
   if (!taken.operation->status().ok()) {
     pool_->give_back(taken.whole);
     co_return taken.operation->status();
@@ -62,14 +71,17 @@ Task Prefetch::take(int64_t id, std::byte **out) {
   co_return Status();
 }
 
-/// Within the limit there is room for what runs ahead and for buffers that are free.
-Status Prefetch::run_ahead(const std::byte *acquired) {
-  if (surprised_) return {};
-  const int64_t most = most_nbytes_ + pool_->buffer_nbytes(acquired);
+/// Within the limit there is room for what runs ahead and for buffers that are free: in a pool of sizes alone, to which tensors come back
+/// when the next one is acquired. All ranks foresee the same; when they release is their own affair.
+Status Prefetch::run_ahead() {
+  if (surprised_ || held_ == kNothing) return {};
+  const int64_t most = most_nbytes_ + foreseen_.nbytes(held_);
+  pool_->trim(most);
   for (size_t at = position_ + ahead_.size(); at < order_.size(); ++at) {
     const int64_t id = order_[at];
-    if (pool_->nbytes_after(nbytes_[static_cast<size_t>(id)]) > most) return {};
-    Ahead next{id, nullptr, nullptr};
+    const int64_t need = Arena::private_nbytes(nbytes_[static_cast<size_t>(id)]);
+    if (foreseen_.nbytes_after(need) > most) return {};
+    Ahead next{id, foreseen_.take(need), nullptr, nullptr};
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));
     ahead_.push_back(std::move(next));
@@ -83,6 +95,7 @@ Task Prefetch::drop() {
     OperationEnd end(*queue_, *ahead_.front().operation);
     ZERO_CO_TRY(end);
     pool_->give_back(ahead_.front().whole);
+    foreseen_.give_back(ahead_.front().foreseen);
     const Status status = ahead_.front().operation->status();
     ahead_.erase(ahead_.begin());
     if (!status.ok()) co_return status;

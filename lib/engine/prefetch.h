@@ -7,6 +7,7 @@
 #include "engine/param_pool.h"
 #include "group/group.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,14 +25,15 @@ class Prefetch {
   void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
   /// The order of the first step.
   void set_order(std::vector<int64_t> order) { order_ = std::move(order); }
+  const std::vector<int64_t> &order() const { return order_; }
   /// Waits for the end of what is under way, at most for the group's deadline, and gives buffers back.
   void stop();
 
   /// The caller acquires a tensor that has to be gathered. *out is its buffer when that ran ahead, otherwise nullptr and nothing is under
   /// way any more.
   Task take(int64_t id, std::byte **out);
-  /// Starts the gathers that come next; comes after the tensor that was taken has arrived at `acquired`.
-  Status run_ahead(const std::byte *acquired);
+  /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
+  Status run_ahead();
   /// Ends what is under way and gives its buffers back: parameters are about to change.
   Task drop();
   /// The next step follows the order of this one.
@@ -42,8 +44,11 @@ class Prefetch {
  private:
   void follow(int64_t id);
 
+  static constexpr size_t kNothing = SIZE_MAX;
+
   struct Ahead {
     int64_t id;
+    size_t foreseen;  ///< its buffer in foreseen_
     std::byte *whole;
     std::shared_ptr<Operation> operation;
   };
@@ -61,6 +66,8 @@ class Prefetch {
   size_t position_ = 0;         ///< in the order, of what comes next
   bool surprised_ = false;      ///< this step left the order
   std::vector<Ahead> ahead_;    ///< order_[position_] and on
+  PoolSizes foreseen_;          ///< the pool of a caller that releases a tensor before it acquires the next
+  size_t held_ = kNothing;      ///< what was acquired last, in foreseen_
 };
 
 }  // namespace zero

@@ -17,10 +17,25 @@ Task Optimizer::seal_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
   Status agreed = co_await agree_on_plan();
   if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
+  if (agreed.ok()) agreed = co_await make_groups();
+  if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
+  if (agreed.ok()) agreed = co_await share_memory();
+  if (agreed.ok()) agreed = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
   if (!agreed.ok()) {
+    // Ranks of the other group wait for this one, which comes no further.
+    if (model_parent_ != nullptr && poisons_group(agreed.code())) {
+      group_->fail(agreed);
+      model_parent_->fail(agreed);
+    }
     unseal();
     co_return agreed;
   }
+  phase_ = Phase::sealed;
+  sealed_.store(true, std::memory_order_release);
+  co_return Status();
+}
+
+Task Optimizer::make_groups() {
   // Where the group reaches a device, what stays on the host needs no communicators of its own.
   std::shared_ptr<const Reducer> on_host;
   if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
@@ -35,20 +50,12 @@ Task Optimizer::seal_body() {
     gather_group_->heed(model_group_);
     reduce_group_->heed(model_group_);
   }
-  Status made = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
-  if (made.ok()) made = co_await share_memory();
-  if (made.ok()) made = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
-  if (!made.ok()) {
-    unseal();
-    co_return made;
-  }
-  phase_ = Phase::sealed;
-  sealed_.store(true, std::memory_order_release);
   co_return Status();
 }
 
 Task Optimizer::agree_on_plan() {
-  const std::string text = sealed_text(settings_, sets_, loss_scale_.text(run_.loss_scale), params_) + module_buffers_.text();
+  const std::string scale = loss_scale_.text(run_.loss_scale);
+  const std::string text = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = plan_all();

@@ -49,7 +49,8 @@ Task name_difference(Group &group, const std::string &mine, const std::vector<in
 
 }  // namespace
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params) {
+std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
+                        std::span<const int64_t> gather_order) {
   std::string text = settings.text();
   for (size_t set = 0; set < sets.size(); ++set) {
     const kernels::Algorithm *algorithm = sets[set].algorithm();
@@ -60,6 +61,8 @@ std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
   text += "order";
   for (const int64_t id : params.order()) text += " " + std::to_string(id);
+  text += "\ngather order";
+  for (const int64_t id : gather_order) text += " " + std::to_string(id);
   return text + "\n";
 }
 

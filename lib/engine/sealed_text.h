@@ -13,7 +13,8 @@
 
 namespace zero {
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params);
+std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
+                        std::span<const int64_t> gather_order);
 
 /// ZERO_E_MISMATCH with the first difference, the same on every rank, when texts differ; then the group is poisoned.
 Task compare_texts(Group &group, const std::string &mine);

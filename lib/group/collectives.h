@@ -38,8 +38,9 @@ struct ReduceScatter {
 };
 Task reduce_scatter(Group &group, ReduceScatter call);
 
-/// whole = the ranks' cuts, each from its owner's `mine` (which may be its own part of whole).
-Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype);
+/// whole = the ranks' cuts, each from its owner's `mine` (which may be its own part of whole). `what`: a number that must be the same on
+/// all ranks, where several things have these cuts.
+Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype, uint64_t what = 0);
 
 /// Pieces of any size between all ranks: offers[r] goes to rank r, receives[r] comes from rank r (own entries are copied). Both sides must
 /// know the sizes. The spans must outlive the task.

@@ -190,6 +190,7 @@ Status LocalTransport::accept(int64_t peer, const Message &message, Arrival *out
   ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", name_of(peer),
              number(message.nbytes), to_text(current_).c_str(), name_of(rank_), number(out->nbytes));
   out->rest_is_there = message.rest_is_there != 0;
+  reads_in_place_ = reads_in_place_ || message.kind == MessageKind::arena;
   return resolve(peer, message, out->rest_is_there ? out->rest_nbytes : 0, &out->data);
 }
 
@@ -199,7 +200,6 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   const Mapping *mapping = nullptr;
   if (message.kind == MessageKind::staged) mapping = segment(peer).mapping().get();
   if (message.kind == MessageKind::arena) {
-    reads_in_place_ = true;
     const std::lock_guard lock(sharing_mutex_);
     for (const Attached &attached : attached_) {
       if (attached.peer == peer && attached.mapping->id() == message.mapping_id) mapping = attached.mapping.get();

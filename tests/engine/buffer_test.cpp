@@ -111,6 +111,17 @@ TEST(Buffer, RanksThatDisagreeLearnOfIt) {
   });
 }
 
+TEST(Buffer, CountsWhoseBytesNoNumberHoldsAreErrors) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    for (const int64_t count : {(int64_t{1} << 56) + 1, INT64_MAX / 8 - 256, INT64_MAX / 8, INT64_MAX}) {
+      std::shared_ptr<Buffer> buffer;
+      EXPECT_EQ(group->queue()->run(Buffer::create(group, {}, DType::f64, count, &buffer)).code(), ZERO_E_INVALID_ARGUMENT) << count;
+    }
+    std::shared_ptr<Buffer> buffer;
+    EXPECT_EQ(group->queue()->run(Buffer::create(group, {}, DType::f64, int64_t{1} << 56, &buffer)).code(), ZERO_E_OUT_OF_MEMORY);
+  });
+}
+
 TEST(Buffer, OneRankWithoutMemoryIsAnErrorOnAll) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     Config config;

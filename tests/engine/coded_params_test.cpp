@@ -245,6 +245,28 @@ TEST_P(CodedParams, AreReleasedBeforeAStepAndEditedByRangeOnly) {
   });
 }
 
+TEST(CodedParams, MayBeChosenForEachParameter) {
+  for (const int64_t all : {int64_t{0}, int64_t{ZERO_DTYPE_F8_E4M3}}) {
+    run_world(2, [all](const std::shared_ptr<Group> &group) {
+      Config config;
+      Config other;
+      ASSERT_TRUE(config.set_i64(ZERO_KEY_PARAM_DTYPE, all).ok() && config.set_i64(ZERO_KEY_STAGE, 2).ok());
+      ASSERT_TRUE(other.set_i64(ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3 - all).ok());
+      std::shared_ptr<Optimizer> optimizer;
+      ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+      const int64_t counts[] = {5120, 2560};
+      int64_t id = 0;
+      ASSERT_TRUE(optimizer->add_param(nullptr, "as all", ZERO_DTYPE_BF16, &counts[0], 1, &id).ok());
+      ASSERT_TRUE(optimizer->add_param(&other, "other", ZERO_DTYPE_BF16, &counts[1], 1, &id).ok());
+      ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
+      MemoryUse param{};
+      ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM, &param).ok());
+      const int64_t coded = all != 0 ? counts[0] : counts[1];
+      EXPECT_EQ(param.formula_nbytes, coded + coded / 64 + 2 * (counts[0] + counts[1] - coded));
+    });
+  }
+}
+
 TEST(CodedParams, NeedAnF32MasterAndOneFormat) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto refused = [&](int32_t dtype, int64_t param_dtype, int64_t master) {

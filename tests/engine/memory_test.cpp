@@ -333,5 +333,58 @@ TEST(Release, WhileReductionsAreUnderWayReturnsAndTellsTheOthers) {
   }
 }
 
+/// Memory that a hook gives, but for the call `failing`.
+struct ShortHook {
+  int64_t calls = 0;
+  int64_t failing = -1;
+
+  AllocatorHook table() {
+    return {[](uint64_t nbytes, uint64_t alignment, void *user) -> void * {
+              auto *hook = static_cast<ShortHook *>(user);
+              return hook->calls++ == hook->failing ? nullptr : std::aligned_alloc(alignment, nbytes);
+            },
+            [](void *data, uint64_t, void *) { std::free(data); }, nullptr, this};
+  }
+};
+
+TEST(SealAgain, AfterMemoryWasShortCostsAndDoesTheSame) {
+  const Model model = plain_model(2);
+  Manner manner;
+  manner.stage = 2;
+  manner.bucket_nbytes = 16'384;
+  int64_t failures = 0;
+  for (int64_t failing = 0;; ++failing) {
+    bool sealed_at_once = false;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      ShortHook hook;
+      if (group->rank() == 1) hook.failing = failing;
+      Config config = make_config(model, manner);
+      config.hook = hook.table();
+      std::shared_ptr<Optimizer> optimizer;
+      ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+      int64_t id = 0;
+      for (size_t i = 0; i < model.counts.size(); ++i) {
+        ASSERT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+      }
+      const Status first = group->queue()->run(optimizer->seal());
+      if (group->rank() == 1) sealed_at_once = first.ok();
+      if (!first.ok()) {
+        EXPECT_EQ(first.code(), group->rank() == 1 ? ZERO_E_OUT_OF_MEMORY : ZERO_E_PEER_FAILED) << first.text();
+        ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok()) << failing;
+      }
+      begin_training(*optimizer, model, manner);
+      for (int64_t step = 0; step < 3; ++step) (void)train_step(*optimizer, model, manner, step);
+      const auto untouched = make_optimizer(group, model, manner);
+      begin_training(*untouched, model, manner);
+      for (int64_t step = 0; step < 3; ++step) (void)train_step(*untouched, model, manner, step);
+      EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_GRAD_POOL).peak_nbytes, use_of(*untouched, ZERO_MEMORY_GRAD_POOL).peak_nbytes);
+      EXPECT_EQ(differing(read_slot(*optimizer, model, ZERO_SLOT_PARAM), read_slot(*untouched, model, ZERO_SLOT_PARAM)), 0);
+    });
+    if (HasFailure() || sealed_at_once) break;
+    ++failures;
+  }
+  EXPECT_GT(failures, 0);
+}
+
 }  // namespace
 }  // namespace zero::test

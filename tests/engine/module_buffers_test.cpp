@@ -152,6 +152,8 @@ TEST(ModuleBuffers, AreCheckedWhenRegistered) {
     EXPECT_EQ(add("weight", ZERO_DTYPE_F32, &count, ZERO_SYNC_NONE), ZERO_E_INVALID_ARGUMENT);
     EXPECT_EQ(id, -7);
     EXPECT_EQ(add("mean", ZERO_DTYPE_F32, &count, ZERO_SYNC_NONE), ZERO_OK);
+    const int64_t all = int64_t{1} << 56;
+    EXPECT_EQ(add("with mean too large", ZERO_DTYPE_F64, &all, ZERO_SYNC_NONE), ZERO_E_INVALID_ARGUMENT);
     EXPECT_EQ(add("mean", ZERO_DTYPE_F32, &count, ZERO_SYNC_NONE), ZERO_E_INVALID_ARGUMENT);
     EXPECT_EQ(optimizer->add_param(nullptr, "mean", ZERO_DTYPE_F32, &count, 1, &id).code(), ZERO_E_INVALID_ARGUMENT);
     void *data = nullptr;

@@ -119,6 +119,56 @@ TEST_P(Ahead, AGivenOrderServesTheFirstStep) {
   });
 }
 
+Model equal_layers(int64_t ranks) {
+  Model model;
+  model.ranks = ranks;
+  model.counts = {1024, 1024, 1024, 1024};
+  return model;
+}
+
+/// Ranks that release at different times have run ahead alike where they leave the order.
+TEST(Prefetch, WhenRanksReleaseIsTheirOwnAffair) {
+  const Model model = equal_layers(2);
+  for (const int64_t most : {4096, 8192, 12'288}) {
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_ahead(group, model, most);
+      for (int64_t step = 0; step < 3; ++step) {
+        const auto params = params_of(*optimizer, model);
+        const auto acquire = [&](int64_t id) {
+          void *data = nullptr;
+          const Status status = run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data));
+          ASSERT_TRUE(status.ok()) << status.text();
+          EXPECT_EQ(std::memcmp(data, params[static_cast<size_t>(id)].data(), 4096), 0) << "tensor " << id << " in step " << step;
+        };
+        // Rank 1 keeps all until the end of the first pass.
+        for (const int64_t id : {0, 1, 2, 3}) {
+          acquire(id);
+          if (group->rank() == 0) {
+            ASSERT_TRUE(optimizer->param_release(id).ok());
+          }
+        }
+        for (int64_t id = 0; id < 4 && group->rank() == 1; ++id) ASSERT_TRUE(optimizer->param_release(id).ok());
+        for (const int64_t id : {0, 2, 1, 3}) {
+          acquire(id);
+          ASSERT_TRUE(optimizer->param_release(id).ok());
+        }
+        train_once(*optimizer, model, step);
+      }
+    });
+  }
+}
+
+TEST(Prefetch, DifferentTensorsOfOneShapeAreNoCollective) {
+  const Model model = equal_layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, 0);
+    void *data = nullptr;
+    const Status status = run_task(*optimizer, optimizer->param_acquire(group->rank(), nullptr, 0, &data));
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
+    EXPECT_FALSE(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).ok());
+  });
+}
+
 TEST(Prefetch, OrdersNameParameters) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     std::shared_ptr<Optimizer> optimizer;

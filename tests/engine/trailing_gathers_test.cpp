@@ -132,5 +132,22 @@ TEST_P(Trailing, ALostRankIsTheErrorOfTheAcquireThatWaits) {
   });
 }
 
+TEST_P(Trailing, ALostRankIsTheErrorOfAnInitialiserAndOfAllThatComesAfter) {
+  const Model model = layers();
+  const Manner manner = overlapped(GetParam());
+  run_hosts(kRanks, kPerHost, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make(group, model, manner);
+    ASSERT_TRUE(reduce_and_apply(*optimizer, model, manner, 0).ok());
+    if (group->rank() == kRanks - 1) return;  // releases the optimizer instead
+    (void)run_task(*optimizer, optimizer->gather());
+    EXPECT_FALSE(optimizer->init_param(0, ZERO_INITIALISER_CONSTANT, 1, 0, 0).ok());
+    void *data = nullptr;
+    for (int64_t id = 0; id < model.tensors(); ++id) {
+      const Status acquired = run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data));
+      EXPECT_TRUE(poisons_group(acquired.code())) << id << ": " << acquired.text();
+    }
+  });
+}
+
 }  // namespace
 }  // namespace zero::test

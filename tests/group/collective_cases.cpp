@@ -432,22 +432,16 @@ void run_message_behind_sum(Group &group, Report *report) {
   const int64_t count = group.transport().round_nbytes();
   std::vector<float> values(static_cast<size_t>(count), 1.0F);
   const auto sum = group.queue()->submit(all_reduce(group, values.data(), values.data(), count, DType::f32, ReduceOp::sum));
-  float word = 5;
-  if (group.rank() == 0 && last > 0) {
-    const Status received = group.recv_queue(last)->run(group.recv(&word, 1, DType::f32, last));
-    report->expect(received.ok(), std::string("recv behind a sum: ") + received.text());
-  }
-  const Status summed = group.queue()->wait(sum);
-  report->expect(summed.ok(), std::string("a sum before a message: ") + summed.text());
+  float word = group.rank() == last ? 7.0F : 5.0F;
+  Status status;
+  if (group.rank() == 0 && last > 0) status = group.recv_queue(last)->run(group.recv(&word, 1, DType::f32, last));
+  report->expect(status.ok(), std::string("recv behind a sum: ") + status.text());
+  status = group.queue()->wait(sum);
   const bool right = std::count(values.begin(), values.end(), static_cast<float>(group.size())) == count;
-  report->expect(right, "a sum before a message: wrong bits");
-  if (group.rank() == last && last > 0) {
-    word = 7;
-    const Status sent = group.send_queue(0)->run(group.send(&word, 1, DType::f32, 0));
-    report->expect(sent.ok(), std::string("send behind a sum: ") + sent.text());
-  }
-  const bool tells = last > 0 && (group.rank() == 0 || group.rank() == last);
-  report->expect(word == (tells ? 7.0F : 5.0F), "wrong message behind a sum");
+  report->expect(status.ok() && right, std::string("a sum before a message: ") + status.text());
+  if (group.rank() == last && last > 0) status = group.send_queue(0)->run(group.send(&word, 1, DType::f32, 0));
+  report->expect(status.ok(), std::string("send behind a sum: ") + status.text());
+  report->expect(group.rank() != 0 || word == 7.0F, "wrong message behind a sum");
 }
 
 std::shared_ptr<const Reducer> test_reducer() { return std::make_shared<KernelReducer>(); }

@@ -38,9 +38,9 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
   co_return Status();
 }
 
-Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype) {
+Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype, uint64_t what) {
   Fingerprint fingerprint = describe(OperationKind::all_gather, whole_count(cuts), dtype);
-  fingerprint.detail = hash_cuts(cuts, 1);
+  fingerprint.detail = hash_cuts(cuts, 1) + what;
   return group.collective(fingerprint, all_gather_rounds(group, mine, whole, cuts, dtype));
 }
 
