@@ -3,8 +3,9 @@
  * shard sizes follow ZERO_KEY_SHARD_WEIGHTS (equal by default), and a shard may be empty.
  *
  * All functions but shard, whole_release and release are collectives over the group: every rank calls them in the same order.
- * Common errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE, ZERO_E_UNSUPPORTED (a stream on a host group), and the group's
- * errors ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT. Threads: one thread per buffer at a time.
+ * Common errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE, ZERO_E_UNSUPPORTED (`stream` must be NULL: shards and the memory
+ * given to buffers lie on the host, also in groups that reach devices), and the group's errors ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT. Threads:
+ * one thread per buffer at a time.
  */
 #ifndef ZERO_BUFFER_H
 #define ZERO_BUFFER_H
@@ -21,7 +22,8 @@ extern "C" {
  *   dtype   [in]  a zero_dtype
  *   count   [in]  elements in all, 0 .. 2^56
  *   out     [out] the buffer, the caller's; it keeps the group alive
- * dtype, count and weights must agree on all ranks (ZERO_E_MISMATCH). Errors also: ZERO_E_OUT_OF_MEMORY. Since ZERO_0.1.
+ * dtype, count and weights must agree on all ranks (ZERO_E_MISMATCH). Errors also: ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the others;
+ * the group stays usable). Since ZERO_0.1.
  */
 ZERO_API int32_t zero_buffer_create(zero_group *group, const zero_config *config, int32_t dtype, int64_t count, zero_buffer **out);
 ZERO_API int32_t zero_buffer_create_async(zero_group *group, const zero_config *config, int32_t dtype, int64_t count, zero_request **out);

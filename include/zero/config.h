@@ -1,6 +1,7 @@
 /*
  * Config: an opaque set of keys and values that groups, buffers, optimizers and parameters are created from. A new key never changes a
- * layout, and a key that this build does not know is an error, never ignored. An object copies what it needs: the config may be changed or
+ * layout, and a key that this build does not know is an error, never ignored. Groups, buffers and optimizers do not look at keys of other
+ * nouns, so that one config may serve them all; parameters and sets refuse them. An object copies what it needs: the config may be changed or
  * released afterwards.
  */
 #ifndef ZERO_CONFIG_H
@@ -19,7 +20,8 @@ enum zero_key {
   /* group: 100 .. 199 */
   ZERO_KEY_DEADLINE_MS = 100,   /* i64, 1 .. 2^40, 600000: how long a blocking call waits for the other ranks */
   ZERO_KEY_RENDEZVOUS_MS = 101, /* i64, 1 .. 2^40, 60000: how long group creation waits for the other ranks */
-  ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels; 0 = max(1, cores / local ranks) */
+  ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels, of a group for its sums, of an optimizer for
+                                   the rest; 0 = the variable ZERO_THREADS, or max(1, cores / local ranks) */
   ZERO_KEY_STAGING_BYTES = 103, /* i64, 4096 .. 2^30, 1048576: memory per rank for data peers cannot read in place; equal on all ranks */
   ZERO_KEY_MPI_MODULE = 104,    /* str: path of libzero_mpi.so; default: the variable ZERO_MPI_MODULE, then the folder of libzero.so */
   ZERO_KEY_MPI_SHARED = 105,    /* i64, 0 .. 1, 1: MPI ranks of one host move data between them through shared memory; 0: all data moves
@@ -85,9 +87,9 @@ enum zero_key {
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
   ZERO_KEY_PARAM_DTYPE = 358,         /* i64, 0 or f8_e4m3, 0: how a parameter is stored and gathered; 0 = in its own dtype */
 
-  /* hyper-parameters, changeable at any step with zero_optimizer_set_f64: 400 .. 499 */
+  /* hyper-parameters, changeable at any step with zero_optimizer_set_f64 unless it says otherwise: 400 .. 499 */
   ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 (adagrad: 1e-2, lion: 1e-4) */
-  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0 (muon: 0.95): sgd, muon */
+  ZERO_KEY_MOMENTUM = 401,     /* f64, 0 .. 1, 0 (muon: 0.95): sgd, muon; in sgd 0 at seal stays 0 */
   ZERO_KEY_DAMPENING = 402,    /* f64, 0 .. 1, 0: sgd */
   ZERO_KEY_NESTEROV = 403,     /* f64, 0 or 1, 0 (muon: 1): sgd, muon; needs momentum > 0 and dampening 0 */
   ZERO_KEY_BETA1 = 404,        /* f64, 0 .. below 1, 0.9: adam, adamw, lamb, lion */
@@ -96,7 +98,7 @@ enum zero_key {
   ZERO_KEY_WEIGHT_DECAY = 407, /* f64, 0 .. 1e30, 0 (adamw, lamb: 0.01, muon: 0.1): added to the gradient in sgd, adam,
                                   adagrad; decoupled in the others */
   ZERO_KEY_LR_DECAY = 408,            /* f64, 0 .. 1e30, 0: adagrad: the rate of step t is lr / (1 + (t - 1) * lr_decay) */
-  ZERO_KEY_INITIAL_ACCUMULATOR = 409, /* f64, 0 .. 1e30, 0: adagrad: sum of squares before the first step */
+  ZERO_KEY_INITIAL_ACCUMULATOR = 409, /* f64, 0 .. 1e30, 0: adagrad: sum of squares before the first step; as it is at seal */
   ZERO_KEY_NEWTON_SCHULZ_STEPS = 410, /* f64, 1 .. 99, a whole number, 5: muon */
   ZERO_KEY_AVERAGE_DECAY = 411, /* f64, 0 .. 1, 0.999: average = decay * average + (1 - decay) * parameter */
 

@@ -67,8 +67,7 @@
  * wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or memory limits.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
- * param_acquire, are collectives over the group: every rank calls them in the same order. Their errors include the group's ZERO_E_TIMEOUT ..
- * ZERO_E_TRANSPORT.
+ * param_acquire, are collectives over the group, in the same order on every rank. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` must be NULL without ZERO_KEY_DEVICE (ZERO_E_UNSUPPORTED).
  * Threads: one thread per optimizer at a time.
@@ -172,7 +171,7 @@ ZERO_API int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struc
  *   group   [in]  kept alive by the optimizer
  *   config  [in]  or NULL for defaults (adamw, stage 1)
  *   out     [out] the optimizer, the caller's
- * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm. Not a collective. Since ZERO_0.1.
+ * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm, a hyper-parameter it lacks, keys that clash. Not a collective. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
 
@@ -200,7 +199,7 @@ ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_
  * Registers a tensor. Not a collective.
  *   config  [in]  keys 350 .. 399; NULL = none. Keys of other kinds are ZERO_E_UNSUPPORTED
  *   name    [in]  1 to 255 bytes, unique in the optimizer
- *   dtype   [in]  ZERO_DTYPE_F32, _F16 or _BF16; others are ZERO_E_UNSUPPORTED
+ *   dtype   [in]  ZERO_DTYPE_F32, _F16 or _BF16; other dtypes of arrays are ZERO_E_UNSUPPORTED
  *   shape   [in]  ndim extents, each >= 0; may be NULL when ndim is 0 (a scalar)
  *   ndim    [in]  0 .. 16
  *   out_id  [out] 0, 1, 2 ... in order of registration
@@ -318,9 +317,9 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
                                            void *stream);
 
 /*
- * Sets this rank's weight of the step under way (for example the samples in its batch; 0 when it ran out of data: its gradients are then
- * not read). Before the first grad_ready of a step; 1 again after each step. Only with ZERO_DIVISOR_WEIGHTS.
- *   weight  [in] finite, >= 0; the sum over ranks must be above 0
+ * Sets this rank's weight of the step, or behind zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
+ * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS.
+ *   weight  [in] finite, >= 0; the sum over ranks and micro-steps must be above 0
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
@@ -330,7 +329,7 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
  * one to the next; a step of one micro-step needs no call. What was not given in a micro-step counts as zero in it. Local sums (kind LOCAL)
  * cost a rank a full gradient, in the gradient's dtype or fp32 (ZERO_KEY_ACCUMULATE_DTYPE), unless stage 0 or 1 keeps one of that dtype
  * already; sums of shards (kind REDUCE) cost 4 bytes per element that the rank owns. Both are made in the first such micro-step. In a world
- * of one REDUCE is LOCAL. Gradients of all micro-steps are added; nothing divides by their number.
+ * of one REDUCE is LOCAL. Gradients of all micro-steps are added; only ZERO_DIVISOR_WEIGHTS divides by the weights of all of them.
  *   kind  [in] a zero_micro_step, the same on all ranks
  * A collective. Errors also: ZERO_E_STATE while gradients are acquired, or after a micro-step of kind LAST. Since ZERO_0.1.
  */
@@ -340,7 +339,8 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
  *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
- * Since ZERO_0.1.
+ * In stage 3, and with 8-bit parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH when ranks have set different
+ * hyper-parameters, loss scales or counters; ZERO_E_STATE for "custom" and "none". Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
@@ -348,12 +348,13 @@ ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stre
 /*
  * The parts of a step. reduce: sums the gradients and votes; result as in step. apply: updates this rank's shard with the built-in
  * algorithm (ZERO_E_STATE for "custom": the caller updates the views instead; nothing when the vote was to skip). gather: makes the new
- * parameters visible and ends the step. reduce and gather are always called, apply at most once between them.
+ * parameters visible and ends the step. reduce and gather are always called, apply at most once between them. With "custom" the gradients in
+ * views are neither unscaled nor clipped (c of the head); the caller writes masters and 16-bit parameters both, moves averages, and writes
+ * nothing when the vote was to skip.
  *
  * In stages 1 and 2, where ranks cannot write into one another's memory, with ZERO_KEY_OVERLAP and no parameter acquired, step and gather
  * return while new parameters still travel: param_acquire waits for those of its tensor, every other call that needs them for all, and so
- * does zero_optimizer_release. A process that ends without it may leave other ranks without them (ZERO_E_PEER_LOST).
- * Since ZERO_0.1.
+ * does zero_optimizer_release. A process that ends without it may leave other ranks without them (ZERO_E_PEER_LOST). Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
@@ -382,7 +383,7 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
  * Hyper-parameters of a parameter set, from the next step on; the same on all ranks.
  *   set    [in] 0, or what zero_optimizer_add_set gave
  *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
- * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm. Since ZERO_0.1.
+ * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm, ZERO_E_STATE for a momentum in sgd sealed with 0. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value);
 ZERO_API int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out);
@@ -408,9 +409,9 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
 /*
  * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
  * empty; overlapping writes: the highest rank's values stay. Parameters written are visible after begin(ZERO_SOURCE_SHARDS).
- *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD cannot be written
- *   offset, count  [in] within the tensor
- *   data           [out, in] count elements; may be NULL when count is 0
+ *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD is read between reduce and gather only, and cannot be written
+ *   offset, count  [in] in entries of the slot (zero_optimizer_slot): elements, or for scales one per 256 elements
+ *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0
  * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
@@ -438,8 +439,7 @@ ZERO_API int32_t zero_optimizer_verify_async(zero_optimizer *optimizer, void *st
 
 /*
  * Gives the handle back; NULL is allowed. Not a collective. Addresses handed out become invalid. Waits for parameters that are being gathered
- * ahead (ZERO_KEY_PREFETCH_BYTES): until the slowest rank has made the same param_acquire, at most for the deadline. Threads: any. Since
- * ZERO_0.1.
+ * ahead (ZERO_KEY_PREFETCH_BYTES): until the slowest rank has made the same param_acquire, until the deadline. Threads: any. Since ZERO_0.1.
  */
 ZERO_API void zero_optimizer_release(zero_optimizer *optimizer);
 

@@ -1,7 +1,8 @@
 /*
  * Requests: the begin/test form of blocking calls. Every function that may wait for other ranks has a twin whose name ends in _async: it
  * takes the same arguments, returns at once and hands out a request. Memory given to it stays borrowed until the request is done. Without
- * one are zero_optimizer_grad_acquire and zero_optimizer_grad_ready, which wait at most for a reduction that is under way.
+ * one are zero_optimizer_grad_acquire and zero_optimizer_grad_ready, which wait at most for a reduction that is under way,
+ * zero_optimizer_init_param, which waits for parameters of the last step that still travel, and releases.
  */
 #ifndef ZERO_REQUEST_H
 #define ZERO_REQUEST_H
