@@ -211,6 +211,8 @@ TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
     expect_refused(run_task(*kept, kept->reduce(&result, feed.stream())), ZERO_E_STATE, "has no result yet");
     expect_refused(kept->result(&result, feed.stream()), ZERO_E_STATE, "zero_optimizer_result cannot become part");
     expect_refused(kept->refresh(feed.stream()), ZERO_E_STATE, "zero_optimizer_refresh cannot become part");
+    const float lent = 1;
+    expect_refused(kept->grad_ready(0, &lent, 0, 1, feed.stream()), ZERO_E_STATE, "memory of the host cannot become part");
     void *graph = caller_capture_end(feed.stream());
     ASSERT_NE(graph, nullptr);
     caller_graph_destroy(graph);
