@@ -16,14 +16,15 @@ Task Optimizer::seal() { return run(seal_body()); }
 Task Optimizer::seal_body() {
   ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
   Status agreed = co_await agree_on_plan();
+  const bool planned = agreed.ok();
   if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
   if (agreed.ok()) agreed = co_await make_groups();
   if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (agreed.ok()) agreed = co_await share_memory();
   if (agreed.ok()) agreed = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
   if (!agreed.ok()) {
-    // Ranks of the other group wait for this one, which comes no further.
-    if (model_parent_ != nullptr && poisons_group(agreed.code())) {
+    // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
+    if (planned && model_parent_ != nullptr && poisons_group(agreed.code())) {
       group_->fail(agreed);
       model_parent_->fail(agreed);
     }

@@ -51,7 +51,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   Status status = grad != nullptr ? find_memory(grad, "grad", &grad_on_device) : Status();
   Device *passes = grad_on_device != settings_.on_device ? device_.get() : nullptr;
   // A graph would copy what lies in the memory between host and device when it is run.
-  if (status.ok() && passes != nullptr) ZERO_TRY(check_not_captured("zero_optimizer_grad_ready with memory of the host", stream));
+  if (status.ok() && passes != nullptr) status = check_not_captured("zero_optimizer_grad_ready with memory of the host", stream);
   if (status.ok() && settings_.on_device) status = device_->follow(stream);
   if (status.ok()) status = gradients_.ready(id, grad, offset, count, passes, stream);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);

@@ -71,6 +71,16 @@ struct Hook {
   }
 };
 
+std::shared_ptr<Optimizer> unsealed(const std::shared_ptr<Group> &group, const Config &config, const Model &model) {
+  std::shared_ptr<Optimizer> optimizer;
+  EXPECT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+  for (size_t i = 0; i < model.counts.size(); ++i) {
+    int64_t id = 0;
+    EXPECT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
+  }
+  return optimizer;
+}
+
 class CostOfStages : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
 INSTANTIATE_TEST_SUITE_P(StageRanks, CostOfStages, testing::Combine(testing::Range<int64_t>(0, 4), testing::Values(1, 2, 4)));
 
@@ -85,17 +95,12 @@ TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
     Config config = make_config(model, manner);
     config.hook = hook.table();
     {
-      std::shared_ptr<Optimizer> optimizer;
-      ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
-      int64_t id = 0;
-      for (size_t i = 0; i < model.counts.size(); ++i) {
-        ASSERT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
-      }
+      const std::shared_ptr<Optimizer> optimizer = unsealed(group, config, model);
       ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
       begin_training(*optimizer, model, manner);
       for (int64_t step = 0; step < 3; ++step) {
         train_step(*optimizer, model, manner, step);
-        for (id = 0; id < static_cast<int64_t>(model.counts.size()); ++id) {
+        for (int64_t id = 0; id < model.tensors(); ++id) {
           void *data = nullptr;
           ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
           ASSERT_TRUE(optimizer->param_release(id).ok());
@@ -360,12 +365,7 @@ TEST(SealAgain, AfterMemoryWasShortCostsAndDoesTheSame) {
       if (group->rank() == 1) hook.failing = failing;
       Config config = make_config(model, manner);
       config.hook = hook.table();
-      std::shared_ptr<Optimizer> optimizer;
-      ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
-      int64_t id = 0;
-      for (size_t i = 0; i < model.counts.size(); ++i) {
-        ASSERT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &model.counts[i], 1, &id).ok());
-      }
+      const std::shared_ptr<Optimizer> optimizer = unsealed(group, config, model);
       const Status first = group->queue()->run(optimizer->seal());
       if (group->rank() == 1) sealed_at_once = first.ok();
       if (!first.ok()) {
