@@ -33,6 +33,12 @@ int64_t PoolSizes::nbytes() const {
   return sum;
 }
 
+int64_t PoolSizes::used_nbytes() const {
+  int64_t sum = 0;
+  for (const Buffer &buffer : buffers_) sum += buffer.free ? 0 : buffer.nbytes;
+  return sum;
+}
+
 int64_t PoolSizes::nbytes_after(int64_t nbytes) const {
   const size_t chosen = choose(nbytes);
   if (chosen == count()) return this->nbytes() + nbytes;
@@ -72,6 +78,13 @@ void ParamPool::give_back(const std::byte *data) {
   for (size_t index = 0; index < arenas_.size(); ++index) {
     if (arenas_[index].data() == data) sizes_.give_back(index);
   }
+}
+
+int64_t ParamPool::nbytes_of(const std::byte *data) const {
+  for (const Arena &arena : arenas_) {
+    if (arena.data() == data) return arena.nbytes();
+  }
+  return 0;
 }
 
 void ParamPool::trim(int64_t most_nbytes) {

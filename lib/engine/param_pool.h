@@ -19,6 +19,7 @@ class PoolSizes {
   void give_back(size_t index) { buffers_[index].free = true; }
   int64_t nbytes(size_t index) const { return buffers_[index].nbytes; }
   int64_t nbytes() const;
+  int64_t used_nbytes() const;
   /// Of all buffers after take(nbytes).
   int64_t nbytes_after(int64_t nbytes) const;
   /// Index of the largest free buffer that is not empty; count() where there is none.
@@ -48,6 +49,9 @@ class ParamPool {
   void give_back(const std::byte *data);
   /// Frees what nobody uses, the largest first, until all buffers together have at most that.
   void trim(int64_t most_nbytes);
+  /// Of buffers in use; of the one that begins at `data`.
+  int64_t used_nbytes() const { return sizes_.used_nbytes(); }
+  int64_t nbytes_of(const std::byte *data) const;
 
  private:
   MemorySource source_{};

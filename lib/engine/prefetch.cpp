@@ -29,6 +29,7 @@ void Prefetch::stop() {
   ahead_.clear();
   foreseen_ = {};
   held_ = kNothing;
+  most_acquired_ = 0;
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
@@ -76,7 +77,10 @@ Task Prefetch::take(int64_t id, std::byte **out) {
 Status Prefetch::run_ahead() {
   if (surprised_ || held_ == kNothing) return {};
   const int64_t most = most_nbytes_ + foreseen_.nbytes(held_);
-  pool_->trim(most);
+  int64_t acquired = pool_->used_nbytes();
+  for (const Ahead &next : ahead_) acquired -= pool_->nbytes_of(next.whole);
+  most_acquired_ = std::max(most_acquired_, acquired);
+  pool_->trim(most_nbytes_ + most_acquired_);
   for (size_t at = position_ + ahead_.size(); at < order_.size(); ++at) {
     const int64_t id = order_[at];
     const int64_t need = Arena::private_nbytes(nbytes_[static_cast<size_t>(id)]);

@@ -68,6 +68,7 @@ class Prefetch {
   std::vector<Ahead> ahead_;    ///< order_[position_] and on
   PoolSizes foreseen_;          ///< the pool of a caller that releases a tensor before it acquires the next
   size_t held_ = kNothing;      ///< what was acquired last, in foreseen_
+  int64_t most_acquired_ = 0;   ///< bytes of the pool that the caller had at one time
 };
 
 }  // namespace zero

@@ -158,6 +158,27 @@ TEST(Prefetch, WhenRanksReleaseIsTheirOwnAffair) {
   }
 }
 
+/// Buffers stay for a caller that has all tensors at once: the pool neither grows nor shrinks from step to step.
+TEST(Prefetch, CallersThatReleaseLateFindTheirBuffersAgain) {
+  const Model model = equal_layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, 4096);
+    MemoryUse before{};
+    for (int64_t step = 0; step < 6; ++step) {
+      for (int64_t id = 0; id < model.tensors(); ++id) {
+        void *data = nullptr;
+        ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
+        MemoryUse use{};
+        ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM_POOL, &use).ok());
+        EXPECT_TRUE(step < 3 || use.now_nbytes == before.now_nbytes) << step << " " << id;
+        before = use;
+      }
+      for (int64_t id = 0; id < model.tensors(); ++id) ASSERT_TRUE(optimizer->param_release(id).ok());
+      train_once(*optimizer, model, step);
+    }
+  });
+}
+
 TEST(Prefetch, DifferentTensorsOfOneShapeAreNoCollective) {
   const Model model = equal_layers(2);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
