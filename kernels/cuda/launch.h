@@ -104,6 +104,32 @@ __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>()) run_block
   run_all_phases(kernel, block);
 }
 
+/// All kernels that are launched anywhere in the module. Each adds itself when the module is loaded.
+class ListedKernel {
+ public:
+  explicit ListedKernel(const void *function) : function_(function), before_(newest_) { newest_ = this; }
+  ListedKernel(const ListedKernel &) = delete;
+  const void *function() const { return function_; }
+
+  /// Brings the code of all of them to the calling thread's current device.
+  static int32_t load_all() {
+    cudaError_t error = cudaSuccess;
+    for (const ListedKernel *kernel = newest_; kernel != nullptr && error == cudaSuccess; kernel = kernel->before_) {
+      cudaFuncAttributes attributes;
+      error = cudaFuncGetAttributes(&attributes, kernel->function_);
+    }
+    return error;
+  }
+
+ private:
+  static inline const ListedKernel *newest_ = nullptr;
+  const void *const function_;
+  const ListedKernel *const before_;
+};
+
+template <class Kernel>
+inline const ListedKernel kListed(reinterpret_cast<const void *>(&run_block<Kernel>));
+
 /// Leaves the calling thread's device and, when nothing fails, its last error as they are.
 inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, const void *function, const void *kernel) {
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
@@ -127,7 +153,7 @@ inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, con
 template <class Kernel>
 int32_t launch(int64_t device, void *stream, int64_t blocks, const Kernel &kernel) {
   if (blocks == 0) return 0;
-  return launch_function(device, stream, blocks, reinterpret_cast<const void *>(&run_block<Kernel>), &kernel);
+  return launch_function(device, stream, blocks, kListed<Kernel>.function(), &kernel);
 }
 
 /// value |= 1, by any number of threads.
@@ -142,6 +168,8 @@ __device__ inline void raise_to(uint32_t &largest, uint32_t value) {
   value = __reduce_max_sync(0xffffffff, value);
   if (threadIdx.x % 32 == 0) atomicMax(&largest, value);
 }
+
+inline int32_t load_all() { return ListedKernel::load_all(); }
 
 #else
 
@@ -171,6 +199,8 @@ int32_t launch(int64_t, void *, int64_t blocks, const Kernel &kernel) {
   }
   return 0;
 }
+
+inline int32_t load_all() { return 0; }
 
 inline void raise(int32_t *flag) { std::atomic_ref(*flag).fetch_or(1, std::memory_order_relaxed); }
 inline void add_to(int64_t &sum, int64_t value) { std::atomic_ref(sum).fetch_add(value, std::memory_order_relaxed); }

@@ -1,10 +1,14 @@
 /// @file The table of the kernels for CUDA devices.
 #include "kernels/cuda/entries.h"
+#include "kernels/cuda/launch.h"
 
-/// What the module of CUDA's run time hands on, which is C and knows only the address.
+/// What the module of CUDA's run time hands on, which is C and knows of the table only the address.
 extern "C" {
 extern const zero::kernels::cuda::Table zero_cuda_kernels;
+int32_t zero_cuda_load_kernels();
 }
+
+int32_t zero_cuda_load_kernels() { return zero::kernels::cuda::load_all(); }
 
 constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .struct_size = sizeof(zero::kernels::cuda::Table),

@@ -61,6 +61,7 @@ bool same_bytes(const std::vector<T> &a, const std::vector<T> &b) {
 
 Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbytes) {
   source_ = source;
+  ZERO_TRY(device_.load_kernels());
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STAGING, sizeof(Told), &told_));
   return Arena::create_private(source, ZERO_MEMORY_STAGING, sources_nbytes, &sources_);
 }

@@ -18,7 +18,7 @@ class DeviceKernels final : public Kernels {
  public:
   explicit DeviceKernels(Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
 
-  /// What kernels tell, and room for sources of reductions that lie on the host. `source` is that of arenas.
+  /// The code of kernels, what they tell, and room for sources of reductions that lie on the host. `source` is that of arenas.
   Status allocate(const MemorySource &source, int64_t sources_nbytes);
   void release();
 

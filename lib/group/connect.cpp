@@ -97,7 +97,7 @@ std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const
 
 /// What must be the same on ranks that meet over TCP.
 uint64_t terms_hash(const GroupOptions &options) {
-  return hash_of_text(std::string(ZERO_MPI_BUILD) + "." + std::to_string(options.staging_nbytes));
+  return hash_of_text(ZERO_MPI_BUILD "." + std::to_string(options.staging_nbytes));
 }
 
 }  // namespace

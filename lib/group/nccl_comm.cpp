@@ -43,6 +43,7 @@ class NcclComm::Ending {
   void run() {
     if (!in_order_ || !finish()) {
       (void)nccl_.comm_abort(comm_);
+      await_lane();
     } else {
       (void)nccl_.comm_free(comm_);
     }
@@ -91,6 +92,13 @@ class NcclComm::Ending {
       if (busy == 0) return true;
     }
     return false;
+  }
+
+  /// What was aborted may still be on its way out of the stream. A device that has failed tells nothing, and does nothing any more.
+  void await_lane() {
+    bool ended = false;
+    if (!lane_->mark().ok()) return;
+    while (lane_->ended(&ended).ok() && !ended) std::this_thread::sleep_for(kPause);
   }
 
   void quarantine() {

@@ -104,7 +104,7 @@ Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t de
   reducer_ = std::move(reducer);
   lane_ = std::move(lane);
   comm_ = std::move(comm);
-  ZERO_CO_RETURN_IF_ERROR(allocate_area(round_nbytes(), &areas_.arriving));
+  ZERO_CO_RETURN_IF_ERROR(allocate_area(round_area_nbytes(), &areas_.arriving));
   ways_ = std::make_unique<NcclWays>(*under_, nccl_, *reducer_, *lane_);
   for (int64_t peer = 0; peer < size(); ++peer) {
     sent_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::send, peer));

@@ -54,7 +54,7 @@ Status NcclMessage::fill_notice() {
     if (is_short() && nbytes_ > 0) std::memcpy(notice_.short_data, data_, static_cast<size_t>(nbytes_));
     return {};
   }
-  if (comm_ != nullptr) return {};
+  if (comm_ != nullptr) return reserve_area();
   const int32_t error = ways_.nccl.unique_id(notice_.id);
   char text[512] = "";
   if (error != 0) ways_.nccl.error_text(error, text, sizeof text);
@@ -94,6 +94,7 @@ Status NcclMessage::take_carried() {
 
 Status NcclMessage::connect() {
   ZERO_TRY(ways_.reducer.open_lane(&lane_));
+  ZERO_TRY(reserve_area());
   phase_ = Phase::connecting;
   const std::lock_guard lock(ending_mutex_);
   ZERO_CHECK(!ended_, ZERO_E_TRANSPORT, "the communicators of NCCL have been ended");
@@ -109,8 +110,8 @@ Status NcclMessage::begin_piece() {
   const int64_t nbytes = piece_nbytes();
   std::byte *at = data_ + moved_nbytes_;
   NcclAreas areas;
+  ZERO_TRY(reserve_area());
   if (!on_device_) {
-    ZERO_TRY(allocate_area(nbytes));
     if (sends()) ways_.reducer.copy(areas_.back()->data(), at, nbytes, nbytes_);
     at = areas_.back()->data();
     (sends() ? areas.leaving : areas.arriving) = areas_.back();
@@ -119,9 +120,11 @@ Status NcclMessage::begin_piece() {
   return comm_->move({&move, 1}, areas);
 }
 
-/// Of one of two sizes. What it outgrows is kept: giving it back could wait for what other ranks have yet to do.
-Status NcclMessage::allocate_area(int64_t nbytes) {
-  if (!areas_.empty() && areas_.back()->nbytes() >= nbytes) return {};
+/// For the next piece, where this side's memory is the host's: of one of two sizes. Before the peer can have begun to move anything where
+/// that can be known, because memory of a device may have to wait for what others do. What it outgrows is kept: so may giving it back.
+Status NcclMessage::reserve_area() {
+  const int64_t nbytes = piece_nbytes();
+  if (on_device_ || (!areas_.empty() && areas_.back()->nbytes() >= nbytes)) return {};
   std::shared_ptr<Mapping> area;
   const int64_t area_nbytes = nbytes <= kHostPieceNbytes ? kHostPieceNbytes : kDevicePieceNbytes;
   ZERO_TRY(lane_->alloc(area_nbytes, &area));

@@ -78,7 +78,7 @@ class NcclMessage {
   Status end_piece();
   Status begin_last();
 
-  Status allocate_area(int64_t nbytes);
+  Status reserve_area();
   void note_staged();
 
   NcclWays &ways_;

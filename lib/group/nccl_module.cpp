@@ -1,10 +1,11 @@
-/// @file What makes a module the NCCL module, and whether its NCCL is new enough.
+/// @file What makes a module the NCCL module, and whether its NCCL is new enough and may be asked not to wait.
 #include "group/nccl_module.h"
 
 #include "core/log.h"
 #include "core/module.h"
 
 #include <cstddef>
+#include <cstdlib>
 
 namespace zero {
 namespace {
@@ -24,6 +25,14 @@ constexpr ModuleKind kNccl = {
     .help =
         "install NCCL 2.28 or newer (libnccl.so.2) and build libzero with ZERO_NCCL=ON, or name the module's file "
         "with the key ZERO_KEY_NCCL_MODULE or the variable ZERO_NCCL_MODULE"};
+
+/// It outweighs what communicators are asked to be.
+Status check_environment() {
+  const char *blocking = std::getenv("NCCL_COMM_BLOCKING");
+  ZERO_CHECK(blocking == nullptr || std::strtoll(blocking, nullptr, 0) != 1, ZERO_E_MODULE,
+             "NCCL_COMM_BLOCKING is %s, which makes calls of NCCL wait without a limit, so that no deadline holds; unset it", blocking);
+  return {};
+}
 
 /// The NCCL that is there need not be the one that the module was compiled with: the process may have loaded another before.
 Status check_version(const zero_nccl_table *table, const std::string &path, std::string *out_text) {
@@ -61,6 +70,7 @@ Status load_nccl_module(const std::string &path, const zero_nccl_table **out) {
   bool loaded = false;
   ZERO_TRY(module->load(path, &table, &loaded));
   const auto *nccl = reinterpret_cast<const zero_nccl_table *>(table);
+  ZERO_TRY(check_environment());
   std::string version;
   ZERO_TRY(check_version(nccl, module->path(), &version));
   *out = nccl;

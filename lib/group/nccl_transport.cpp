@@ -42,12 +42,17 @@ int64_t NcclTransport::staging_nbytes() const {
   return nbytes;
 }
 
+/// What it outgrows is kept: giving it back could wait for what other ranks have yet to do.
 Status NcclTransport::allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *area) {
-  const int64_t before = *area != nullptr ? (*area)->nbytes() : 0;
-  ZERO_TRY(lane_->alloc(nbytes, area));
-  area_nbytes_.fetch_add((*area)->nbytes() - before, std::memory_order_relaxed);
+  std::shared_ptr<Mapping> made;
+  ZERO_TRY(lane_->alloc(nbytes, &made));
+  if (*area != nullptr) outgrown_.push_back(std::move(*area));
+  *area = std::move(made);
+  area_nbytes_.fetch_add(nbytes, std::memory_order_relaxed);
   return {};
 }
+
+int64_t NcclTransport::round_area_nbytes() const { return round_nbytes() + size() * kAlignment; }
 
 /// Data of devices moves in longer rounds: each waits for the device a few times.
 int64_t NcclTransport::round_nbytes() const {
@@ -108,7 +113,7 @@ void NcclTransport::lift(const Offer &offer) {
 
 /// The moves of the round before, which read this area, have ended.
 Status NcclTransport::copy_lifted() {
-  if (areas_.leaving == nullptr) ZERO_TRY(allocate_area(round_nbytes() + size() * kAlignment, &areas_.leaving));
+  if (areas_.leaving == nullptr) ZERO_TRY(allocate_area(round_area_nbytes(), &areas_.leaving));
   int64_t used = 0;
   for (Lifted &piece : lifted_) {
     ZERO_CHECK(piece.nbytes <= areas_.leaving->nbytes() - used, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round",
@@ -127,9 +132,11 @@ const void *NcclTransport::source_of(const Offer &offer) const {
   return lifted != lifted_.end() ? lifted->copy : offer.data;
 }
 
-/// Whether all that this rank awaits has a place on the device.
+/// Whether all that this rank awaits has a place on the device. The rest is given room before other ranks can have begun to move anything,
+/// because memory of a device may have to wait for what others do.
 Status NcclTransport::find_places(bool *out_all) {
   *out_all = true;
+  int64_t room = 0;
   for (size_t peer = 0; peer < arrivals_.size(); ++peer) {
     const Arrival &arrival = arrivals_[peer];
     bool here = false;
@@ -137,8 +144,10 @@ Status NcclTransport::find_places(bool *out_all) {
     if (awaited && arrival.place != nullptr) ZERO_TRY(lane_->find(arrival.place, &here));
     has_place_[peer] = here;
     *out_all = *out_all && (here || !awaited);
+    if (awaited && !here) room += aligned(arrival.nbytes);
   }
-  return {};
+  const int64_t had = areas_.arriving->nbytes();
+  return room > had ? allocate_area(std::max(room, 2 * had), &areas_.arriving) : Status();
 }
 
 Status NcclTransport::tell(const Fingerprint *fingerprint) {
@@ -182,12 +191,6 @@ Status NcclTransport::hear() {
 }
 
 Status NcclTransport::begin_moves() {
-  int64_t nbytes = 0;
-  for (size_t peer = 0; peer < heard_.size(); ++peer) {
-    if (static_cast<int64_t>(peer) == rank() || heard_[peer].on_device == 0 || has_place_[peer]) continue;
-    nbytes += aligned(moved_nbytes(heard_[peer]));
-  }
-  if (areas_.arriving->nbytes() < nbytes) ZERO_TRY(allocate_area(nbytes, &areas_.arriving));
   list_moves();
   if (moves_.empty()) return begin_host_pieces();
   phase_ = Phase::moving;

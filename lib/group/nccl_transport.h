@@ -90,6 +90,8 @@ class NcclTransport final : public Transport {
 
   bool reaches() const { return comm_ != nullptr; }
   Status allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *area);
+  /// Room for the pieces of a round, each on lines of its own.
+  int64_t round_area_nbytes() const;
   void end_messages(bool in_order);
   Status make_hello(Hello *out) const;
   Task greet(int64_t deadline_ms, Hello *hello);
@@ -119,7 +121,8 @@ class NcclTransport final : public Transport {
   std::shared_ptr<const Reducer> reducer_;
   std::shared_ptr<DeviceLane> lane_;
   std::unique_ptr<NcclComm> comm_;
-  NcclAreas areas_;  ///< where pieces arrive that have no place, and where lifted ones leave from
+  NcclAreas areas_;                                 ///< where pieces arrive that have no place, and where lifted ones leave from
+  std::vector<std::shared_ptr<Mapping>> outgrown_;  ///< areas
   std::atomic<int64_t> area_nbytes_{0};
   std::unique_ptr<NcclWays> ways_;
   std::vector<std::unique_ptr<NcclMessage>> sent_;      ///< by the rank they go to

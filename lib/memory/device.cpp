@@ -191,6 +191,13 @@ Status Device::find_any(const void *memory, bool *out_on_device) const {
   return {};
 }
 
+Status Device::load_kernels() const {
+  const int32_t error = cuda_.load(index_);
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld (%s) does not take the library's kernels: %s", static_cast<long long>(index_),
+             name_.c_str(), text_of(cuda_, error).c_str());
+  return {};
+}
+
 Status Device::reach(int64_t peer) const {
   const int32_t error = cuda_.reach(index_, peer);
   ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld does not reach the memory of device %lld: %s", static_cast<long long>(index_),

@@ -47,8 +47,9 @@ class Device {
   /// @name Work in the stream of this object, in the order in which it is given
   /// @{
   void *stream() const { return stream_; }
-  /// zero::kernels::cuda::Table.
+  /// zero::kernels::cuda::Table. Their code has to be loaded before work waits for other ranks. Errors: ZERO_E_DEVICE.
   const void *kernels() const { return cuda_.kernels; }
+  Status load_kernels() const;
   /// `nbytes` bytes between devices and the host, any way. Memory of the host stays borrowed until wait().
   Status copy(void *out, const void *from, int64_t nbytes) const;
   Status clear(void *data, int64_t nbytes) const;

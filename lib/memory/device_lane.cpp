@@ -78,10 +78,10 @@ Status CudaLane::find(const void *memory, bool *out_here) const {
 Status CudaLane::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, device_, nbytes, out); }
 
 Status CudaLane::within(const std::function<void()> &use) const {
-  int64_t before = -1;
-  ZERO_TRY(check(cuda_.enter(device_, &before), "entering"));
+  zero_cuda_visit visit;
+  ZERO_TRY(check(cuda_.enter(device_, &visit), "entering"));
   use();
-  return check(cuda_.leave(before), "leaving");
+  return check(cuda_.leave(&visit), "leaving");
 }
 
 Status CudaLane::follow() {

@@ -109,6 +109,24 @@ TEST_F(NcclFaults, AnErrorOfTheNetworkReachesEveryRankAtOnce) {
   expect_nothing_left(objects_);
 }
 
+/// The last of the kernels may outlive the abort.
+TEST_F(NcclFaults, MemoryIsQuietOnceWhatWasAbortedHasLeftTheStreams) {
+  const auto outcomes = run(
+      [] {
+        fake_nccl_stick(kOdd, 0);
+        fake_nccl_linger(50'000);
+      },
+      [&](Group &group) {
+        // Of all ranks, where the caller of this one finds its own quiet first.
+        if (emulated_spinning() == kRanks) {
+          EXPECT_FALSE(group.quiet());
+        }
+        wait_for([&] { return group.quiet(); });
+      });
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
+  expect_nothing_left(objects_);
+}
+
 TEST_F(NcclFaults, AnAbortThatHangsIsGivenUpAndCounted) {
   std::barrier looked(kRanks);
   const auto outcomes = run(

@@ -24,6 +24,9 @@ void fake_nccl_allow_shared_device(int64_t on);
 /// Microseconds that every move comes late in its stream.
 void fake_nccl_late(int64_t microseconds);
 
+/// Microseconds for which a move is still in its stream when ncclCommAbort has ended it.
+void fake_nccl_linger(int64_t microseconds);
+
 /// The move of that number never ends in its stream, until its communicator is aborted.
 void fake_nccl_stick(int64_t rank, int64_t number);
 /// The same from that number on, and ncclCommGetAsyncError tells `error` from when the first of them is reached in its stream.

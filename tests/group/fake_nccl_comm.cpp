@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace fake_nccl {
 
@@ -35,6 +36,7 @@ void Meeting::join(int rank, int of_size, int64_t device) {
 }
 
 void Group::run() {
+  const emulated::Spinning spinning;
   World &all = world();
   std::unique_lock lock(all.mutex);
   const auto aborted = [this] { return comm->aborted; };
@@ -47,6 +49,9 @@ void Group::run() {
   }
   --comm->pending;
   if (!comm->aborted) ++all.groups;
+  const std::chrono::microseconds lingers(comm->aborted ? all.controls.linger_us : 0);
+  lock.unlock();
+  std::this_thread::sleep_for(lingers);
 }
 
 /// Nothing waits for its own side: all sends are there before the first receive is looked for.
@@ -175,6 +180,7 @@ void fake_nccl_fail(const char *entry, int64_t number) {
 void fake_nccl_version(int64_t version) { set(&Controls::version, version); }
 void fake_nccl_allow_shared_device(int64_t on) { set(&Controls::shared_device, on); }
 void fake_nccl_late(int64_t microseconds) { set(&Controls::late_us, microseconds); }
+void fake_nccl_linger(int64_t microseconds) { set(&Controls::linger_us, microseconds); }
 void fake_nccl_stick(int64_t rank, int64_t number) { set(&Controls::stick, {rank, number}); }
 void fake_nccl_break(int64_t rank, int64_t number, int32_t error) {
   set(&Controls::breaks, {rank, number, static_cast<ncclResult_t>(error)});

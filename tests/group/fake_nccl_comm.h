@@ -118,6 +118,7 @@ struct Controls {
   int64_t version = NCCL_VERSION_CODE;
   int64_t shared_device = 1;
   int64_t late_us = 0;
+  int64_t linger_us = 0;
   Fault stick;
   Fault breaks;
   Fault break_init;

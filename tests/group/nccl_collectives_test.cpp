@@ -291,6 +291,20 @@ TEST(NcclRounds, ASumTakesSeveralRounds) {
   });
 }
 
+/// What the root of a reduction receives from all others at once outgrows its area, for which memory is to be had only while no other rank
+/// waits for it on its device.
+TEST(NcclRounds, AreasGrowBeforeAnythingMoves) {
+  fake_nccl_reset();
+  emulated_late(0);
+  emulated_alloc_waits(1);
+  run_ranks(3, Lies::on_devices, [](Group &group, CaseMemory &memory, Report *report) {
+    for (const int64_t count : {int64_t{1} << 10, int64_t{3} << 20, int64_t{5} << 20}) {
+      run_collective_case(group, {OperationKind::reduce, DType::i32, ReduceOp::sum, count, 1}, report, memory);
+    }
+  });
+  emulated_alloc_waits(0);
+}
+
 /// Pieces of the host fill many rounds of the transport underneath.
 TEST(NcclRounds, LargePiecesOfTheHostArrive) {
   fake_nccl_reset();

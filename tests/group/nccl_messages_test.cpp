@@ -30,6 +30,7 @@ class MessagesOverNccl : public testing::TestWithParam<Under> {
   }
   void TearDown() override {
     emulated_late(0);
+    emulated_alloc_waits(0);
     expect_nothing_left(objects_);
   }
 
@@ -150,6 +151,7 @@ TEST_P(MessagesOverNccl, OnlyPairsThatNeedOneMakeACommunicator) {
 /// Of the host, where an area of the device holds a part of it.
 TEST_P(MessagesOverNccl, MessagesOfSeveralPiecesArrive) {
   constexpr int64_t kSeveral = (int64_t{40} << 20) + 5;
+  emulated_alloc_waits(1);
   for (const bool receiver_on_device : {true, false}) {
     run(2, [&](Group &group, DeviceCases &device, Report *report) {
       Mails mails;

@@ -1,5 +1,5 @@
 /// @file Finding and judging the NCCL module: files that are missing, are something else, were built for another library, or bring an old
-/// NCCL.
+/// NCCL, and a variable that makes NCCL wait.
 #include "group/nccl_module.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,15 @@ TEST(NcclModule, LibrariesThatAreNoModuleOrOfAnotherBuildAreRefused) {
   expect_refused(load(ZERO_BAD_MODULES "1.so"), "\"libzero 0.0.0\"");
 }
 
-TEST(NcclModule, AnNcclThatIsTooOldIsRefusedEachTime) {
+TEST(NcclModule, CommunicatorsThatAVariableMakesWaitAreRefused) {
+  ::setenv("NCCL_COMM_BLOCKING", "1", 1);
+  expect_refused(load(ZERO_BAD_MODULES "2.so"), "NCCL_COMM_BLOCKING is 1, which makes calls of NCCL wait without a limit");
+  ::setenv("NCCL_COMM_BLOCKING", "0", 1);
   expect_refused(load(ZERO_BAD_MODULES "2.so"), "does not tell its version: error 3 on demand");
+  ::unsetenv("NCCL_COMM_BLOCKING");
+}
+
+TEST(NcclModule, AnNcclThatIsTooOldIsRefusedEachTime) {
   for (int i = 0; i < 2; ++i) expect_refused(load(ZERO_BAD_MODULES "2.so"), "is 2.18.1, libzero needs 2.28.0 or newer");
   expect_refused(load(""), "is 2.18.1, libzero needs 2.28.0 or newer");
 }

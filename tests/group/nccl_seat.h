@@ -60,10 +60,10 @@ class Seat {
   Seat &operator=(const Seat &) = delete;
 
   int32_t begin(const Id &id, int64_t rank, int64_t size) {
-    int64_t before = 0;
-    EXPECT_EQ(cuda().enter(device_, &before), 0);
+    zero_cuda_visit visit;
+    EXPECT_EQ(cuda().enter(device_, &visit), 0);
     const int32_t error = nccl().comm_begin(id.data(), rank, size, &comm);
-    EXPECT_EQ(cuda().leave(before), 0);
+    EXPECT_EQ(cuda().leave(&visit), 0);
     return error;
   }
   /// Looks at the state until nothing is under way, but no more often than `looks`.

@@ -19,6 +19,7 @@ extern "C" {
 const zero_cuda_table *zero_cuda_module(void);
 extern const int zero_cuda_kernels;
 const int zero_cuda_kernels = 0;
+int32_t zero_cuda_load_kernels();
 }
 
 namespace {
@@ -133,6 +134,7 @@ cudaError_t cudaMalloc(void **out, size_t) {
 cudaError_t cudaFree(void *) { return work("free"); }
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t stream) { return work_in(stream, "clear"); }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return work("reach"); }
+int32_t zero_cuda_load_kernels() { return work("load"); }
 }
 
 namespace {
@@ -168,6 +170,7 @@ std::vector<Call> calls() {
       {{"free"}, [=](const zero_cuda_table &cuda) { return cuda.device_free(kNamed, some); }},
       {{"clear"}, [=](const zero_cuda_table &cuda) { return cuda.clear(kNamed, some, 64, some); }},
       {{"reach"}, [=](const zero_cuda_table &cuda) { return cuda.reach(kNamed, 0); }},
+      {{"load"}, [=](const zero_cuda_table &cuda) { return cuda.load(kNamed); }},
   };
 }
 
@@ -251,16 +254,30 @@ TEST(CudaModule, TellsWhoseMemoryAndStreamsTheseAre) {
   EXPECT_EQ(captured, 1);
 }
 
+TEST(CudaModule, DriversThatCannotTellAStreamsDeviceAreBelieved) {
+  int64_t device = -2;
+  runtime = {};
+  runtime.answer = cudaErrorCallRequiresNewerDriver;
+  EXPECT_EQ(zero_cuda_module()->stream_device(kNamed, &device, &device), 0);
+  EXPECT_EQ(device, kNamed);
+  expect_own_thread();
+}
+
 TEST(CudaModule, OnlyEnterLeavesTheThreadOnTheDevice) {
   const zero_cuda_table &cuda = *zero_cuda_module();
   runtime = {};
-  int64_t before = -1;
-  EXPECT_EQ(cuda.enter(kNamed, &before), 0);
-  EXPECT_EQ(before, kOwn);
+  zero_cuda_visit visit;
+  EXPECT_EQ(cuda.enter(kNamed, &visit), 0);
   EXPECT_EQ(runtime.device, kNamed);
-  EXPECT_EQ(runtime.mode, cudaStreamCaptureModeGlobal);
-  EXPECT_EQ(cuda.leave(before), 0);
+  EXPECT_EQ(runtime.mode, cudaStreamCaptureModeThreadLocal);
+  EXPECT_EQ(cuda.leave(&visit), 0);
   expect_own_thread();
+  for (const int failing : {0, 1, 2}) {
+    runtime = {};
+    runtime.failing = failing;
+    EXPECT_EQ(cuda.enter(kNamed, &visit), cudaErrorUnknown) << "call " << failing;
+    expect_own_thread();
+  }
 }
 
 TEST(CudaModule, DevicesAndErrorsHaveNames) {

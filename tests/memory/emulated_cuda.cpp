@@ -42,6 +42,9 @@ std::atomic<int64_t> calls{0};
 std::atomic<int64_t> late_us{50};
 std::atomic<int64_t> apart{0};
 std::atomic<int64_t> largest{-1};
+std::atomic<int64_t> alloc_waits{0};
+std::atomic<int64_t> spinning{0};
+std::atomic<uint64_t> loaded{0};  ///< devices that have the kernels, a bit each
 
 void be_late(int64_t microseconds) {
   if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
@@ -76,6 +79,7 @@ int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
   if (Graph::begun_here()) return kCaptured;
   if (largest >= 0 && nbytes > largest) return kFull;
+  while (alloc_waits != 0 && spinning > 0) be_late(50);
   *out = caller_alloc(device, nbytes);
   ++objects;
   return 0;
@@ -218,21 +222,32 @@ int32_t stream_follow(int64_t device, void *stream, void *event) {
 
 thread_local int64_t current_device = 0;
 
-int32_t enter(int64_t device, int64_t *out_before) {
+int32_t enter(int64_t device, zero_cuda_visit *out) {
   if (fails()) return kFailed;
-  *out_before = current_device;
+  *out = {static_cast<int32_t>(device), static_cast<int32_t>(current_device), -1};
   current_device = device;
   return 0;
 }
 
-int32_t leave(int64_t before) {
-  current_device = before;
+int32_t leave(const zero_cuda_visit *visit) {
+  current_device = visit->before;
   return fails() ? kFailed : 0;
+}
+
+int32_t load(int64_t device) {
+  if (fails()) return kFailed;
+  loaded |= uint64_t{1} << device;
+  return 0;
 }
 
 }  // namespace
 
 int64_t emulated::current_device() { return ::current_device; }
+
+emulated::Spinning::Spinning() { ++spinning; }
+emulated::Spinning::~Spinning() { --spinning; }
+
+bool emulated::is_loaded(int64_t device) { return (loaded >> device & 1) != 0; }
 
 bool emulated::fails() {
   const int64_t from = fail_from.load();
@@ -251,6 +266,8 @@ int64_t emulated::device_of_stream(void *stream) { return static_cast<Stream *>(
 void emulated_devices(int64_t count) { devices = count; }
 void emulated_apart(int64_t on) { apart = on; }
 void emulated_largest(int64_t nbytes) { largest = nbytes; }
+void emulated_alloc_waits(int64_t on) { alloc_waits = on; }
+int64_t emulated_spinning() { return spinning; }
 void emulated_fail_from(int64_t number) {
   calls = 0;
   fail_from = number;
@@ -314,6 +331,7 @@ extern "C" const zero_cuda_table *zero_cuda_module() {
       .reach = reach,
       .enter = enter,
       .leave = leave,
+      .load = load,
       .kernels = emulated::kernels(),
   };
   return &table;

@@ -14,6 +14,10 @@ void emulated_fail_from(int64_t number);
 void emulated_largest(int64_t nbytes);
 /// 1: devices do not reach each other's memory from now on.
 void emulated_apart(int64_t on);
+/// 1: memory of a device is given only while no kernel anywhere waits for other devices, from now on.
+void emulated_alloc_waits(int64_t on);
+/// Kernels that wait for other devices now.
+int64_t emulated_spinning();
 /// Microseconds that the module's copies and kernels come late from now on.
 void emulated_late(int64_t microseconds);
 /// Streams, events and pieces of memory that were made and not given back.

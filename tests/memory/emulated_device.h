@@ -14,6 +14,16 @@ bool fails();
 /// The calling thread's.
 int64_t current_device();
 
+/// Whether the code of kernels was brought to a device. Launches before that end the process.
+bool is_loaded(int64_t device);
+
+/// Lives as long as a kernel that waits for other devices.
+struct Spinning {
+  Spinning();
+  Spinning(const Spinning &) = delete;
+  ~Spinning();
+};
+
 /// Gives a stream work, which it does late.
 void give(void *stream, std::function<void()> work);
 int64_t device_of_stream(void *stream);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace emulated {
@@ -24,6 +26,15 @@ constexpr auto kF32 = static_cast<int64_t>(DType::f32);
 constexpr int64_t kSquaresNbytes = kSquareWords * static_cast<int64_t>(sizeof(int64_t));
 
 const Table &inner() { return *host_run_kernels(); }
+
+/// Counts a launch. On a device, one whose code is not there yet may wait for ever.
+bool fails_on(int64_t device) {
+  if (!is_loaded(device)) {
+    std::fputs("emulated CUDA: a kernel is launched that was not loaded\n", stderr);
+    std::abort();
+  }
+  return fails();
+}
 
 int64_t nbytes_of(int64_t count, int64_t dtype) { return count * dtype_nbytes(static_cast<DType>(dtype)); }
 
@@ -105,8 +116,8 @@ struct SeenUpdate {
 
 int32_t algorithm(const char *name) { return inner().algorithm(name); }
 
-int32_t prepare(int64_t, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
-  if (fails()) return kFailed;
+int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const auto nbytes = [count](size_t each) { return count * static_cast<int64_t>(each); };
     inner().prepare(0, seen(run, sizeof *run), seen(recipes, nbytes(sizeof *recipes)), count, seen(out, nbytes(sizeof *out)), nullptr);
@@ -114,8 +125,8 @@ int32_t prepare(int64_t, const RunState *run, const Recipe *recipes, int64_t cou
   return 0;
 }
 
-int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
-  if (fails()) return kFailed;
+int32_t update(int64_t device, int32_t number, const Update *call, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [number, call = *call] {
     const SeenUpdate here(call);
     inner().update(0, number, &here.call, nullptr);
@@ -123,8 +134,8 @@ int32_t update(int64_t, int32_t number, const Update *call, void *stream) {
   return 0;
 }
 
-int32_t lamb_norms(int64_t, const Update *call, void *stream) {
-  if (fails()) return kFailed;
+int32_t lamb_norms(int64_t device, const Update *call, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [call = *call] {
     const SeenUpdate here(call);
     inner().lamb_norms(0, &here.call, nullptr);
@@ -132,8 +143,8 @@ int32_t lamb_norms(int64_t, const Update *call, void *stream) {
   return 0;
 }
 
-int32_t lamb_trust_ratios(int64_t, const Piece *pieces, int64_t count, void *stream) {
-  if (fails()) return kFailed;
+int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     std::vector<Piece> here = array_of(pieces, count);
     for (Piece &piece : here) look_up_norms(piece);
@@ -145,8 +156,8 @@ int32_t lamb_trust_ratios(int64_t, const Piece *pieces, int64_t count, void *str
 /// Elements of fp32, all of which a matrix product or update may touch.
 float *seen_floats(float *address, int64_t count) { return seen(address, nbytes_of(count, static_cast<int64_t>(DType::f32))); }
 
-int32_t muon(int64_t, const Matrix *call, void *stream) {
-  if (fails()) return kFailed;
+int32_t muon(int64_t device, const Matrix *call, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [call = *call]() mutable {
     const SeenUpdate here(call.update);
     call.update = here.call;
@@ -163,8 +174,8 @@ FoundByRanks seen(FoundByRanks found) {
   return found;
 }
 
-int32_t ask(int64_t, const FoundByRanks *found, int32_t *flag, void *stream) {
-  if (fails()) return kFailed;
+int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [flag, found = *found] {
     const FoundByRanks here = seen(found);
     inner().ask(0, &here, seen(flag, sizeof *flag), nullptr);
@@ -172,8 +183,8 @@ int32_t ask(int64_t, const FoundByRanks *found, int32_t *flag, void *stream) {
   return 0;
 }
 
-int32_t judge(int64_t, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
-  if (fails()) return kFailed;
+int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [run, rules = *rules, found = *found] {
     const FoundByRanks here = seen(found);
     inner().judge(0, &rules, &here, seen(run, sizeof *run), nullptr);
@@ -181,8 +192,8 @@ int32_t judge(int64_t, const VerdictRules *rules, const FoundByRanks *found, Run
   return 0;
 }
 
-int32_t end_step(int64_t, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
-  if (fails()) return kFailed;
+int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const auto nbytes = word_count * static_cast<int64_t>(sizeof *words);
     inner().end_step(0, seen(run, sizeof *run), counts, seen(words, nbytes), word_count, nullptr);
@@ -190,8 +201,8 @@ int32_t end_step(int64_t, RunState *run, int64_t counts, int64_t *words, int64_t
   return 0;
 }
 
-int32_t put(int64_t, void *out, const void *from, int64_t nbytes, void *stream) {
-  if (fails()) return kFailed;
+int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream) {
+  if (fails_on(device)) return kFailed;
   const auto *first = static_cast<const std::byte *>(from);
   give(stream, [=, bytes = std::vector(first, first + nbytes)] { inner().put(0, seen(out, nbytes), bytes.data(), nbytes, nullptr); });
   return 0;
@@ -211,8 +222,8 @@ struct SeenReduce {
   std::vector<const void *> sources;
 };
 
-int32_t reduce(int64_t, const Reduce *call, int32_t *flag, void *stream) {
-  if (fails()) return kFailed;
+int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [here = SeenReduce(*call), flag]() mutable {
     here.call.out = seen(here.call.out, nbytes_of(here.call.count, here.call.out_dtype));
     inner().reduce(0, here.look_up(), seen(flag, sizeof *flag), nullptr);
@@ -220,23 +231,23 @@ int32_t reduce(int64_t, const Reduce *call, int32_t *flag, void *stream) {
   return 0;
 }
 
-int32_t look(int64_t, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
-  if (fails()) return kFailed;
+int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [here = SeenReduce(*call), wanted, flag]() mutable {
     inner().look(0, here.look_up(), seen(wanted, sizeof *wanted), seen(flag, sizeof *flag), nullptr);
   });
   return 0;
 }
 
-int32_t all_within(int64_t, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
-  if (fails()) return kFailed;
+int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream,
        [=] { inner().all_within(0, seen(values, nbytes_of(count, dtype)), dtype, count, limit, seen(flag, sizeof *flag), nullptr); });
   return 0;
 }
 
-int32_t copy_within(int64_t, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
-  if (fails()) return kFailed;
+int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const int64_t nbytes = nbytes_of(count, dtype);
     inner().copy_within(0, seen(out, nbytes), seen(values, nbytes), dtype, count, limit, seen(flag, sizeof *flag), nullptr);
@@ -244,16 +255,16 @@ int32_t copy_within(int64_t, void *out, const void *values, int64_t dtype, int64
   return 0;
 }
 
-int32_t convert(int64_t, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream) {
-  if (fails()) return kFailed;
+int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     inner().convert(0, seen(out, nbytes_of(count, out_dtype)), out_dtype, seen(values, nbytes_of(count, dtype)), dtype, count, nullptr);
   });
   return 0;
 }
 
-int32_t scale(int64_t, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
-  if (fails()) return kFailed;
+int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const int64_t nbytes = nbytes_of(count, dtype);
     inner().scale(0, seen(out, nbytes), seen(values, nbytes), dtype, count, factor, nullptr);
@@ -261,16 +272,16 @@ int32_t scale(int64_t, void *out, const void *values, int64_t dtype, int64_t cou
   return 0;
 }
 
-int32_t add(int64_t, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
-  if (fails()) return kFailed;
+int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     inner().add(0, seen(sum, nbytes_of(count, sum_dtype)), sum_dtype, seen(values, nbytes_of(count, dtype)), dtype, count, factor, nullptr);
   });
   return 0;
 }
 
-int32_t multiply(int64_t, const Product *call, void *stream) {
-  if (fails()) return kFailed;
+int32_t multiply(int64_t device, const Product *call, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [call = *call]() mutable {
     call.out = seen_floats(call.out, call.rows * call.columns);
     call.a = seen_floats(const_cast<float *>(call.a), call.rows * call.inner);
@@ -282,21 +293,21 @@ int32_t multiply(int64_t, const Product *call, void *stream) {
   return 0;
 }
 
-int32_t add_squares(int64_t, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream) {
-  if (fails()) return kFailed;
+int32_t add_squares(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] { inner().add_squares(0, seen(values, nbytes_of(count, dtype)), dtype, count, seen(words, kSquaresNbytes), nullptr); });
   return 0;
 }
 
-int32_t follow(int64_t, float *masters, const void *values, int64_t dtype, int64_t count, void *stream) {
-  if (fails()) return kFailed;
+int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream,
        [=] { inner().follow(0, seen(masters, nbytes_of(count, kF32)), seen(values, nbytes_of(count, dtype)), dtype, count, nullptr); });
   return 0;
 }
 
-int32_t encode(int64_t, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream) {
-  if (fails()) return kFailed;
+int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements out = seen(codes, count);
     inner().encode(0, &out, seen(values, nbytes_of(count, dtype)), dtype, count, run == nullptr ? run : seen(run, sizeof *run), nullptr);
@@ -304,8 +315,8 @@ int32_t encode(int64_t, const Elements *codes, const void *values, int64_t dtype
   return 0;
 }
 
-int32_t decode(int64_t, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream) {
-  if (fails()) return kFailed;
+int32_t decode(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements from = seen(codes, count);
     inner().decode(0, seen(out, nbytes_of(count, dtype)), dtype, &from, count, nullptr);
@@ -313,8 +324,8 @@ int32_t decode(int64_t, void *out, int64_t dtype, const Elements *codes, int64_t
   return 0;
 }
 
-int32_t follow_codes(int64_t, float *masters, const Elements *codes, int64_t count, void *stream) {
-  if (fails()) return kFailed;
+int32_t follow_codes(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements given = seen(codes, count);
     inner().follow_codes(0, seen(masters, nbytes_of(count, kF32)), &given, count, nullptr);
@@ -322,8 +333,8 @@ int32_t follow_codes(int64_t, float *masters, const Elements *codes, int64_t cou
   return 0;
 }
 
-int32_t hash(int64_t, const Bytes *ranges, int64_t count, uint64_t *out, void *stream) {
-  if (fails()) return kFailed;
+int32_t hash(int64_t device, const Bytes *ranges, int64_t count, uint64_t *out, void *stream) {
+  if (fails_on(device)) return kFailed;
   give(stream, [=] {
     std::vector<Bytes> seen_ranges = array_of(ranges, count);
     for (Bytes &range : seen_ranges) range.data = seen(range.data, range.nbytes);

@@ -11,14 +11,6 @@ static int32_t settle(cudaError_t error) {
   return (int32_t)error;
 }
 
-/* What the calling thread had before a call. */
-typedef struct visit {
-  int device; /* of the call */
-  int before; /* the current device; -1: unknown */
-  int has_mode;
-  enum cudaStreamCaptureMode mode;
-} visit;
-
 static cudaError_t go_to(int device, int *before) {
   cudaError_t error = cudaGetDevice(before);
   if (error == cudaSuccess && *before != device) error = cudaSetDevice(device);
@@ -29,19 +21,22 @@ static cudaError_t go_to(int device, int *before) {
  * Makes a device the thread's current one until leave(), because also calls that name none may set up the current one, which takes memory
  * there. The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures.
  */
-static cudaError_t enter(int64_t device, visit *visit) {
-  visit->device = (int)device;
-  visit->before = -1;
-  visit->mode = cudaStreamCaptureModeThreadLocal;
-  cudaError_t error = go_to(visit->device, &visit->before);
-  if (error == cudaSuccess) error = cudaThreadExchangeStreamCaptureMode(&visit->mode);
-  visit->has_mode = error == cudaSuccess;
+static cudaError_t enter(int64_t device, zero_cuda_visit *visit) {
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;
+  int before = -1;
+  cudaError_t error = go_to((int)device, &before);
+  visit->device = (int32_t)device;
+  visit->before = (int32_t)before;
+  visit->mode = -1;
+  if (error == cudaSuccess) error = cudaThreadExchangeStreamCaptureMode(&mode);
+  if (error == cudaSuccess) visit->mode = (int32_t)mode;
   return error;
 }
 
-static int32_t leave(cudaError_t error, visit *visit) {
+static int32_t leave(cudaError_t error, const zero_cuda_visit *visit) {
+  enum cudaStreamCaptureMode mode = (enum cudaStreamCaptureMode)visit->mode;
   cudaError_t left = cudaSuccess;
-  if (visit->has_mode) left = cudaThreadExchangeStreamCaptureMode(&visit->mode);
+  if (visit->mode >= 0) left = cudaThreadExchangeStreamCaptureMode(&mode);
   if (error == cudaSuccess) error = left;
   if (visit->before >= 0 && visit->before != visit->device) left = cudaSetDevice(visit->before);
   return settle(error == cudaSuccess ? left : error);
@@ -50,7 +45,7 @@ static int32_t leave(cudaError_t error, visit *visit) {
 /* The whole of a function that makes one call on a device. */
 #define RETURN_ON(device, call)                  \
   do {                                           \
-    visit visit;                                 \
+    zero_cuda_visit visit;                       \
     cudaError_t error = enter((device), &visit); \
     if (error == cudaSuccess) error = (call);    \
     return leave(error, &visit);                 \
@@ -78,7 +73,7 @@ static int32_t module_device_name(int64_t device, char *out, int64_t out_nbytes)
 }
 
 static int32_t module_memory_device(int64_t device, const void *address, int64_t *out) {
-  visit visit;
+  zero_cuda_visit visit;
   struct cudaPointerAttributes attributes = {0};
   cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaPointerGetAttributes(&attributes, address);
@@ -87,10 +82,15 @@ static int32_t module_memory_device(int64_t device, const void *address, int64_t
 }
 
 static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) {
-  visit visit;
+  zero_cuda_visit visit;
   int found = -1;
   cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaStreamGetDevice((cudaStream_t)stream, &found);
+  if (error == cudaErrorCallRequiresNewerDriver) {
+    (void)cudaGetLastError();
+    found = (int)device;
+    error = cudaSuccess;
+  }
   *out = found;
   return leave(error, &visit);
 }
@@ -110,7 +110,7 @@ static int32_t module_stream_destroy(int64_t device, void *stream) { RETURN_ON(d
 static int32_t module_stream_wait(int64_t device, void *stream) { RETURN_ON(device, cudaStreamSynchronize((cudaStream_t)stream)); }
 
 static int32_t module_stream_captures(int64_t device, void *stream, int32_t *out) {
-  visit visit;
+  zero_cuda_visit visit;
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaStreamIsCapturing((cudaStream_t)stream, &status);
@@ -135,7 +135,7 @@ static int32_t module_event_record(int64_t device, void *event, void *stream) {
 static int32_t module_event_wait(int64_t device, void *event) { RETURN_ON(device, cudaEventSynchronize((cudaEvent_t)event)); }
 
 static int32_t module_event_ended(int64_t device, void *event, int32_t *out) {
-  visit visit;
+  zero_cuda_visit visit;
   cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaEventQuery((cudaEvent_t)event);
   *out = error == cudaSuccess;
@@ -152,7 +152,7 @@ static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
 
 /* The memory is cleared in a stream of its own: work in the default stream would end captures of streams that wait for that one. */
 static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
-  visit visit;
+  zero_cuda_visit visit;
   void *data = NULL;
   cudaStream_t stream = NULL;
   cudaError_t error = enter(device, &visit);
@@ -180,7 +180,7 @@ static int32_t module_clear(int64_t device, void *data, int64_t nbytes, void *st
 
 static int32_t module_reach(int64_t device, int64_t peer) {
   if (device == peer) return 0;
-  visit visit;
+  zero_cuda_visit visit;
   cudaError_t error = enter(device, &visit);
   if (error == cudaSuccess) error = cudaDeviceEnablePeerAccess((int)peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
@@ -190,17 +190,18 @@ static int32_t module_reach(int64_t device, int64_t peer) {
   return leave(error, &visit);
 }
 
-static int32_t module_enter(int64_t device, int64_t *out_before) {
-  int before = -1;
-  const cudaError_t error = go_to((int)device, &before);
-  *out_before = before;
-  return settle(error);
+static int32_t module_enter(int64_t device, zero_cuda_visit *out) {
+  const cudaError_t error = enter(device, out);
+  return error == cudaSuccess ? 0 : leave(error, out);
 }
 
-static int32_t module_leave(int64_t before) { return settle(cudaSetDevice((int)before)); }
+static int32_t module_leave(const zero_cuda_visit *visit) { return leave(cudaSuccess, visit); }
 
 /* kernels/cuda/table.cu */
 extern const struct zero_cuda_kernels zero_cuda_kernels;
+int32_t zero_cuda_load_kernels(void);
+
+static int32_t module_load(int64_t device) { RETURN_ON(device, (cudaError_t)zero_cuda_load_kernels()); }
 
 __attribute__((visibility("default"))) const zero_cuda_table *zero_cuda_module(void);
 const zero_cuda_table *zero_cuda_module(void) {
@@ -231,6 +232,7 @@ const zero_cuda_table *zero_cuda_module(void) {
       .reach = module_reach,
       .enter = module_enter,
       .leave = module_leave,
+      .load = module_load,
       .kernels = &zero_cuda_kernels,
   };
   return &table;

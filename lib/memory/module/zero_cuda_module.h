@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
-#define ZERO_CUDA_TABLE_VERSION 5
+#define ZERO_CUDA_TABLE_VERSION 6
 
 #define ZERO_CUDA_TEXT_(x) #x
 #define ZERO_CUDA_TEXT(x) ZERO_CUDA_TEXT_(x)
@@ -21,11 +21,18 @@ extern "C" {
 /* The one symbol a module exports. */
 #define ZERO_CUDA_MODULE_SYMBOL "zero_cuda_module"
 
+/* What the calling thread had before enter. */
+typedef struct zero_cuda_visit {
+  int32_t device; /* that was entered */
+  int32_t before; /* the current device; -1: unknown */
+  int32_t mode;   /* a cudaStreamCaptureMode; -1: unknown */
+} zero_cuda_visit;
+
 /*
  * Functions return 0 or a CUDA error code for error_text. Streams are those of CUDA; NULL is the default stream of the device. Each call
  * makes `device` current while it lasts; but for enter, the calling thread's device and its last error stay as they are. A stream that
- * another thread captures neither makes a call fail nor is ended by one. Nothing here waits but event_wait, stream_wait, reach and the
- * functions that make or free something.
+ * another thread captures neither makes a call fail nor is ended by one. Nothing here waits but event_wait, stream_wait, reach, load and
+ * the functions that make or free something.
  */
 typedef struct zero_cuda_table {
   uint64_t struct_size;
@@ -38,6 +45,7 @@ typedef struct zero_cuda_table {
   int32_t (*device_name)(int64_t device, char *out, int64_t out_nbytes);
   /* The device whose memory an address belongs to, whichever it is; -1 for memory of the host, pinned or not. */
   int32_t (*memory_device)(int64_t device, const void *address, int64_t *out);
+  /* Drivers older than CUDA 12.8 cannot tell; then it is `device`. */
   int32_t (*stream_device)(int64_t device, void *stream, int64_t *out);
 
   /* Memory of the host that copies reach at full speed. */
@@ -70,10 +78,12 @@ typedef struct zero_cuda_table {
   /* Kernels of `device` may read and write the memory of `peer` from now on. */
   int32_t (*reach)(int64_t device, int64_t peer);
 
-  /* Makes a device the thread's current one, for libraries that work on that, and the former one again. */
-  int32_t (*enter)(int64_t device, int64_t *out_before);
-  int32_t (*leave)(int64_t before);
+  /* Makes a device the thread's current one, for libraries that work on that; then all is as before, also where enter fails. */
+  int32_t (*enter)(int64_t device, zero_cuda_visit *out);
+  int32_t (*leave)(const zero_cuda_visit *visit);
 
+  /* Brings the code of all kernels to the device. A kernel that is launched before may wait for what runs there, and that for other ranks. */
+  int32_t (*load)(int64_t device);
   const void *kernels; /* zero::kernels::cuda::Table of kernels/cuda/table.h */
 } zero_cuda_table;
 
