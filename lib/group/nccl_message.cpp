@@ -2,6 +2,7 @@
 #include "group/nccl_message.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace zero {
@@ -11,6 +12,7 @@ namespace {
 // a device does so where the receiver's memory is the host's.
 constexpr int64_t kHostPieceNbytes = int64_t{16} << 20;
 constexpr int64_t kDevicePieceNbytes = int64_t{256} << 20;
+constexpr int64_t kLeastAreaNbytes = int64_t{64} << 10;
 
 constexpr int64_t kSender = 0;
 constexpr int64_t kReceiver = 1;
@@ -38,6 +40,8 @@ Status NcclMessage::start(const Fingerprint &fingerprint, void *data, int64_t nb
   on_device_ = false;
   if (nbytes > 0) ZERO_TRY(ways_.lane.find(data, &on_device_));
   if (sends()) ZERO_TRY(fill_notice());
+  // A receiver takes it that this message comes as the last one did.
+  if (comm_ != nullptr) ZERO_TRY(reserve_area());
   phase_ = Phase::telling;
   const auto head = static_cast<int64_t>(offsetof(Notice, short_data));
   return start_under(&notice_, is_short() ? head + nbytes_ : head);
@@ -54,7 +58,7 @@ Status NcclMessage::fill_notice() {
     if (is_short() && nbytes_ > 0) std::memcpy(notice_.short_data, data_, static_cast<size_t>(nbytes_));
     return {};
   }
-  if (comm_ != nullptr) return reserve_area();
+  if (comm_ != nullptr) return {};
   const int32_t error = ways_.nccl.unique_id(notice_.id);
   char text[512] = "";
   if (error != 0) ways_.nccl.error_text(error, text, sizeof text);
@@ -94,7 +98,6 @@ Status NcclMessage::take_carried() {
 
 Status NcclMessage::connect() {
   ZERO_TRY(ways_.reducer.open_lane(&lane_));
-  ZERO_TRY(reserve_area());
   phase_ = Phase::connecting;
   const std::lock_guard lock(ending_mutex_);
   ZERO_CHECK(!ended_, ZERO_E_TRANSPORT, "the communicators of NCCL have been ended");
@@ -120,13 +123,13 @@ Status NcclMessage::begin_piece() {
   return comm_->move({&move, 1}, areas);
 }
 
-/// For the next piece, where this side's memory is the host's: of one of two sizes. Before the peer can have begun to move anything where
-/// that can be known, because memory of a device may have to wait for what others do. What it outgrows is kept: so may giving it back.
+/// For the next piece, where this side's memory is the host's. Where that can be known, before the peer can have begun to move it, because
+/// memory of a device may have to wait for what others do there; so may giving it back, and what is outgrown is kept.
 Status NcclMessage::reserve_area() {
   const int64_t nbytes = piece_nbytes();
-  if (on_device_ || (!areas_.empty() && areas_.back()->nbytes() >= nbytes)) return {};
+  if (on_device_ || nbytes == 0 || (!areas_.empty() && areas_.back()->nbytes() >= nbytes)) return {};
+  const auto area_nbytes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(nbytes, kLeastAreaNbytes))));
   std::shared_ptr<Mapping> area;
-  const int64_t area_nbytes = nbytes <= kHostPieceNbytes ? kHostPieceNbytes : kDevicePieceNbytes;
   ZERO_TRY(lane_->alloc(area_nbytes, &area));
   areas_.push_back(std::move(area));
   note_staged();

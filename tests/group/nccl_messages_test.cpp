@@ -151,7 +151,6 @@ TEST_P(MessagesOverNccl, OnlyPairsThatNeedOneMakeACommunicator) {
 /// Of the host, where an area of the device holds a part of it.
 TEST_P(MessagesOverNccl, MessagesOfSeveralPiecesArrive) {
   constexpr int64_t kSeveral = (int64_t{40} << 20) + 5;
-  emulated_alloc_waits(1);
   for (const bool receiver_on_device : {true, false}) {
     run(2, [&](Group &group, DeviceCases &device, Report *report) {
       Mails mails;
@@ -161,6 +160,20 @@ TEST_P(MessagesOverNccl, MessagesOfSeveralPiecesArrive) {
       expect_mails(mails, report);
     });
   }
+}
+
+/// Memory is to be had only while the sender does not wait for the receiver on its device.
+TEST_P(MessagesOverNccl, ReceiversHaveTheirAreasBeforeAnythingMoves) {
+  emulated_alloc_waits(1);
+  run(2, [](Group &group, DeviceCases &device, Report *report) {
+    for (int64_t number = 0; number < 4; ++number) {
+      Mails mails;
+      if (group.rank() == 0) mails.push_back(Mail::send(group, device, 1, number, kLarge << number, true));
+      if (group.rank() == 1) mails.push_back(Mail::recv(group, device, 0, number, kLarge << number, number == 0));
+      finish_mails(mails, [] { return true; });
+      expect_mails(mails, report);
+    }
+  });
 }
 
 TEST_P(MessagesOverNccl, SplitGroupsExchangeBesideTheirParent) {

@@ -79,6 +79,7 @@ int32_t device_alloc(int64_t device, int64_t nbytes, void **out) {
   if (fails()) return kFailed;
   if (Graph::begun_here()) return kCaptured;
   if (largest >= 0 && nbytes > largest) return kFull;
+  if (alloc_waits != 0) be_late(5000);
   while (alloc_waits != 0 && spinning > 0) be_late(50);
   *out = caller_alloc(device, nbytes);
   ++objects;

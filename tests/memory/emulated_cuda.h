@@ -14,7 +14,7 @@ void emulated_fail_from(int64_t number);
 void emulated_largest(int64_t nbytes);
 /// 1: devices do not reach each other's memory from now on.
 void emulated_apart(int64_t on);
-/// 1: memory of a device is given only while no kernel anywhere waits for other devices, from now on.
+/// 1: memory of a device takes a while and is given only when no kernel anywhere waits for other devices, from now on.
 void emulated_alloc_waits(int64_t on);
 /// Kernels that wait for other devices now.
 int64_t emulated_spinning();
