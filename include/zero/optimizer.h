@@ -380,7 +380,7 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
                                      int64_t *out_count, void **out_data);
 
 /*
- * Hyper-parameters of a parameter set, from the next step on; the same on all ranks.
+ * Hyper-parameters of a parameter set, from the next step on; the same on all ranks. Between reduce and gather ZERO_E_STATE.
  *   set    [in] 0, or what zero_optimizer_add_set gave
  *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
  * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm, ZERO_E_STATE for a momentum in sgd sealed with 0. Since ZERO_0.1.

@@ -79,7 +79,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
 Traffic Optimizer::traffic(OperationKind kind) const {
   Traffic sum;
   if (!sealed_.load(std::memory_order_acquire)) return sum;
-  for (const Group *group : {reduce_group_.get(), gather_group_.get(), line_up_.group()}) {
+  for (const Group *group : {reduce_group_.get(), gather_group_.get(), model_group_.get(), line_up_.group()}) {
     if (group == nullptr) continue;
     const Traffic part = group->traffic(kind);
     sum.call_count += part.call_count;

@@ -129,6 +129,8 @@ Task Optimizer::check_replicas() {
       if (hashes[static_cast<size_t>(rank * count + id)] == hashes[static_cast<size_t>(id)]) continue;
       different += (different.empty() ? "" : ", ") + std::to_string(rank);
     }
+    // All have heard of it before the model group does, whose errors they heed.
+    if (!different.empty() && model_group_ != nullptr) ZERO_CO_TRY(barrier(*gather_group_));
     ZERO_CO_CHECK(different.empty(), ZERO_E_REPLICAS_DIFFER,
                   "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or use ZERO_SOURCE_ROOT",
                   params_[id].name.c_str(), different.c_str());

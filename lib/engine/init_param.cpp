@@ -80,6 +80,7 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   const Status arrived = trailing_.finish();
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);
+  prefetch_.settle();
   edited_ = edited_ || phase_ == Phase::running;
   const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
   if (range.empty()) return {};

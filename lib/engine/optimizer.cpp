@@ -193,7 +193,7 @@ bool Optimizer::lacks_momentum(int64_t set) const {
 
 Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
-  ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::reduced));
+  ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::running));
   if (key == ZERO_KEY_LOSS_SCALE) {
     ZERO_TRY(learn_run());
     ZERO_TRY(loss_scale_.set(value, run_.loss_scale));

@@ -236,6 +236,7 @@ class Optimizer {
   /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
   enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
   Task run(Task body, Uses uses = Uses::parameters);
+  void take_deadline();
   void lose(const Status &cause);
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
   Task in_order(Task body, void *stream);
@@ -362,7 +363,7 @@ class Optimizer {
   Task verify_body(zero_verify_result *out, void *stream);
   Task any_edited(bool *out);
   Task compare_replicas(const Checksums &replicas, Finding &finding);
-  void narrow_down(const SlotPart &chunk, const std::vector<std::byte> &pieces, Finding &finding) const;
+  void narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces, Finding &finding) const;
   /// @}
 
   /// @name Module buffers (optimizer.cpp)

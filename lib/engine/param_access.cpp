@@ -9,6 +9,7 @@ namespace zero {
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   Status status = co_await acquire_body(id, dst, dst_count, out_data, stream);
   // A rank that could not take part leaves the others waiting.
@@ -124,12 +125,17 @@ Status Optimizer::param_release(int64_t id) {
   ZERO_TRY(params_.check_id(id));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
-  --access.count;
-  --acquired_count_;
-  if (access.count == 0) {
+  if (access.count == 1) {
     // What streams were given before may still use the memory.
-    for (void *stream : access.streams) ZERO_TRY(device_->follow(stream));
+    for (void *stream : access.streams) {
+      const Status followed = device_->follow(stream);
+      if (!followed.ok()) lose(followed);
+      ZERO_TRY(followed);
+    }
     access.streams.clear();
+  }
+  --acquired_count_;
+  if (--access.count == 0) {
     if (access.pooled) param_pool_.give_back(access.data);
     access.pooled = false;
     access.data = nullptr;

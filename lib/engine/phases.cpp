@@ -47,12 +47,21 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
 void Optimizer::lose(const Status &cause) {
   if (!failure_.ok()) return;
   failure_ = cause;
-  // Every rank has found out that replicas differ or memory was changed; others would wait for this one.
-  if (cause.code() == ZERO_E_REPLICAS_DIFFER || cause.code() == ZERO_E_CORRUPT) return;
+  // Every rank of both groups has found out that memory was changed; that replicas differ, every rank of these. Others would wait.
+  if (cause.code() == ZERO_E_CORRUPT) return;
+  if (model_group_ != nullptr) model_group_->fail(cause);
+  if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
   if (reduce_group_ != nullptr) reduce_group_->fail(cause);
   if (gather_group_ != nullptr) gather_group_->fail(cause);
-  if (model_group_ != nullptr) model_group_->fail(cause);
   if (line_up_.is_open()) line_up_.group()->fail(cause);
+}
+
+void Optimizer::take_deadline() {
+  if (gather_group_ == nullptr) return;
+  reduce_group_->set_deadline_ms(group_->deadline_ms());
+  gather_group_->set_deadline_ms(group_->deadline_ms());
+  if (model_group_ != nullptr) model_group_->set_deadline_ms(model_parent_->deadline_ms());
+  if (line_up_.is_open()) line_up_.group()->set_deadline_ms(group_->deadline_ms());
 }
 
 Task Optimizer::in_order(Task body, void *stream) {
@@ -66,12 +75,7 @@ Task Optimizer::in_order(Task body, void *stream) {
 Task Optimizer::run(Task body, Uses uses) {
   ZERO_CO_RETURN_IF_ERROR(failure_);
   ZERO_CO_RETURN_IF_ERROR(group_->usable());
-  if (gather_group_ != nullptr) {
-    reduce_group_->set_deadline_ms(group_->deadline_ms());
-    gather_group_->set_deadline_ms(group_->deadline_ms());
-    if (model_group_ != nullptr) model_group_->set_deadline_ms(model_parent_->deadline_ms());
-    if (line_up_.is_open()) line_up_.group()->set_deadline_ms(group_->deadline_ms());
-  }
+  take_deadline();
   under_way_.store(true, std::memory_order_release);
   Status status;
   if (uses == Uses::parameters) status = co_await prefetch_.drop();

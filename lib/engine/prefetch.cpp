@@ -15,6 +15,7 @@ void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_
   int64_t all = 0;
   for (const int64_t tensor : nbytes_) all += Arena::private_nbytes(tensor);
   most_nbytes_ = std::min(most_nbytes, all);
+  order_ = given_;
   std::erase_if(order_, [this](int64_t id) { return nbytes_[static_cast<size_t>(id)] == 0; });
   gather_ = std::move(gather);
 }
@@ -22,10 +23,8 @@ void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_
 /// Every rank began the same gathers in the same acquire, so they end as soon as the slowest rank has come there. Making them fail would
 /// reach ranks that still wait for the tensor they asked for.
 void Prefetch::stop() {
-  for (const Ahead &next : ahead_) {
-    (void)queue_->wait(next.operation);
-    pool_->give_back(next.whole);
-  }
+  settle();
+  for (const Ahead &next : ahead_) pool_->give_back(next.whole);
   ahead_.clear();
   foreseen_ = {};
   held_ = kNothing;
@@ -92,6 +91,10 @@ Status Prefetch::run_ahead() {
     was_watched_ = watch_queue(queue_, group_->place().local_rank) || was_watched_;
   }
   return {};
+}
+
+void Prefetch::settle() {
+  for (const Ahead &next : ahead_) (void)queue_->wait(next.operation);
 }
 
 Task Prefetch::drop() {

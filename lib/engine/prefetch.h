@@ -24,8 +24,8 @@ class Prefetch {
   /// `most_nbytes` 0: never ahead. `nbytes`, by parameter: 0 for those that are not gathered.
   void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
   /// The order of the first step.
-  void set_order(std::vector<int64_t> order) { order_ = std::move(order); }
-  const std::vector<int64_t> &order() const { return order_; }
+  void set_order(std::vector<int64_t> order) { given_ = std::move(order); }
+  const std::vector<int64_t> &order() const { return given_; }
   /// Waits for the end of what is under way, at most for the group's deadline, and gives buffers back.
   void stop();
 
@@ -34,6 +34,8 @@ class Prefetch {
   Task take(int64_t id, std::byte **out);
   /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
   Status run_ahead();
+  /// Waits until no gather reads this rank's shards; what has come stays.
+  void settle();
   /// Ends what is under way and gives its buffers back: parameters are about to change.
   Task drop();
   /// The next step follows the order of this one.
@@ -61,6 +63,7 @@ class Prefetch {
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   bool was_watched_ = false;
 
+  std::vector<int64_t> given_;  ///< the order of the first step
   std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet
   std::vector<int64_t> seen_;   ///< what was acquired since the order last began
   size_t position_ = 0;         ///< in the order, of what comes next

@@ -18,13 +18,17 @@ Task Optimizer::seal_body() {
   Status agreed = co_await agree_on_plan();
   const bool planned = agreed.ok();
   if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
-  if (agreed.ok()) agreed = co_await make_groups();
+  // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
+  bool others_wait = planned && !agreed.ok() && !model_parent_->usable().ok();
+  if (agreed.ok()) {
+    agreed = co_await make_groups();
+    others_wait = !agreed.ok() && model_parent_ != nullptr && agreed.code() != ZERO_E_UNSUPPORTED;
+  }
   if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (agreed.ok()) agreed = co_await share_memory();
   if (agreed.ok()) agreed = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
   if (!agreed.ok()) {
-    // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
-    if (planned && model_parent_ != nullptr && poisons_group(agreed.code())) {
+    if (others_wait) {
       group_->fail(agreed);
       model_parent_->fail(agreed);
     }
@@ -136,7 +140,9 @@ Status Optimizer::plan_all() {
 Status Optimizer::allocate() {
   try {
     trace_.open(settings_.trace_events);
-    accounting_.add(ZERO_MEMORY_STAGING, reduce_group_->staging_nbytes() + gather_group_->staging_nbytes());
+    for (const Group *group : {reduce_group_.get(), gather_group_.get(), model_group_.get()}) {
+      if (group != nullptr) accounting_.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
+    }
     if (device_ != nullptr) ZERO_TRY(allocate_on_device());
     ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));

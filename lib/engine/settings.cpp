@@ -112,7 +112,7 @@ std::string Settings::text() const {
   text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
   text += std::string("copies of parameters on a host: ") + (one_copy ? "one" : "one per rank") + "\n";
   text += std::string("kept on ") + (on_device ? "devices" : "the host") + "\n";
-  text += "gathered ahead " + std::to_string(overlap ? prefetch_nbytes : 0) + " bytes\n";
+  text += overlap ? "overlap, gathered ahead " + std::to_string(prefetch_nbytes) + " bytes\n" : "no overlap\n";
   text += "verify every " + std::to_string(verify_every) + " steps\n";
   text += "shard weights";
   for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
@@ -122,7 +122,9 @@ std::string Settings::text() const {
 std::string Settings::model_text() const {
   std::string text = std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
   text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
-  return text + "clipping by norm " + std::to_string(clipping.norm) + ", by value " + std::to_string(clipping.value) + "\n";
+  char clips[96];
+  std::snprintf(clips, sizeof clips, "clipping by norm %.17g, by value %.17g\n", clipping.norm, clipping.value);
+  return text + clips;
 }
 
 }  // namespace zero

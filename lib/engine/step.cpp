@@ -36,6 +36,7 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
   ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
+  take_deadline();
   Status status = gradients_.acquire(id, out_data, out_accumulate);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
@@ -46,6 +47,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
+  take_deadline();
   const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
   bool grad_on_device = settings_.on_device;
   Status status = grad != nullptr ? find_memory(grad, "grad", &grad_on_device) : Status();
@@ -342,6 +344,7 @@ Task Optimizer::gather_body() {
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (judges_there_) {
     device_kernels_->end_step(counts);
+    judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
   } else if (!skips_ && counts) {
     ++run_.applied_count;
     run_told_ = false;

@@ -34,20 +34,15 @@ std::string slot_text(int32_t slot) {
   }
 }
 
-/// Of the most ranks that hold alike bytes the first; -1 where as many hold others. `pieces`, one after another, are those of all ranks.
-int64_t most_common(const std::vector<std::byte> &pieces, size_t nbytes, int64_t ranks) {
+/// Of the most ranks that have alike hashes the first; -1 where as many have others.
+int64_t most_common(std::span<const uint64_t> hashes) {
   int64_t best = -1;
   int64_t best_count = 0;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    int64_t count = 0;
-    bool first = true;
-    for (int64_t other = 0; other < ranks; ++other) {
-      const bool same = std::memcmp(&pieces[static_cast<size_t>(rank) * nbytes], &pieces[static_cast<size_t>(other) * nbytes], nbytes) == 0;
-      count += same ? 1 : 0;
-      first = first && !(same && other < rank);
-    }
-    if (!first || count < best_count) continue;
-    best = count > best_count ? rank : -1;
+  for (auto hash = hashes.begin(); hash != hashes.end(); ++hash) {
+    if (std::find(hashes.begin(), hash, *hash) != hash) continue;
+    const int64_t count = std::count(hash, hashes.end(), *hash);
+    if (count < best_count) continue;
+    best = count > best_count ? hash - hashes.begin() : -1;
     best_count = count;
   }
   return best;
@@ -212,30 +207,35 @@ Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
   cuts.clear();
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
   ZERO_CO_TRY(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
-  narrow_down(chunk, pieces, finding);
+  std::vector<uint64_t> of_chunk;
+  for (int64_t rank = 0; rank < ranks; ++rank) of_chunk.push_back(hashes[static_cast<size_t>(rank * chunks + first)]);
+  narrow_down(chunk, of_chunk, pieces, finding);
   co_return Status();
 }
 
 /// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
-void Optimizer::narrow_down(const SlotPart &chunk, const std::vector<std::byte> &pieces, Finding &finding) const {
-  const auto nbytes = static_cast<size_t>(chunk.nbytes());
-  const auto at = [&](int64_t rank) { return &pieces[static_cast<size_t>(rank) * nbytes]; };
-  const int64_t common = most_common(pieces, nbytes, group_->size());
-  const int64_t right = common >= 0 ? common : 0;
-  int64_t wrong = 0;
-  while (wrong == right || std::memcmp(at(wrong), at(right), nbytes) == 0) ++wrong;
-  size_t begin = 0;
-  size_t end = nbytes;
-  while (at(wrong)[begin] == at(right)[begin]) ++begin;
-  while (at(wrong)[end - 1] == at(right)[end - 1]) --end;
+/// Memory that was read otherwise a moment ago than now, as failing memory is, is told as the whole chunk.
+void Optimizer::narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
+                            Finding &finding) const {
+  const int64_t common = most_common(hashes);
+  const int64_t right = std::max<int64_t>(common, 0);
+  const auto differs = [&](uint64_t hash) { return hash != hashes[static_cast<size_t>(right)]; };
+  const int64_t wrong = std::find_if(hashes.begin(), hashes.end(), differs) - hashes.begin();
+  const std::byte *theirs = &pieces[static_cast<size_t>(wrong * chunk.nbytes())];
+  const std::byte *ours = &pieces[static_cast<size_t>(right * chunk.nbytes())];
+  int64_t begin = 0;
+  int64_t end = chunk.nbytes();
+  if (std::memcmp(theirs, ours, static_cast<size_t>(end)) != 0) {
+    while (theirs[begin] == ours[begin]) ++begin;
+    while (theirs[end - 1] == ours[end - 1]) --end;
+  }
   finding.found = ZERO_FINDING_REPLICAS;
   finding.rank = common >= 0 ? wrong : right;
   finding.other_rank = common >= 0 ? -1 : wrong;
   finding.param = chunk.param;
   finding.slot = chunk.slot;
-  const int64_t first_entry = static_cast<int64_t>(begin) / chunk.entry_nbytes;
-  finding.offset = chunk.offset + first_entry;
-  finding.count = (static_cast<int64_t>(end) - 1) / chunk.entry_nbytes - first_entry + 1;
+  finding.offset = chunk.offset + begin / chunk.entry_nbytes;
+  finding.count = (end - 1) / chunk.entry_nbytes - begin / chunk.entry_nbytes + 1;
 }
 
 }  // namespace zero

@@ -53,6 +53,10 @@ TEST_F(StepsOnDevice, PartsOfStepsAndScalarsGoTogether) {
       for (Optimizer *each : {host.get(), kept.get()}) {
         if (step == 4) expect_ok(each->set_i64(ZERO_KEY_STEP_COUNT, 40), "set_i64");
         if (step == 5) expect_ok(each->set_f64(0, ZERO_KEY_LOSS_SCALE, 512), "set_f64");
+        if (step == 6) expect_ok(each->set_i64(ZERO_KEY_GROWTH_COUNT, 1), "set_i64");
+        int64_t count = 0;
+        expect_ok(each->get_i64(ZERO_KEY_STEP_COUNT, &count), "get_i64");
+        EXPECT_EQ(count, step == 4 ? 40 : expected.step) << "step " << step;
       }
     }
     EXPECT_EQ(expected.step, 42);

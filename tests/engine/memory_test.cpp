@@ -366,6 +366,8 @@ TEST(SealAgain, AfterMemoryWasShortCostsAndDoesTheSame) {
       Config config = make_config(model, manner);
       config.hook = hook.table();
       const std::shared_ptr<Optimizer> optimizer = unsealed(group, config, model);
+      const int64_t order[] = {1, 0};
+      ASSERT_TRUE(optimizer->set_gather_order(order, 2).ok());
       const Status first = group->queue()->run(optimizer->seal());
       if (group->rank() == 1) sealed_at_once = first.ok();
       if (!first.ok()) {

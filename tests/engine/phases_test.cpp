@@ -83,6 +83,7 @@ TEST(Phases, CallsAfterSealBeginAndReduceNameWhatIsMissing) {
     EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).code(), ZERO_E_STATE);
     EXPECT_EQ(optimizer->grad_ready(0, grad, 0, 3).code(), ZERO_E_STATE);
     EXPECT_EQ(optimizer->set_i64(ZERO_KEY_STEP_COUNT, 4).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->set_f64(0, ZERO_KEY_LR, 0.5).code(), ZERO_E_STATE);
     ASSERT_TRUE(run_task(*optimizer, optimizer->gather()).ok());
     EXPECT_EQ(run_task(*optimizer, optimizer->gather()).code(), ZERO_E_STATE);
     EXPECT_EQ(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_GRAD, 0, nullptr, 0)).code(), ZERO_E_STATE);
@@ -175,6 +176,24 @@ TEST(Seal, NamesTheFirstDifferenceOnEveryRank) {
       EXPECT_EQ(add(*optimizer, "b", {2}), ZERO_OK);
     }
     EXPECT_EQ(group->queue()->run(optimizer->seal()).code(), ZERO_E_MISMATCH);
+  });
+}
+
+TEST(Seal, SettingsThatDifferALittleAreFound) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Config clips;
+    ASSERT_TRUE(clips.set_f64(ZERO_KEY_CLIP_VALUE, group->rank() == 0 ? 1 : 1 + 0x1p-52).ok());
+    Config overlaps;
+    ASSERT_TRUE(overlaps.set_i64(ZERO_KEY_PREFETCH_BYTES, 0).ok());
+    ASSERT_TRUE(overlaps.set_i64(ZERO_KEY_OVERLAP, group->rank()).ok());
+    for (const Config &config : {clips, overlaps}) {
+      std::shared_ptr<Group> copy;
+      ASSERT_TRUE(group->queue()->run(split(*group, 0, group->rank(), &copy)).ok());
+      const auto optimizer = bare_optimizer(copy, config);
+      EXPECT_EQ(add(*optimizer, "a", {2}), ZERO_OK);
+      const Status status = copy->queue()->run(optimizer->seal());
+      EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
+    }
   });
 }
 

@@ -1,9 +1,11 @@
 /// @file Gathers that run ahead: whatever order the caller takes, it gets the parameters of now, and memory stays within the limit.
+#include "group/collectives.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -187,6 +189,39 @@ TEST(Prefetch, DifferentTensorsOfOneShapeAreNoCollective) {
     const Status status = run_task(*optimizer, optimizer->param_acquire(group->rank(), nullptr, 0, &data));
     EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
     EXPECT_FALSE(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).ok());
+  });
+}
+
+/// Initialisers are no collectives: what runs ahead still reads the shard when one is called.
+TEST(Prefetch, InitialisersWaitForGathersThatRunAhead) {
+  const Model model = equal_layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, 1 << 20, {0, 1, 2, 3});
+    for (int round = 0; round < 10; ++round) {
+      visit(*optimizer, model, {0}, params_of(*optimizer, model));
+      ASSERT_TRUE(optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, round, 0, 0).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+      const auto params = params_of(*optimizer, model);
+      EXPECT_EQ(params[1][0], static_cast<float>(round));
+      visit(*optimizer, model, {1}, params);
+      train_once(*optimizer, model, round);
+    }
+  });
+}
+
+/// As in all later calls.
+TEST(Prefetch, ANewDeadlineHoldsForAcquire) {
+  const Model model = equal_layers(2);
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, 0);
+    const auto begin = std::chrono::steady_clock::now();
+    if (group->rank() == 0) {
+      group->set_deadline_ms(100);
+      void *data = nullptr;
+      EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).code(), ZERO_E_TIMEOUT);
+    }
+    EXPECT_TRUE(group->queue()->run(barrier(*group)).ok());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline was 60 s
   });
 }
 
