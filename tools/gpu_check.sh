@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds, tests and measures what touches CUDA devices, on a bare machine with a GPU, a CUDA Toolkit, CMake and no network.
-# usage: tools/gpu_check.sh pack DIRECTORY     on a Debian machine with a network: collects the libraries that the build needs
-#        tools/gpu_check.sh [DIRECTORY]        on the machine with the GPU: DIRECTORY as packed, where they are not installed
+# usage: tools/gpu_check.sh pack DIRECTORY         on a Debian machine with a network: collects the libraries that the build needs
+#        tools/gpu_check.sh [DIRECTORY [PART...]]  on the machine with the GPU: DIRECTORY as packed, or "" where they are installed
+# parts: tests sanitizer fashion benchmarks; without one, all of them. What is built already is not built again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -70,35 +71,32 @@ train_fashion() {
   tests/examples/fashion_cuda.sh "$build/examples/train_fashion" || failed=1
 }
 
-run_checks() {
-  local tests=$build/tests sanitizer test
-  configure "$1"
-  if grep -q 'libzero_nccl.so is left out' "$build/configure.log"; then
-    sed -n 's/^-- \(libzero_nccl.so is left out.*\)/\1/p' "$build/configure.log"
-  else
-    tests_there+=("${nccl_tests[@]}")
-  fi
+build_all() {
   cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" train_fashion device_benchmark device_step_benchmark \
     >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
-  export LD_LIBRARY_PATH=${1:+$(find "$(realpath "$1")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
-  export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
-  "$tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
-  grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
-  describe_machine
-  echo
-  for test in "${tests_there[@]}"; do check "${test##*/}" "$tests/$test"; done
-  if sanitizer=$(command -v compute-sanitizer); then
-    check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
-      --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller:StepsOnDevice.GraphsKeepWhatTheyKnowUntilItIsRefreshed'
-    export ZERO_TEST_FEW=1
-    check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
-    check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
-  else
+}
+
+run_tests() {
+  local test
+  for test in "${tests_there[@]}"; do check "${test##*/}" "$build/tests/$test"; done
+}
+
+# Under the tools of compute-sanitizer a short subset.
+run_sanitizer() {
+  local tests=$build/tests sanitizer
+  if ! sanitizer=$(command -v compute-sanitizer); then
     printf '%-36s %s\n' 'memcheck, racecheck' 'left out: compute-sanitizer is not installed'
+    return
   fi
-  echo
-  train_fashion "$1"
-  echo
+  check memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/engine/cuda_optimizer_test" \
+    --gtest_filter='OnDevice.TensorsOfManyPartsArrive:KeptOnDevice.AStepIsOrderedByItsStream:KeptOnDevice.ViewsAreForKernelsOfTheCaller:StepsOnDevice.GraphsKeepWhatTheyKnowUntilItIsRefreshed'
+  export ZERO_TEST_FEW=1
+  check kernels_memcheck "$sanitizer" --tool memcheck --leak-check full --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
+  check kernels_racecheck "$sanitizer" --tool racecheck --error-exitcode 1 "$tests/kernels/cuda_kernels_test"
+  unset ZERO_TEST_FEW
+}
+
+run_benchmarks() {
   "$build/tests/benchmarks/device_step_benchmark"
   echo
   if python3 -c 'import torch' 2>/dev/null; then
@@ -110,11 +108,46 @@ run_checks() {
   "$build/tests/benchmarks/device_benchmark"
 }
 
+# run_parts DIRECTORY PART...
+run_parts() {
+  local directory=$1 part
+  shift
+  configure "$directory"
+  if grep -q 'libzero_nccl.so is left out' "$build/configure.log"; then
+    sed -n 's/^-- \(libzero_nccl.so is left out.*\)/\1/p' "$build/configure.log"
+  else
+    tests_there+=("${nccl_tests[@]}")
+  fi
+  build_all
+  export LD_LIBRARY_PATH=${directory:+$(find "$(realpath "$directory")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
+  export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
+  "$build/tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
+  grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
+  describe_machine
+  for part; do
+    echo
+    case $part in
+      tests) run_tests ;;
+      sanitizer) run_sanitizer ;;
+      fashion) train_fashion "$directory" ;;
+      benchmarks) run_benchmarks ;;
+    esac
+  done
+}
+
 if [ "${1:-}" = pack ]; then
   [ $# -eq 2 ] || fail "usage: tools/gpu_check.sh pack DIRECTORY"
   pack "$2"
   exit 0
 fi
-[ $# -le 1 ] || fail "usage: tools/gpu_check.sh [DIRECTORY]"
-run_checks "${1:-}"
+directory=${1:-}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- tests sanitizer fashion benchmarks
+for part; do
+  case $part in
+    tests | sanitizer | fashion | benchmarks) ;;
+    *) fail "'$part' is no part; parts are tests, sanitizer, fashion, benchmarks" ;;
+  esac
+done
+run_parts "$directory" "$@"
 exit "$failed"

@@ -14,7 +14,10 @@
 #include <cstdint>
 
 #ifdef __CUDACC__
+#include "kernels/cuda/context.h"
+
 #include <cuda_runtime_api.h>
+
 #define ZERO_DEVICE __device__ inline
 /// Loops whose index chooses registers.
 #define ZERO_UNROLLED _Pragma("unroll")
@@ -130,24 +133,19 @@ class ListedKernel {
 template <class Kernel>
 inline const ListedKernel kListed(reinterpret_cast<const void *>(&run_block<Kernel>));
 
-/// Leaves the calling thread's device and, when nothing fails, its last error as they are.
+/// Leaves the calling thread's device and last error as they are.
 inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, const void *function, const void *kernel) {
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  int before = -1;
-  cudaError_t error = cudaGetDevice(&before);
-  const bool enters = error == cudaSuccess && before != device;
-  if (enters) error = cudaSetDevice(static_cast<int>(device));
-  if (error == cudaSuccess) {
+  int32_t pushed = 0;
+  int32_t error = zero_cuda_push(device, &pushed);
+  if (error == 0) {
     void *arguments[] = {const_cast<void *>(kernel)};
     error =
         cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), arguments, 0, static_cast<cudaStream_t>(stream));
   }
-  if (enters) {
-    const cudaError_t left = cudaSetDevice(before);
-    if (error == cudaSuccess) error = left;
-  }
-  if (error != cudaSuccess) (void)cudaGetLastError();  // the program would take it for one of its own
-  return error;
+  if (error != 0) (void)cudaGetLastError();  // the program would take it for one of its own
+  const int32_t left = pushed != 0 ? zero_cuda_pop() : 0;
+  return error != 0 ? error : left;
 }
 
 template <class Kernel>

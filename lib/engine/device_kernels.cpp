@@ -73,6 +73,7 @@ void DeviceKernels::release() {
   hashes_.release();
   chunks_.release();
   jobs_.release();
+  graphs_jobs_.clear();
   recipes_.release();
   ratios_.release();
   sum_.release();
@@ -254,6 +255,7 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   next_recipes_.assign(sets, {});
   sent_recipes_.assign(sets, {});
   warm_ = false;
+  graphs_read_jobs_ = false;
   const int64_t nbytes = nbytes_of(next_.pieces) + nbytes_of(next_.sources) + nbytes_of(next_.replicas);
   const auto scalars_nbytes = static_cast<int64_t>(sets * sizeof(cuda::Scalars));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
@@ -291,6 +293,18 @@ void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const
 
 bool DeviceKernels::same_jobs() const {
   return same_bytes(next_.pieces, sent_.pieces) && same_bytes(next_.sources, sent_.sources) && same_bytes(next_.replicas, sent_.replicas);
+}
+
+/// Steps of another kind get a table of their own.
+bool DeviceKernels::leave_jobs_to_graphs(std::span<const UpdateJob> jobs) {
+  Arena made;
+  const Status status = Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, jobs_.nbytes(), &made);
+  note(status);
+  if (!status.ok()) return false;
+  graphs_jobs_.push_back(std::exchange(jobs_, std::move(made)));
+  graphs_read_jobs_ = false;
+  write_jobs(jobs, next_);
+  return true;
 }
 
 /// What was sent before has arrived when the work given so far has ended.
@@ -341,8 +355,10 @@ bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
   if (!warm_ || !same_jobs()) {
     if (is_captured) note(Status::error(ZERO_E_STATE, "the pieces of a captured step are not those of the step before it"));
     if (is_captured) return false;
+    if (graphs_read_jobs_ && !leave_jobs_to_graphs(jobs)) return false;
     send_jobs();
   }
+  graphs_read_jobs_ = graphs_read_jobs_ || is_captured;
   if (!is_captured) refresh(jobs);
   warm_ = true;
   const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());

@@ -122,6 +122,7 @@ class DeviceKernels final : public Kernels {
   void list_chunks(std::span<const UpdateJob> jobs, std::vector<kernels::cuda::Chunk> &chunks);
   void write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const;
   bool same_jobs() const;
+  bool leave_jobs_to_graphs(std::span<const UpdateJob> jobs);
   void send_jobs();
   bool captured() const;
   /// False: nothing can be launched for these jobs.
@@ -143,15 +144,17 @@ class DeviceKernels final : public Kernels {
   // Of update(): tables in memory of the device, and what was sent there, laid out alike.
   Arena chunks_;
   Arena jobs_;
-  Arena recipes_;  ///< by parameter set; behind them what each step computes with
-  Arena ratios_;   ///< trust ratios, by job
-  Arena sum_;      ///< of the matrix that is updated
+  std::vector<Arena> graphs_jobs_;  ///< that jobs_ was before, for the graphs captured then
+  Arena recipes_;                   ///< by parameter set; behind them what each step computes with
+  Arena ratios_;                    ///< trust ratios, by job
+  Arena sum_;                       ///< of the matrix that is updated
   Jobs sent_;
   Jobs next_;
   std::vector<kernels::cuda::Recipe> sent_recipes_;
   std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
   bool warm_ = false;
+  bool graphs_read_jobs_ = false;
   bool jobs_told_ = false;  ///< by add_norms, for the update that follows
 
   mutable std::mutex failure_mutex_;

@@ -27,6 +27,10 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
                 dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
   bool dst_on_device = false;
   ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &dst_on_device));
+  // A graph would copy what lies in the memory between host and device when it is run.
+  if (dst != nullptr && dst_on_device != settings_.on_device) {
+    ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
+  }
   // A graph would go on to use memory of the pool, which may be given back.
   if (coded(id) && !dst_on_device)
     ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));

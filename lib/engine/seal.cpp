@@ -288,8 +288,8 @@ void Optimizer::make_views() {
 void Optimizer::unseal() {
   prefetch_.stop();
   trailing_.stop();
-  // This rank's work comes after what others did with its memory in their last step.
-  if (line_up_.is_open()) (void)device_->wait();
+  // Work may still use what is given back, other ranks' included: this rank's last comes after it.
+  if (settings_.on_device) (void)device_->wait();
   line_up_.close();
   grad_views_.close();
   param_views_.close();

@@ -4,6 +4,8 @@
 #include "engine/shard_weights.h"
 #include "kernels/update.h"
 
+#include <cstdio>
+
 namespace zero {
 namespace {
 

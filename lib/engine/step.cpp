@@ -53,7 +53,8 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   Status status = grad != nullptr ? find_memory(grad, "grad", &grad_on_device) : Status();
   Device *passes = grad_on_device != settings_.on_device ? device_.get() : nullptr;
   // A graph would copy what lies in the memory between host and device when it is run.
-  if (status.ok() && passes != nullptr) status = check_not_captured("zero_optimizer_grad_ready with memory of the host", stream);
+  if (status.ok() && passes != nullptr)
+    status = check_not_captured("zero_optimizer_grad_ready with a copy between host and device", stream);
   if (status.ok() && settings_.on_device) status = device_->follow(stream);
   if (status.ok()) status = gradients_.ready(id, grad, offset, count, passes, stream);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);
@@ -248,7 +249,7 @@ Status Optimizer::learn_run() const {
 
 Status Optimizer::check_not_captured(const char *call, void *stream) const {
   bool captured = false;
-  if (settings_.on_device) ZERO_TRY(device_->captures(stream, &captured));
+  if (device_ != nullptr) ZERO_TRY(device_->captures(stream, &captured));
   ZERO_CHECK(!captured, ZERO_E_STATE, "%s cannot become part of a CUDA graph", call);
   return {};
 }

@@ -172,7 +172,7 @@ Status Device::clear(void *data, int64_t nbytes) const {
   return nbytes > 0 ? check(cuda_.clear(index_, data, nbytes, stream_), "clearing memory") : Status();
 }
 
-Status Device::wait() const { return check(cuda_.stream_wait(index_, stream_), "work"); }
+Status Device::wait() const { return stream_ != nullptr ? check(cuda_.stream_wait(index_, stream_), "work") : Status(); }
 
 Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, index_, nbytes, out); }
 

@@ -95,6 +95,27 @@ TEST_F(OnDevice, MemoryOfTheHostIsTakenToo) {
   });
 }
 
+/// States of the host in a program that captures its own work: neither the capture nor the optimizer is lost.
+TEST_F(OnDevice, CopiesBetweenHostAndDeviceAreNotCaptured) {
+  const Model model = model_of(1);
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, on_device(1));
+    begin_training(*optimizer, model, on_device(1));
+    const Lent lent(0, 3000 * 4);
+    void *data = nullptr;
+    caller_capture_begin(lent.stream);
+    EXPECT_EQ(optimizer->grad_ready(0, lent.data, 0, 3000, lent.stream).code(), ZERO_E_STATE);
+    EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(0, lent.data, 3000, &data, lent.stream)).code(), ZERO_E_STATE);
+    void *graph = caller_capture_end(lent.stream);
+    ASSERT_NE(graph, nullptr);
+    caller_graph_destroy(graph);
+    EXPECT_TRUE(optimizer->grad_ready(0, lent.data, 0, 3000, lent.stream).ok());
+    EXPECT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    EXPECT_TRUE(run_task(*optimizer, optimizer->param_acquire(0, lent.data, 3000, &data, lent.stream)).ok());
+    EXPECT_TRUE(optimizer->param_release(0).ok());
+  });
+}
+
 TEST_F(OnDevice, StagingIsCountedAndDescribed) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     Manner plain = on_device(2);

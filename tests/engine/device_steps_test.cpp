@@ -169,6 +169,42 @@ TEST_F(StepsOnDevice, GraphsKeepWhatTheyKnowUntilItIsRefreshed) {
   });
 }
 
+/// Tensors that plain steps leave as they are get their updates from graphs nevertheless.
+TEST_F(StepsOnDevice, GraphsKeepTheirTensorsBesidePlainStepsOfAnotherKind) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    for (const Kind &few : kKinds) {
+      if (!few.untouched) continue;
+      Kind all = few;
+      all.untouched = false;
+      const auto host = make(group, few, false);
+      const auto kept = make(group, few, true);
+      Feed feed(all);
+      Feed few_feed(few);
+      zero_step_result expected = step_both(*host, *kept, feed, all, 0);
+      caller_capture_begin(feed.stream());
+      feed.give(*kept);
+      expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "captured step");
+      void *graph = caller_capture_end(feed.stream());
+      ASSERT_NE(graph, nullptr) << few.algorithm;
+      for (int64_t step = 1; step < 9; ++step) {
+        const bool plain = step % 3 == 0;
+        if (plain) {
+          expected = step_both(*host, *kept, few_feed, few, step);
+        } else {
+          feed.fill(step);
+          caller_replay(graph, feed.stream());
+          expected = step_on_host(*host, all, step);
+        }
+        zero_step_result result = empty_result();
+        expect_ok(kept->result(&result, plain ? few_feed.stream() : feed.stream()), "result");
+        EXPECT_EQ(result.step, expected.step);
+      }
+      expect_alike(*host, *kept, expected, feed.stream(), few);
+      caller_graph_destroy(graph);
+    }
+  });
+}
+
 /// Each run of a graph decodes what the run before it left, into memory of the caller.
 TEST_F(StepsOnDevice, GraphsAcquireCodedParametersIntoMemoryOfTheCaller) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
@@ -216,7 +252,11 @@ TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
     expect_refused(kept->result(&result, feed.stream()), ZERO_E_STATE, "zero_optimizer_result cannot become part");
     expect_refused(kept->refresh(feed.stream()), ZERO_E_STATE, "zero_optimizer_refresh cannot become part");
     const float lent = 1;
-    expect_refused(kept->grad_ready(0, &lent, 0, 1, feed.stream()), ZERO_E_STATE, "memory of the host cannot become part");
+    std::vector<float> dst(static_cast<size_t>(kCounts[0]));
+    void *data = nullptr;
+    expect_refused(run_task(*kept, kept->param_acquire(0, dst.data(), kCounts[0], &data, feed.stream())), ZERO_E_STATE,
+                   "a copy between host and device cannot become part");
+    expect_refused(kept->grad_ready(0, &lent, 0, 1, feed.stream()), ZERO_E_STATE, "a copy between host and device cannot become part");
     void *graph = caller_capture_end(feed.stream());
     ASSERT_NE(graph, nullptr);
     caller_graph_destroy(graph);

@@ -1,6 +1,6 @@
-/// @file The functions of libzero_cuda.so over a CUDA run time that is made up here: whatever is called and whatever fails, work is done on
-/// the device that was named, in the mode in which captures of other threads do not matter, and the calling thread finds its own device,
-/// mode and last error as they were.
+/// @file The functions of libzero_cuda.so over a CUDA that is made up here: whatever is called and whatever fails, work is done on the
+/// device that was named, in the mode in which captures of other threads do not matter, no other device is set up, and the calling thread
+/// finds its own device or none, its mode and its last error as they were.
 #include "memory/module/zero_cuda_module.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,10 +29,11 @@ namespace {
 constexpr int kDevices = 3;
 constexpr int64_t kNamed = 2;  // where calls are to work
 constexpr int kOwn = 1;        // the calling thread's device
+constexpr int kNone = -1;
 
 /// What the run time knows of the calling thread, and what it was told to do.
 struct Runtime {
-  int device = kOwn;
+  std::vector<int> devices = {kOwn};  ///< the thread's stack; the last is current
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   cudaError_t last = cudaSuccess;
   int calls = 0;
@@ -39,8 +42,12 @@ struct Runtime {
   cudaError_t answer = cudaSuccess;  ///< of the work itself
   std::vector<std::string> work;     ///< what was done on the named device, in the right mode
   std::vector<std::string> astray;   ///< what was not
+
+  int device() const { return devices.empty() ? kNone : devices.back(); }
 };
 Runtime runtime;
+std::set<int> set_up;  ///< devices that have a context, which they keep
+std::byte contexts[kDevices];
 
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess) runtime.last = error;
@@ -51,7 +58,7 @@ bool fails() { return runtime.calls++ == runtime.failing; }
 
 /// Work of the run time that belongs on the named device.
 cudaError_t work(const char *name) {
-  const bool right = runtime.device == kNamed && runtime.mode == cudaStreamCaptureModeThreadLocal;
+  const bool right = runtime.device() == kNamed && runtime.mode == cudaStreamCaptureModeThreadLocal;
   (right ? runtime.work : runtime.astray).push_back(name);
   return note(fails() ? runtime.failure : runtime.answer);
 }
@@ -62,7 +69,58 @@ cudaError_t work_in(cudaStream_t stream, const char *name) {
   return work(name);
 }
 
+// libcuda's functions.
+
+int init(unsigned) { return 0; }
+
+int device_get(int *out, int ordinal) {
+  *out = ordinal;
+  return fails() ? runtime.failure : 0;
+}
+
+int primary_context_retain(void **out, int device) {
+  if (fails()) return runtime.failure;
+  set_up.insert(device);
+  *out = &contexts[device];
+  return 0;
+}
+
+int context_get_current(void **out) {
+  *out = runtime.devices.empty() ? nullptr : &contexts[runtime.device()];
+  return fails() ? runtime.failure : 0;
+}
+
+int context_push(void *context) {
+  if (fails()) return runtime.failure;
+  runtime.devices.push_back(static_cast<int>(static_cast<std::byte *>(context) - contexts));
+  return 0;
+}
+
+int context_pop(void **out) {
+  if (fails()) return runtime.failure;
+  *out = &contexts[runtime.device()];
+  runtime.devices.pop_back();
+  return 0;
+}
+
 }  // namespace
+
+// The linker takes these for the loader's.
+extern "C" {
+void *__wrap_dlopen(const char *name, int) { return std::string(name) == "libcuda.so.1" ? &runtime : nullptr; }
+void *__wrap_dlsym(void *, const char *name) {
+  static const std::map<std::string, void *> functions = {
+      {"cuInit", reinterpret_cast<void *>(init)},
+      {"cuDeviceGet", reinterpret_cast<void *>(device_get)},
+      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void *>(primary_context_retain)},
+      {"cuCtxGetCurrent", reinterpret_cast<void *>(context_get_current)},
+      {"cuCtxPushCurrent_v2", reinterpret_cast<void *>(context_push)},
+      {"cuCtxPopCurrent_v2", reinterpret_cast<void *>(context_pop)},
+  };
+  const auto found = functions.find(name);
+  return found != functions.end() ? found->second : nullptr;
+}
+}
 
 extern "C" {
 cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }
@@ -77,19 +135,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
   std::snprintf(out->name, sizeof out->name, "made up %d", device);
   return note(fails() ? runtime.failure : cudaSuccess);
 }
-cudaError_t cudaGetDevice(int *out) {
-  if (fails()) return note(runtime.failure);
-  *out = runtime.device;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int device) {
-  if (fails()) return note(runtime.failure);
-  runtime.device = device;
-  return cudaSuccess;
-}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
   // It makes memory of the current device be used, so that has to be the named one.
-  if (runtime.device != kNamed) runtime.astray.push_back("mode");
+  if (runtime.device() != kNamed) runtime.astray.push_back("mode");
   if (fails()) return note(runtime.failure);
   std::swap(*mode, runtime.mode);
   return cudaSuccess;
@@ -175,7 +223,7 @@ std::vector<Call> calls() {
 }
 
 void expect_own_thread() {
-  EXPECT_EQ(runtime.device, kOwn);
+  EXPECT_EQ(runtime.devices, std::vector<int>{kOwn});
   EXPECT_EQ(runtime.mode, cudaStreamCaptureModeGlobal);
   EXPECT_EQ(runtime.last, cudaSuccess);
   EXPECT_EQ(runtime.astray, std::vector<std::string>());
@@ -187,6 +235,45 @@ TEST(CudaModule, CallsWorkOnTheirDeviceAndLeaveTheThreadAsItWas) {
     runtime = {};
     EXPECT_EQ(call.make(*zero_cuda_module()), 0);
     EXPECT_EQ(runtime.work, call.work);
+    expect_own_thread();
+  }
+}
+
+/// As threads of the library's own are, on all of a host's devices but one.
+TEST(CudaModule, AThreadWithoutADeviceHasNoneAfterwardsAndNoOtherDeviceIsSetUp) {
+  for (const Call &call : calls()) {
+    SCOPED_TRACE(call.work.front());
+    runtime = {};
+    runtime.devices = {};
+    EXPECT_EQ(call.make(*zero_cuda_module()), 0);
+    EXPECT_EQ(runtime.work, call.work);
+    EXPECT_EQ(runtime.devices, std::vector<int>());
+  }
+  EXPECT_EQ(set_up, std::set<int>{static_cast<int>(kNamed)});
+}
+
+TEST(CudaModule, AThreadThatIsOnTheDeviceStaysThere) {
+  runtime = {};
+  runtime.devices = {kOwn, static_cast<int>(kNamed)};
+  EXPECT_EQ(zero_cuda_module()->device_free(kNamed, &runtime), 0);
+  EXPECT_EQ(runtime.devices, (std::vector<int>{kOwn, static_cast<int>(kNamed)}));
+}
+
+TEST(CudaModule, ADeviceThatCannotBeSetUpIsAnErrorUntilItCan) {
+  for (const int failing : {0, 1, -1}) {
+    runtime = {};
+    runtime.failing = failing;
+    EXPECT_EQ(zero_cuda_module()->event_wait(0, &runtime), failing < 0 ? cudaSuccess : cudaErrorUnknown);
+    EXPECT_EQ(runtime.devices, std::vector<int>{kOwn});
+    EXPECT_EQ(runtime.last, cudaSuccess);
+    EXPECT_EQ(set_up.count(0), failing < 0 ? 1u : 0u);
+  }
+}
+
+TEST(CudaModule, DevicesThatThereAreNotAreErrors) {
+  runtime = {};
+  for (const int64_t device : {int64_t{-1}, int64_t{256}, INT64_MAX}) {
+    EXPECT_EQ(zero_cuda_module()->device_free(device, &runtime), cudaErrorInvalidDevice);
     expect_own_thread();
   }
 }
@@ -205,7 +292,7 @@ TEST(CudaModule, WhateverFailsIsToldAndTheThreadIsAsItWas) {
       // The last two calls give the thread its mode and its device back: where these fail, nobody can.
       if (failing < all - 2) expect_own_thread();
       if (failing == all - 2) {
-        EXPECT_EQ(runtime.device, kOwn);
+        EXPECT_EQ(runtime.devices, std::vector<int>{kOwn});
       }
     }
   }
@@ -213,7 +300,7 @@ TEST(CudaModule, WhateverFailsIsToldAndTheThreadIsAsItWas) {
 
 TEST(CudaModule, MemoryThatCannotBeClearedIsGivenBack) {
   runtime = {};
-  runtime.failing = 5;  // after the device, the mode, the stream and the allocation
+  runtime.failing = 5;  // after the device (2), the mode, the stream and the allocation
   void *out = nullptr;
   EXPECT_EQ(zero_cuda_module()->device_alloc(kNamed, 64, &out), cudaErrorUnknown);
   EXPECT_EQ(runtime.work, (std::vector<std::string>{"stream", "alloc", "clear", "end stream", "free"}));
@@ -268,7 +355,7 @@ TEST(CudaModule, OnlyEnterLeavesTheThreadOnTheDevice) {
   runtime = {};
   zero_cuda_visit visit;
   EXPECT_EQ(cuda.enter(kNamed, &visit), 0);
-  EXPECT_EQ(runtime.device, kNamed);
+  EXPECT_EQ(runtime.device(), kNamed);
   EXPECT_EQ(runtime.mode, cudaStreamCaptureModeThreadLocal);
   EXPECT_EQ(cuda.leave(&visit), 0);
   expect_own_thread();

@@ -225,13 +225,13 @@ thread_local int64_t current_device = 0;
 
 int32_t enter(int64_t device, zero_cuda_visit *out) {
   if (fails()) return kFailed;
-  *out = {static_cast<int32_t>(device), static_cast<int32_t>(current_device), -1};
+  *out = {static_cast<int32_t>(current_device), -1};
   current_device = device;
   return 0;
 }
 
 int32_t leave(const zero_cuda_visit *visit) {
-  current_device = visit->before;
+  current_device = visit->pushed;
   return fails() ? kFailed : 0;
 }
 

@@ -11,22 +11,16 @@ static int32_t settle(cudaError_t error) {
   return (int32_t)error;
 }
 
-static cudaError_t go_to(int device, int *before) {
-  cudaError_t error = cudaGetDevice(before);
-  if (error == cudaSuccess && *before != device) error = cudaSetDevice(device);
-  return error;
-}
+/* kernels/cuda/context.c, table.cu */
+int32_t zero_cuda_push(int64_t device, int32_t *out_pushed);
+int32_t zero_cuda_pop(void);
+int32_t zero_cuda_load_kernels(void);
+extern const struct zero_cuda_kernels zero_cuda_kernels;
 
-/*
- * Makes a device the thread's current one until leave(), because also calls that name none may set up the current one, which takes memory
- * there. The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures.
- */
+/* The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures. */
 static cudaError_t enter(int64_t device, zero_cuda_visit *visit) {
   enum cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;
-  int before = -1;
-  cudaError_t error = go_to((int)device, &before);
-  visit->device = (int32_t)device;
-  visit->before = (int32_t)before;
+  cudaError_t error = (cudaError_t)zero_cuda_push(device, &visit->pushed);
   visit->mode = -1;
   if (error == cudaSuccess) error = cudaThreadExchangeStreamCaptureMode(&mode);
   if (error == cudaSuccess) visit->mode = (int32_t)mode;
@@ -38,7 +32,7 @@ static int32_t leave(cudaError_t error, const zero_cuda_visit *visit) {
   cudaError_t left = cudaSuccess;
   if (visit->mode >= 0) left = cudaThreadExchangeStreamCaptureMode(&mode);
   if (error == cudaSuccess) error = left;
-  if (visit->before >= 0 && visit->before != visit->device) left = cudaSetDevice(visit->before);
+  if (visit->pushed) left = (cudaError_t)zero_cuda_pop();
   return settle(error == cudaSuccess ? left : error);
 }
 
@@ -196,10 +190,6 @@ static int32_t module_enter(int64_t device, zero_cuda_visit *out) {
 }
 
 static int32_t module_leave(const zero_cuda_visit *visit) { return leave(cudaSuccess, visit); }
-
-/* kernels/cuda/table.cu */
-extern const struct zero_cuda_kernels zero_cuda_kernels;
-int32_t zero_cuda_load_kernels(void);
 
 static int32_t module_load(int64_t device) { RETURN_ON(device, (cudaError_t)zero_cuda_load_kernels()); }
 

@@ -23,8 +23,7 @@ extern "C" {
 
 /* What the calling thread had before enter. */
 typedef struct zero_cuda_visit {
-  int32_t device; /* that was entered */
-  int32_t before; /* the current device; -1: unknown */
+  int32_t pushed; /* whether that was another device, or none */
   int32_t mode;   /* a cudaStreamCaptureMode; -1: unknown */
 } zero_cuda_visit;
 

@@ -17,13 +17,14 @@
  *     the optimizer unusable (ZERO_E_STATE).
  *   - In the capture, calls with the captured stream: grad_ready with memory of the device, or of grad_acquire, then step with
  *     out_result NULL (or reduce, apply, gather), which comes last; param_acquire and param_release may be there too (of 8-bit
- *     parameters with dst on the device, into which each run decodes them; otherwise ZERO_E_STATE). Gradients from memory of the host are
- *     ZERO_E_STATE. A call that has to wait, or to make memory, is an error, and may end the capture: read, write, begin.
+ *     parameters with dst on the device, into which each run decodes them; otherwise ZERO_E_STATE). Gradients from memory of the host, and dst
+ *     there, are ZERO_E_STATE: each run would copy what lies there then. So are gradients and dst on the device with ZERO_TIER_HOST. A call
+ *     that has to wait, or to make memory, is an error, and may end the capture: read, write, begin.
  *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
  *     of its stream; but a graph keeps its ZERO_KEY_NEWTON_SCHULZ_STEPS.
  *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
- *     scale, set_i64; refresh then brings them to later runs as well), plain steps, read, write. It also tells a dynamic loss scale, which
- *     kernels find at zero_optimizer_loss_scale_address.
+ *     scale, set_i64; then refresh comes before the next run), plain steps, read, write. It also tells a dynamic loss scale, which kernels
+ *     find at zero_optimizer_loss_scale_address.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released.
  * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet. With ZERO_KEY_VERIFY_EVERY steps that take or compare
