@@ -307,11 +307,11 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
 
 /*
  * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
- * reduction starts. Ranges of one tensor may come one by one, each element once per step.
+ * reduction starts. Ranges of one tensor may come one by one, each element once per step. Every name of a tied tensor gives a gradient of
+ * its own, and they are added up (those of a second name with ZERO_DIVISOR_WEIGHTS from memory of the caller).
  *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
- * Errors also: ZERO_E_STATE when an element was ready before, or grad is NULL and nothing was acquired; ZERO_E_POOL_LIMIT; a failed
- * reduction's error. Since ZERO_0.1.
+ * Errors also: ZERO_E_STATE when an element was ready before, or nothing was acquired; ZERO_E_POOL_LIMIT; a reduction's. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count,
                                            void *stream);
@@ -319,8 +319,7 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
 /*
  * Sets this rank's weight of the step, or behind zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
  * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS.
- *   weight  [in] finite, >= 0; the sum over ranks and micro-steps must be above 0
- * Since ZERO_0.1.
+ *   weight  [in] finite, >= 0; the sum over ranks and micro-steps must be above 0. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
@@ -331,7 +330,8 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
  * already; sums of shards (kind REDUCE) cost 4 bytes per element that the rank owns. Both are made in the first such micro-step. In a world
  * of one REDUCE is LOCAL. Gradients of all micro-steps are added; only ZERO_DIVISOR_WEIGHTS divides by the weights of all of them.
  *   kind  [in] a zero_micro_step, the same on all ranks
- * A collective. Errors also: ZERO_E_STATE while gradients are acquired, or after a micro-step of kind LAST. Since ZERO_0.1.
+ * A collective. Errors also: ZERO_E_STATE while gradients are acquired, after a micro-step of kind LAST, or for a weight that was set
+ * before the first one. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
 ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);

@@ -193,6 +193,8 @@ Task Gradients::begin_micro_step(MicroStep kind) {
   ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
                 "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
                 "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
+  ZERO_CO_CHECK(started_ || weight_ == 1, ZERO_E_STATE,
+                "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; set it afterwards");
   if (started_) ZERO_CO_TRY(end_micro_step());
   // A world of one has nothing to reduce.
   if (alone_ && kind == MicroStep::reduce) kind = MicroStep::local;

@@ -199,6 +199,12 @@ TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
     EXPECT_EQ(result.grad_norm, std::sqrt(300.0));
     EXPECT_EQ(optimizer->set_weight(-1).code(), ZERO_E_INVALID_ARGUMENT);
     EXPECT_EQ(optimizer->set_weight(std::numeric_limits<double>::infinity()).code(), ZERO_E_INVALID_ARGUMENT);
+    // It would be that of no micro-step.
+    ASSERT_TRUE(optimizer->set_weight(2).ok());
+    EXPECT_EQ(run_task(*optimizer, optimizer->micro_step(ZERO_MICRO_STEP_LAST)).code(), ZERO_E_STATE);
+    ASSERT_TRUE(optimizer->set_weight(1).ok());
+    ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(ZERO_MICRO_STEP_LAST)).ok());
+    ASSERT_TRUE(optimizer->set_weight(2).ok());
   });
 }
 

@@ -175,7 +175,7 @@ typedef struct zero_key_bounds {
 ZERO_API int32_t zero_key_bounds_init(zero_key_bounds *out, uint64_t struct_size);
 
 /*
- * Tells type, bounds and default of a key.
+ * Tells type, bounds and default of a key; defaults that an algorithm has of its own stand beside the key alone.
  *   key  [in]
  *   out  [in, out] struct_size set by the caller
  * Errors: ZERO_E_UNSUPPORTED for an unknown key, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
