@@ -142,6 +142,7 @@ if [ "${1:-}" = pack ]; then
 fi
 directory=${1:-}
 [ $# -eq 0 ] || shift
+[ -z "$directory" ] || [ -d "$directory/usr" ] || fail "'$directory' is no directory that pack has filled"
 [ $# -gt 0 ] || set -- tests sanitizer fashion benchmarks
 for part; do
   case $part in

@@ -27,7 +27,7 @@ func (o *Optimizer) MicroStep(ctx context.Context, kind MicroStep) error {
 }
 
 // SetWeight sets this rank's weight of the step under way, with DivisorWeights: for example the samples in its batch, 0 when it has none.
-// Before the first gradient of a step; 1 again after each step.
+// Before the first gradient of a step, or behind MicroStep, of that micro-step; 1 again after each.
 func (o *Optimizer) SetWeight(weight float64) error {
 	return o.self().do(func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_set_weight(raw, weight) })
 }

@@ -3,7 +3,7 @@ package zero
 import "libzero/internal/czero"
 
 // SetF64 sets a hyper-parameter of a parameter set, from the next step on, the same on all ranks: set 0 or what AddSet gave, and a key of
-// hyper-parameters or KeyLossScale.
+// hyper-parameters or KeyLossScale. Not between Reduce and Gather.
 func (o *Optimizer) SetF64(set int, key Key, value float64) error {
 	return o.self().do(func(raw czero.Optimizer) *czero.Failure {
 		return czero.Zero_optimizer_set_f64(raw, int64(set), int32(key), value)

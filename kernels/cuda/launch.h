@@ -133,7 +133,7 @@ class ListedKernel {
 template <class Kernel>
 inline const ListedKernel kListed(reinterpret_cast<const void *>(&run_block<Kernel>));
 
-/// Leaves the calling thread's device and last error as they are.
+/// Leaves the calling thread's device and, when nothing fails, its last error as they are.
 inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, const void *function, const void *kernel) {
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
   int32_t pushed = 0;
@@ -142,8 +142,8 @@ inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, con
     void *arguments[] = {const_cast<void *>(kernel)};
     error =
         cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), arguments, 0, static_cast<cudaStream_t>(stream));
+    if (error != 0) (void)cudaGetLastError();  // the program would take it for one of its own
   }
-  if (error != 0) (void)cudaGetLastError();  // the program would take it for one of its own
   const int32_t left = pushed != 0 ? zero_cuda_pop() : 0;
   return error != 0 ? error : left;
 }

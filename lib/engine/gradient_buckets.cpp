@@ -193,8 +193,12 @@ Task Gradients::begin_micro_step(MicroStep kind) {
   ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
                 "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
                 "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
-  ZERO_CO_CHECK(started_ || weight_ == 1, ZERO_E_STATE,
-                "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; set it afterwards");
+  if (!started_ && std::exchange(weight_set_, false)) {
+    weight_ = 1;
+    co_return Status::error(ZERO_E_STATE,
+                            "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; it is 1 "
+                            "again: call zero_optimizer_micro_step, then set it");
+  }
   if (started_) ZERO_CO_TRY(end_micro_step());
   // A world of one has nothing to reduce.
   if (alone_ && kind == MicroStep::reduce) kind = MicroStep::local;
@@ -225,6 +229,7 @@ void Gradients::open_micro_step(MicroStep kind) {
   next_submitted_ = 0;
   acquired_count_ = 0;
   weight_ = 1;
+  weight_set_ = false;
   given_ = false;
   weight_sent_ = false;
 }

@@ -131,6 +131,7 @@ Status Gradients::set_weight(double weight) {
              "weight is %.17g, but must be 0 or a positive number within fp32", weight);
   ZERO_CHECK(!given_, ZERO_E_STATE, "the weight of a step or micro-step must be set before its first zero_optimizer_grad_ready");
   weight_ = weight;
+  weight_set_ = true;
   return {};
 }
 

@@ -184,7 +184,8 @@ class Gradients {
   size_t next_submitted_ = 0;  ///< place in the plan's order of the next bucket to submit
   int64_t acquired_count_ = 0;
   double weight_ = 1;
-  bool given_ = false;  ///< gradients of this micro-step were given
+  bool weight_set_ = false;  ///< by the caller
+  bool given_ = false;       ///< gradients of this micro-step were given
   bool weight_sent_ = false;
   std::atomic<int64_t> stalled_nbytes_{0};
 };

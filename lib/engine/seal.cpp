@@ -22,7 +22,7 @@ Task Optimizer::seal_body() {
   bool others_wait = planned && !agreed.ok() && !model_parent_->usable().ok();
   if (agreed.ok()) {
     agreed = co_await make_groups();
-    others_wait = !agreed.ok() && model_parent_ != nullptr && agreed.code() != ZERO_E_UNSUPPORTED;
+    others_wait = !agreed.ok() && model_parent_ != nullptr;
   }
   if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (agreed.ok()) agreed = co_await share_memory();

@@ -40,8 +40,8 @@ Status NcclMessage::start(const Fingerprint &fingerprint, void *data, int64_t nb
   on_device_ = false;
   if (nbytes > 0) ZERO_TRY(ways_.lane.find(data, &on_device_));
   if (sends()) ZERO_TRY(fill_notice());
-  // A receiver takes it that this message comes as the last one did.
-  if (comm_ != nullptr) ZERO_TRY(reserve_area());
+  // A receiver takes it that this message comes as the last one over NCCL did.
+  if (comm_ != nullptr) ZERO_TRY(reserve_area(sends() ? piece_nbytes() : std::min(last_piece_nbytes_, nbytes_)));
   phase_ = Phase::telling;
   const auto head = static_cast<int64_t>(offsetof(Notice, short_data));
   return start_under(&notice_, is_short() ? head + nbytes_ : head);
@@ -69,6 +69,7 @@ Status NcclMessage::fill_notice() {
 /// Both ranks mean the same message.
 Status NcclMessage::take_notice() {
   if (notice_.piece_nbytes > 0) {
+    last_piece_nbytes_ = notice_.piece_nbytes;
     ways_.messages_over_nccl.fetch_add(1, std::memory_order_relaxed);
     return comm_ == nullptr ? connect() : begin_piece();
   }
@@ -98,6 +99,7 @@ Status NcclMessage::take_carried() {
 
 Status NcclMessage::connect() {
   ZERO_TRY(ways_.reducer.open_lane(&lane_));
+  ZERO_TRY(reserve_area(piece_nbytes()));
   phase_ = Phase::connecting;
   const std::lock_guard lock(ending_mutex_);
   ZERO_CHECK(!ended_, ZERO_E_TRANSPORT, "the communicators of NCCL have been ended");
@@ -113,7 +115,7 @@ Status NcclMessage::begin_piece() {
   const int64_t nbytes = piece_nbytes();
   std::byte *at = data_ + moved_nbytes_;
   NcclAreas areas;
-  ZERO_TRY(reserve_area());
+  ZERO_TRY(reserve_area(nbytes));
   if (!on_device_) {
     if (sends()) ways_.reducer.copy(areas_.back()->data(), at, nbytes, nbytes_);
     at = areas_.back()->data();
@@ -123,10 +125,9 @@ Status NcclMessage::begin_piece() {
   return comm_->move({&move, 1}, areas);
 }
 
-/// For the next piece, where this side's memory is the host's. Where that can be known, before the peer can have begun to move it, because
-/// memory of a device may have to wait for what others do there; so may giving it back, and what is outgrown is kept.
-Status NcclMessage::reserve_area() {
-  const int64_t nbytes = piece_nbytes();
+/// For a piece, where this side's memory is the host's. Where that can be known, before the peer can have begun to move it, because memory
+/// of a device may have to wait for what others do there; so may giving it back, and what is outgrown is kept.
+Status NcclMessage::reserve_area(int64_t nbytes) {
   if (on_device_ || nbytes == 0 || (!areas_.empty() && areas_.back()->nbytes() >= nbytes)) return {};
   const auto area_nbytes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(nbytes, kLeastAreaNbytes))));
   std::shared_ptr<Mapping> area;

@@ -78,7 +78,7 @@ class NcclMessage {
   Status end_piece();
   Status begin_last();
 
-  Status reserve_area();
+  Status reserve_area(int64_t nbytes);
   void note_staged();
 
   NcclWays &ways_;
@@ -93,6 +93,7 @@ class NcclMessage {
   int64_t nbytes_ = 0;
   int64_t moved_nbytes_ = 0;
   bool on_device_ = false;
+  int64_t last_piece_nbytes_ = 0;  ///< of the last message over NCCL
 
   std::vector<std::byte> carried_;               ///< what came through the host and goes to the device
   std::vector<std::shared_ptr<Mapping>> areas_;  ///< on the device, for pieces of the host: the last one; those it outgrew stay

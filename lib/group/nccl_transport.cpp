@@ -132,8 +132,7 @@ const void *NcclTransport::source_of(const Offer &offer) const {
   return lifted != lifted_.end() ? lifted->copy : offer.data;
 }
 
-/// Whether all that this rank awaits has a place on the device. The rest is given room before other ranks can have begun to move anything,
-/// because memory of a device may have to wait for what others do.
+/// Whether all that this rank awaits has a place on the device, or else room in the area, wherever it comes from.
 Status NcclTransport::find_places(bool *out_all) {
   *out_all = true;
   int64_t room = 0;
@@ -146,8 +145,8 @@ Status NcclTransport::find_places(bool *out_all) {
     *out_all = *out_all && (here || !awaited);
     if (awaited && !here) room += aligned(arrival.nbytes);
   }
-  const int64_t had = areas_.arriving->nbytes();
-  return room > had ? allocate_area(std::max(room, 2 * had), &areas_.arriving) : Status();
+  lacks_room_ = room > areas_.arriving->nbytes();
+  return {};
 }
 
 Status NcclTransport::tell(const Fingerprint *fingerprint) {
@@ -159,6 +158,7 @@ Status NcclTransport::tell(const Fingerprint *fingerprint) {
     word.longest_on_host = longest_on_host_;
     word.any_on_device = any_on_device_ ? 1 : 0;
     word.moves_rests = moves_rests_ ? 1 : 0;
+    word.lacks_room = lacks_room_ ? 1 : 0;
     under_offers_[peer] = {&word, sizeof word};
     under_arrivals_[peer] = {.nbytes = sizeof word};
     arrivals_[peer].data = nullptr;
@@ -176,6 +176,7 @@ Status NcclTransport::hear() {
     longest_on_host_ = std::max(longest_on_host_, word.longest_on_host);
     any_on_device_ = any_on_device_ || word.any_on_device != 0;
     moves_rests_ = moves_rests_ && word.moves_rests != 0;
+    lacks_room_ = lacks_room_ || word.lacks_room != 0;
   }
   under_->consume();
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
@@ -188,6 +189,18 @@ Status NcclTransport::hear() {
                number(word.rest_nbytes), number(rank()), number(arrival.nbytes), number(arrival.rest_nbytes));
   }
   return {};
+}
+
+/// Nobody moves anything before all have room: memory of a device may have to wait for what other ranks do there.
+Status NcclTransport::make_room() {
+  int64_t room = 0;
+  for (size_t peer = 0; peer < heard_.size(); ++peer) {
+    if (static_cast<int64_t>(peer) == rank() || heard_[peer].on_device == 0 || has_place_[peer]) continue;
+    room += aligned(moved_nbytes(heard_[peer]));
+  }
+  const int64_t had = areas_.arriving->nbytes();
+  if (room > had) ZERO_TRY(allocate_area(std::max(room, 2 * had), &areas_.arriving));
+  return say(Phase::making_room);
 }
 
 Status NcclTransport::begin_moves() {
@@ -256,16 +269,19 @@ void NcclTransport::take_host_pieces() {
   hosted_nbytes_ += host_step();
 }
 
-/// Where nothing moved between devices the round is over. Each rank gives each a byte: who gives nothing need not be awaited.
+/// Where nothing moved between devices the round is over.
 Status NcclTransport::begin_last() {
-  if (!any_on_device_) {
-    phase_ = Phase::idle;
-    return {};
-  }
-  static constexpr std::byte kAllThere{1};
-  std::fill(under_offers_.begin(), under_offers_.end(), Offer{&kAllThere, sizeof kAllThere});
-  std::fill(under_arrivals_.begin(), under_arrivals_.end(), Arrival{.nbytes = sizeof kAllThere});
-  phase_ = Phase::ending;
+  if (any_on_device_) return say(Phase::ending);
+  phase_ = Phase::idle;
+  return {};
+}
+
+/// That this rank has come to the phase. Each rank gives each a byte: who gives nothing need not be awaited.
+Status NcclTransport::say(Phase phase) {
+  static constexpr std::byte kHere{1};
+  std::fill(under_offers_.begin(), under_offers_.end(), Offer{&kHere, sizeof kHere});
+  std::fill(under_arrivals_.begin(), under_arrivals_.end(), Arrival{.nbytes = sizeof kHere});
+  phase_ = phase;
   return under_->start(nullptr, under_offers_, under_arrivals_);
 }
 
@@ -282,7 +298,15 @@ Status NcclTransport::poll(bool *out_arrived) {
       case Phase::telling:
         ZERO_TRY(hear());
         hosted_nbytes_ = 0;
-        ZERO_TRY(any_on_device_ ? begin_moves() : begin_host_pieces());
+        if (any_on_device_ && lacks_room_) {
+          ZERO_TRY(make_room());
+        } else {
+          ZERO_TRY(any_on_device_ ? begin_moves() : begin_host_pieces());
+        }
+        break;
+      case Phase::making_room:
+        under_->consume();
+        ZERO_TRY(begin_moves());
         break;
       case Phase::hosting:
         take_host_pieces();

@@ -4,7 +4,8 @@
 /// A round of such a group: each rank tells every other what it offers and where that lies (1); pieces on devices set out over NCCL, those
 /// on the host over the transport underneath (2); a last round says that all have what they wait for (3), so that a rank which has left or
 /// ended before it is missed by those whose pieces are still under way. A piece on the host that is too long for the transport underneath
-/// is copied to the device first, and is one of those on devices from then on. Messages: nccl_message.h.
+/// is copied to the device first, and is one of those on devices from then on. Where a rank lacks room for what arrives, all wait for it to
+/// make some before (2). Messages: nccl_message.h.
 #pragma once
 
 #include "core/reduction.h"
@@ -68,7 +69,7 @@ class NcclTransport final : public Transport {
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:
-  enum class Phase { idle, telling, moving, hosting, ending };
+  enum class Phase { idle, telling, making_room, moving, hosting, ending };
 
   /// What one rank tells another about its part of a round.
   struct Word {
@@ -78,7 +79,7 @@ class NcclTransport final : public Transport {
     int32_t on_device;        ///< whether what it offers to that rank lies there, or was copied there
     int32_t any_on_device;    ///< whether something that it offers does
     int32_t moves_rests;      ///< whether all that it offers lies there with its rest, and all that it awaits has a place there
-    int32_t reserved;
+    int32_t lacks_room;       ///< whether what it awaits may outgrow its area
   };
   struct Hello;
   /// A piece on the host that leaves from the device.
@@ -105,6 +106,7 @@ class NcclTransport final : public Transport {
   Status find_places(bool *out_all);
   Status tell(const Fingerprint *fingerprint);
   Status hear();
+  Status make_room();
   Status begin_moves();
   void list_moves();
   int64_t moved_nbytes(const Word &word) const { return word.nbytes + (moves_rests_ ? word.rest_nbytes : 0); }
@@ -112,6 +114,7 @@ class NcclTransport final : public Transport {
   Status begin_host_pieces();
   void take_host_pieces();
   Status begin_last();
+  Status say(Phase phase);
   int64_t host_step() const;
 
   const std::shared_ptr<Transport> under_;
@@ -139,6 +142,7 @@ class NcclTransport final : public Transport {
   std::vector<Offer> under_offers_;
   std::vector<Arrival> under_arrivals_;
   std::vector<zero_nccl_move> moves_;
+  bool lacks_room_ = false;                     ///< this rank; of all, once they were heard
   bool moves_rests_ = false;                    ///< so do all ranks
   bool any_on_device_ = false;                  ///< of all ranks' pieces
   int64_t longest_on_host_ = 0;                 ///< of all ranks' pieces that stay there

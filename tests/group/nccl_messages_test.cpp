@@ -166,10 +166,12 @@ TEST_P(MessagesOverNccl, MessagesOfSeveralPiecesArrive) {
 TEST_P(MessagesOverNccl, ReceiversHaveTheirAreasBeforeAnythingMoves) {
   emulated_alloc_waits(1);
   run(2, [](Group &group, DeviceCases &device, Report *report) {
-    for (int64_t number = 0; number < 4; ++number) {
+    constexpr int64_t kLater[] = {kLarge, 2 * kLarge, 100, 4 * kLarge};
+    for (int64_t number = 0; number < std::ssize(kLater); ++number) {
       Mails mails;
-      if (group.rank() == 0) mails.push_back(Mail::send(group, device, 1, number, kLarge << number, true));
-      if (group.rank() == 1) mails.push_back(Mail::recv(group, device, 0, number, kLarge << number, number == 0));
+      const bool on_host = kLater[number] < kLarge;  // and short
+      if (group.rank() == 0) mails.push_back(Mail::send(group, device, 1, number, kLater[number], !on_host));
+      if (group.rank() == 1) mails.push_back(Mail::recv(group, device, 0, number, kLater[number], number == 0));
       finish_mails(mails, [] { return true; });
       expect_mails(mails, report);
     }

@@ -160,7 +160,7 @@ class Optimizer(Owner):
         zero.zero_optimizer_grad_ready(self.native, param, grad, offset, count)
 
     def set_weight(self, weight: float) -> None:
-        """This rank's weight of the step under way; only with Divisor.WEIGHTS."""
+        """This rank's weight of the step under way, or behind micro_step() of that micro-step; only with Divisor.WEIGHTS."""
         zero.zero_optimizer_set_weight(self.native, weight)
 
     def micro_step(self, kind: MicroStep | int) -> None:
@@ -204,7 +204,7 @@ class Optimizer(Owner):
         return [self.view(index, slot) for index in range(self.view_count())]
 
     def set_f64(self, key: Key | int, value: float, param_set: int = 0) -> None:
-        """Sets a hyper-parameter of a parameter set from the next step on."""
+        """Sets a hyper-parameter of a parameter set from the next step on; not between reduce() and gather()."""
         zero.zero_optimizer_set_f64(self.native, param_set, key, value)
 
     def get_f64(self, key: Key | int, param_set: int = 0) -> float:

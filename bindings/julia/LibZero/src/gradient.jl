@@ -49,8 +49,8 @@ let_ranks_catch_up(optimizer::Optimizer) = optimizer.alone ? nothing : yield()
 """
     set_weight!(optimizer, weight)
 
-This rank's weight in the step under way, for example the samples of its batch. Before the first `grad_ready` of a step; needs
-`divisor = :weights`.
+This rank's weight in the step under way, or behind `micro_step!` in that micro-step, for example the samples of its batch. Before its
+first `grad_ready`; needs `divisor = :weights`.
 """
 set_weight!(optimizer::Optimizer, weight::Real) = zero_optimizer_set_weight(optimizer, weight)
 

@@ -91,7 +91,7 @@ seal!(optimizer::Optimizer) = zero_optimizer_seal(optimizer)
     optimizer[key, set] = value
 
 Hyper-parameters of a parameter set (keys 400 to 499, `:loss_scale`), from the next step on, and scalars of the run (keys 500 to 599, for
-example `:step_count`); the same on all ranks.
+example `:step_count`); the same on all ranks, and not set between `reduce!` and `gather!`.
 """
 function Base.getindex(optimizer::Optimizer, key, set::Integer = 0)
     number = code(KEY, key)

@@ -26,7 +26,8 @@
  *     scale, set_i64; then refresh comes before the next run), plain steps, read, write. It also tells a dynamic loss scale, which kernels
  *     find at zero_optimizer_loss_scale_address.
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
- *   - Graphs are run one after another, and never once the optimizer was released.
+ *   - Graphs are run one after another, and never once the optimizer was released. A plain step that fills other tensors than the captured
+ *     one makes a table of its own on the device, the first one behind each such capture; it stays until release.
  * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet. With ZERO_KEY_VERIFY_EVERY steps that take or compare
  * checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with out_result, or before any other step, is
  * ZERO_E_STATE, and so is a captured verify; the capture goes on without it.

@@ -311,7 +311,7 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
  * its own, and they are added up (those of a second name with ZERO_DIVISOR_WEIGHTS from memory of the caller).
  *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
- * Errors also: ZERO_E_STATE when an element was ready before, or nothing was acquired; ZERO_E_POOL_LIMIT; a reduction's. Since ZERO_0.1.
+ * Errors also: ZERO_E_STATE: ready before, or grad NULL without grad_acquire; ZERO_E_POOL_LIMIT; a failed reduction's. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count,
                                            void *stream);

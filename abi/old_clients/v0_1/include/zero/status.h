@@ -42,7 +42,8 @@ enum zero_status {
   ZERO_E_RENDEZVOUS = -107,       /* the ranks of a new group did not meet: missing, doubled or disagreeing ranks */
   ZERO_E_SYSTEM = -108,           /* the operating system refused something; the text holds its reason */
   ZERO_E_LAUNCHER = -109,         /* the launcher's variables contradict each other or name a transport that is not there */
-  ZERO_E_DEVICE = -110,           /* CUDA offers no such device: no driver, no device, or a number out of range */
+  ZERO_E_DEVICE = -110,           /* CUDA offers no such device: no driver, no device, or a number out of range; or it does not take the
+                                     library's kernels */
 
   ZERO_E_REPLICAS_DIFFER = -200,  /* first values claimed to be equal on all ranks are not */
   ZERO_E_POOL_LIMIT = -201,       /* gradients arrived so far out of order that the pool would pass its limit */

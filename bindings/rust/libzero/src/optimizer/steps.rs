@@ -93,8 +93,8 @@ impl Optimizer {
         check(unsafe { sys::zero_optimizer_micro_step(self.as_ptr(), kind.raw(), NO_STREAM) })
     }
 
-    /// This rank's weight of the step under way, before its first gradient is ready; 1 again after each step. Only with
-    /// [`Divisor::Weights`](crate::Divisor::Weights).
+    /// This rank's weight of the step under way, or behind [`micro_step`](Optimizer::micro_step) of that micro-step, before its first
+    /// gradient is ready; 1 again after each. Only with [`Divisor::Weights`](crate::Divisor::Weights).
     pub fn set_weight(&mut self, weight: f64) -> Result<()> {
         // SAFETY: the handle is the optimizer's.
         check(unsafe { sys::zero_optimizer_set_weight(self.as_ptr(), weight) })
