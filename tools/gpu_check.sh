@@ -27,7 +27,7 @@ pack() {
   directory=$(realpath -m "$1")
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
-  (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}") || fail "the packages cannot be fetched: ${packages[*]}"
+  (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}") || fail "the packages cannot be fetched: ${packages[*]}; apt-get update fetches their lists"
   mkdir -p "$directory"
   for package in "$scratch"/*.deb; do dpkg -x "$package" "$directory"; done
   echo "gpu_check.sh: packed ${#packages[@]} packages into $directory"

@@ -69,6 +69,9 @@ func createGroup(ctx context.Context, config *Config, create groupMaker) (*Group
 	if err := Check(); err != nil {
 		return nil, err
 	}
+	if ctx != nil && ctx.Err() != nil {
+		return nil, notWaitedFor(ctx)
+	}
 	raw, err := config.snapshot()
 	if err != nil {
 		return nil, err
@@ -88,7 +91,7 @@ func createGroup(ctx context.Context, config *Config, create groupMaker) (*Group
 }
 
 // makeUntil waits until the group is made or ctx ends. There is nothing to abort yet: the creation is left to end by itself, and what it makes
-// is closed.
+// is closed. Over MPI that may be the process's last group, with which MPI ends for good.
 func makeUntil(ctx context.Context, create func() (*Group, error)) (*Group, error) {
 	var group *Group
 	var err error
@@ -105,9 +108,13 @@ func makeUntil(ctx context.Context, create func() (*Group, error)) (*Group, erro
 			<-made
 			group.Close()
 		}()
-		reason := ctx.Err()
-		return nil, &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
+		return nil, notWaitedFor(ctx)
 	}
+}
+
+func notWaitedFor(ctx context.Context) error {
+	reason := ctx.Err()
+	return &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
 }
 
 func newGroup(raw czero.Group) *Group {

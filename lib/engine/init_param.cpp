@@ -77,10 +77,12 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_CHECK(!params_[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one", params_[id].name.c_str(),
              params_[params_.holder(id)].name.c_str());
   ZERO_TRY(check_values(params_[id], initialiser, a, b));
+  ZERO_CHECK(!prefetch_.runs_ahead(), ZERO_E_STATE,
+             "parameters are gathered ahead of the caller (ZERO_KEY_PREFETCH_BYTES), from memory that would be written; initialise before "
+             "the first zero_optimizer_param_acquire of a step");
   const Status arrived = trailing_.finish();
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);
-  prefetch_.settle();
   edited_ = edited_ || phase_ == Phase::running;
   const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
   if (range.empty()) return {};

@@ -23,8 +23,10 @@ void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_
 /// Every rank began the same gathers in the same acquire, so they end as soon as the slowest rank has come there. Making them fail would
 /// reach ranks that still wait for the tensor they asked for.
 void Prefetch::stop() {
-  settle();
-  for (const Ahead &next : ahead_) pool_->give_back(next.whole);
+  for (const Ahead &next : ahead_) {
+    (void)queue_->wait(next.operation);
+    pool_->give_back(next.whole);
+  }
   ahead_.clear();
   foreseen_ = {};
   held_ = kNothing;
@@ -91,10 +93,6 @@ Status Prefetch::run_ahead() {
     was_watched_ = watch_queue(queue_, group_->place().local_rank) || was_watched_;
   }
   return {};
-}
-
-void Prefetch::settle() {
-  for (const Ahead &next : ahead_) (void)queue_->wait(next.operation);
 }
 
 Task Prefetch::drop() {

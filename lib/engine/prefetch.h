@@ -34,8 +34,8 @@ class Prefetch {
   Task take(int64_t id, std::byte **out);
   /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
   Status run_ahead();
-  /// Waits until no gather reads this rank's shards; what has come stays.
-  void settle();
+  /// Whether gathers run ahead of the caller now; the same on all ranks.
+  bool runs_ahead() const { return !ahead_.empty(); }
   /// Ends what is under way and gives its buffers back: parameters are about to change.
   Task drop();
   /// The next step follows the order of this one.

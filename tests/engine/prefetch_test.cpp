@@ -192,13 +192,15 @@ TEST(Prefetch, DifferentTensorsOfOneShapeAreNoCollective) {
   });
 }
 
-/// Initialisers are no collectives: what runs ahead still reads the shard when one is called.
-TEST(Prefetch, InitialisersWaitForGathersThatRunAhead) {
+/// Which read the shards that initialisers write, and end only when other ranks have come.
+TEST(Prefetch, InitialisersAreRefusedWhileGathersRunAhead) {
   const Model model = equal_layers(2);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_ahead(group, model, 1 << 20, {0, 1, 2, 3});
     for (int round = 0; round < 10; ++round) {
       visit(*optimizer, model, {0}, params_of(*optimizer, model));
+      EXPECT_EQ(optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, round, 0, 0).code(), ZERO_E_STATE);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
       ASSERT_TRUE(optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, round, 0, 0).ok());
       ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
       const auto params = params_of(*optimizer, model);

@@ -257,8 +257,8 @@ ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t s
 
 /*
  * Fills a parameter with first values: each rank only what it updates of it, so that no rank holds the whole tensor in stage 3. The same bits
- * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin; on all ranks with
- * the same arguments. Not a collective.
+ * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin and the acquires of
+ * a step (ZERO_E_STATE while stage 3 gathers ahead of them); on all ranks with the same arguments. Not a collective.
  *   initialiser  [in] a zero_initialiser
  *   a, b         [in] finite; uniform: a <= b; normal: b >= 0; no value may lie beyond the largest of the parameter's dtype
  *   seed         [in] any; parameters of one seed have values of their own each
