@@ -112,6 +112,31 @@ func TestEveryWaitingCallEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// Calls of one optimizer come one after another, but each has a context of its own.
+func TestACallBehindAnotherEndsWithItsContext(t *testing.T) {
+	onRanks(t, 2, func(r rank) {
+		optimizer := newOptimizer(r, zero.DTypeF32)
+		defer optimizer.Close()
+		begin(r, optimizer)
+		if r.id == 1 {
+			for r.Status() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			return
+		}
+		stepped := make(chan error)
+		go func() {
+			_, err := optimizer.Step(ctx)
+			stepped <- err
+		}()
+		time.Sleep(20 * time.Millisecond)
+		ending, cancel := soon()
+		defer cancel()
+		wantEnded(r, "the call behind", zero.GiveGrad(ending, optimizer, 0, 0, make([]float32, 10)), context.DeadlineExceeded)
+		wantError(r, "the step", <-stepped, zero.ErrAborted)
+	})
+}
+
 func TestTheModelGroupIsEndedToo(t *testing.T) {
 	onHalves(t, func(r rank, optimizer *zero.Optimizer) {
 		if r.id == 1 {

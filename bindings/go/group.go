@@ -69,9 +69,6 @@ func createGroup(ctx context.Context, config *Config, create groupMaker) (*Group
 	if err := Check(); err != nil {
 		return nil, err
 	}
-	if ctx != nil && ctx.Err() != nil {
-		return nil, notWaitedFor(ctx)
-	}
 	raw, err := config.snapshot()
 	if err != nil {
 		return nil, err
@@ -108,13 +105,9 @@ func makeUntil(ctx context.Context, create func() (*Group, error)) (*Group, erro
 			<-made
 			group.Close()
 		}()
-		return nil, notWaitedFor(ctx)
+		reason := ctx.Err()
+		return nil, &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
 	}
-}
-
-func notWaitedFor(ctx context.Context) error {
-	reason := ctx.Err()
-	return &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
 }
 
 func newGroup(raw czero.Group) *Group {

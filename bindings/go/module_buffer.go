@@ -31,6 +31,8 @@ func (o *Optimizer) AddModuleBuffer(name string, dtype DType, shape []int, rule 
 		failure := czero.Zero_optimizer_add_module_buffer(raw, name, int32(dtype), (*int64)(addressOf(extents)), int64(len(extents)),
 			int32(rule), &id)
 		if failure == nil {
+			o.layouts.Lock()
+			defer o.layouts.Unlock()
 			o.moduleBuffers = append(o.moduleBuffers, layout{dtype: dtype, count: countOf(shape)})
 		}
 		return failure
@@ -63,7 +65,7 @@ func (o *Optimizer) moduleBuffer(id int) layout {
 	if o == nil {
 		return layout{}
 	}
-	o.object.mutex.Lock()
-	defer o.object.mutex.Unlock()
+	o.layouts.Lock()
+	defer o.layouts.Unlock()
 	return layoutOf(o.moduleBuffers, id)
 }

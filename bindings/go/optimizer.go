@@ -3,6 +3,7 @@ package zero
 import (
 	"context"
 	"runtime"
+	"sync"
 
 	"libzero/internal/czero"
 )
@@ -14,8 +15,8 @@ import (
 type Optimizer struct {
 	object object[czero.Optimizer]
 
-	// Guarded by the object's mutex.
-	grad          DType // KeyGradDType of the optimizer's config; 0 = that of the parameter
+	layouts       sync.Mutex // of what follows; nobody waits with it
+	grad          DType      // KeyGradDType of the optimizer's config; 0 = that of the parameter
 	params        []layout
 	moduleBuffers []layout
 }
@@ -77,6 +78,8 @@ func (o *Optimizer) AddParam(name string, dtype DType, shape []int, config *Conf
 			return czero.Zero_optimizer_add_param(raw, options, name, int32(dtype), (*int64)(addressOf(extents)), int64(len(extents)), &id)
 		})
 		if failure == nil {
+			o.layouts.Lock()
+			defer o.layouts.Unlock()
 			o.params = append(o.params, layout{dtype: dtype, grad: o.gradOf(dtype, config.known()), count: countOf(shape)})
 		}
 		return failure

@@ -88,7 +88,7 @@ func (o *Optimizer) param(id int) layout {
 	if o == nil {
 		return layout{}
 	}
-	o.object.mutex.Lock()
-	defer o.object.mutex.Unlock()
+	o.layouts.Lock()
+	defer o.layouts.Unlock()
 	return layoutOf(o.params, id)
 }

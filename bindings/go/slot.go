@@ -105,8 +105,8 @@ func (o *Optimizer) slotInfo(id int, slot Slot) SlotInfo {
 // keepSlots remembers the slots of a parameter, which do not change once there are any.
 func (o *Optimizer) keepSlots(id int, slots []SlotInfo) {
 	if slots != nil {
-		o.object.mutex.Lock()
-		defer o.object.mutex.Unlock()
+		o.layouts.Lock()
+		defer o.layouts.Unlock()
 		o.params[id].slots = slots
 	}
 }
