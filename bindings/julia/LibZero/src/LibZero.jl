@@ -2,8 +2,9 @@
 Julia's side of libzero: process groups, sharded buffers and ZeRO optimizers.
 
 Calls that wait for other ranks poll: other tasks run meanwhile and the garbage collector never waits for a peer, so ranks may be tasks of
-one thread, threads, or processes under `mpirun`. Three have no form that polls: [`grad_acquire`](@ref) and [`grad_ready`](@ref), which may
-wait for a free bucket, and `close`, of an optimizer on a thread of its own, of a group over MPI in the call.
+one thread, threads, or processes under `mpirun`. Four have no form that polls: [`grad_acquire`](@ref) and [`grad_ready`](@ref), which may
+wait for a free bucket, [`init_param!`](@ref), which behind a step waits for parameters that still travel, and `close`, of an optimizer on a
+thread of its own, of a group over MPI in the call.
 
 Arrays. C lays arrays out by rows, Julia by columns: what other languages call shape (20, 30) is an `Array` of size (30, 20) here, with the
 same elements in the same places. Only contiguous arrays are taken, of the element types that libzero has: `Float32`, `Float64`, `Float16`,
