@@ -132,7 +132,7 @@ const void *NcclTransport::source_of(const Offer &offer) const {
   return lifted != lifted_.end() ? lifted->copy : offer.data;
 }
 
-/// Whether all that this rank awaits has a place on the device, or else room in the area, wherever it comes from.
+/// Whether all that this rank awaits has a place on the device. The rest is to have room in the area, wherever it comes from.
 Status NcclTransport::find_places(bool *out_all) {
   *out_all = true;
   int64_t room = 0;

@@ -294,13 +294,18 @@ void begin_everywhere(Group &world, const CutRank &mine) {
   EXPECT_TRUE(world.queue()->run(barrier(world)).ok());
 }
 
-/// The other half learns of it at once instead of waiting for its deadline.
-TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
+/// Runs body(world, mine) on the four ranks of a model that is sealed.
+template <class Body>
+void run_cut(int64_t stage, Body body) {
   const CutModel cut = cut_model(DType::f32);
   Manner manner;
-  manner.stage = GetParam();
-  run_world(4, [&](const std::shared_ptr<Group> &world) {
-    const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
+  manner.stage = stage;
+  run_world(4, [&](const std::shared_ptr<Group> &world) { body(world, make_cut(world, cut, make_config(cut.whole, manner))); });
+}
+
+/// The other half learns of it at once instead of waiting for its deadline.
+TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
+  run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     begin_everywhere(*world, mine);
     // Ranks 0 and 2 hold one half.
     if (mine.half == 0) {
@@ -321,11 +326,7 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
 
 /// Steps of three ranks wait for rank 3, which takes none, in one group or the other: for replicas (rank 1) or for the rest of the model.
 void expect_abort_ends_steps(int64_t stage, const std::function<void(const CutRank &, int64_t rank)> &abort) {
-  const CutModel cut = cut_model(DType::f32);
-  Manner manner;
-  manner.stage = stage;
-  run_world(4, [&](const std::shared_ptr<Group> &world) {
-    const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
+  run_cut(stage, [&](const std::shared_ptr<Group> &world, const CutRank &mine) {
     begin_everywhere(*world, mine);
     std::jthread aborts([&, rank = world->rank()] {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -350,11 +351,7 @@ TEST_P(Stages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
 }
 
 TEST_P(Stages, ReplicasThatDifferInOneHalfAreAnErrorInTheOther) {
-  const CutModel cut = cut_model(DType::f32);
-  Manner manner;
-  manner.stage = GetParam();
-  run_world(4, [&](const std::shared_ptr<Group> &world) {
-    const CutRank mine = make_cut(world, cut, make_config(cut.whole, manner));
+  run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     if (mine.half == 0) {
       void *data = nullptr;
       ASSERT_TRUE(run_task(*mine.optimizer, mine.optimizer->param_acquire(0, nullptr, 0, &data)).ok());

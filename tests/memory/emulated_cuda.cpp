@@ -225,7 +225,7 @@ thread_local int64_t current_device = 0;
 
 int32_t enter(int64_t device, zero_cuda_visit *out) {
   if (fails()) return kFailed;
-  *out = {static_cast<int32_t>(current_device), -1};
+  *out = {static_cast<int32_t>(current_device), -1};  // there is no stack here: what leave() makes current again
   current_device = device;
   return 0;
 }
