@@ -11,10 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace zero {
 namespace {
+
+constexpr const char *kOpenMpi = "Open MPI";
+constexpr const char *kSlurm = "Slurm's srun";
 
 /// Rank and size as one launcher gives them.
 struct World {
@@ -61,7 +65,7 @@ Status read_pair(const Environment &environment, const char *launcher, const cha
 Status read_slurm(const Environment &environment, std::optional<World> *out) {
   if (value_of(environment, "SLURM_STEP_ID") == nullptr && value_of(environment, "SLURM_STEP_NUM_TASKS") == nullptr) return {};
   const char *size = value_of(environment, "SLURM_STEP_NUM_TASKS") != nullptr ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  return read_pair(environment, "Slurm's srun", "SLURM_PROCID", size, out);
+  return read_pair(environment, kSlurm, "SLURM_PROCID", size, out);
 }
 
 /// The worlds of MPI's launchers, inner ones first.
@@ -69,7 +73,7 @@ Status read_mpi_worlds(const Environment &environment, std::vector<World> *out) 
   std::optional<World> open_mpi;
   std::optional<World> hydra;
   std::optional<World> slurm;
-  ZERO_TRY(read_pair(environment, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &open_mpi));
+  ZERO_TRY(read_pair(environment, kOpenMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &open_mpi));
   ZERO_TRY(read_pair(environment, "MPICH", "PMI_RANK", "PMI_SIZE", &hydra));
   ZERO_TRY(read_slurm(environment, &slurm));
   for (const auto &world : {open_mpi, hydra, slurm}) {
@@ -78,7 +82,7 @@ Status read_mpi_worlds(const Environment &environment, std::vector<World> *out) 
   return {};
 }
 
-/// mpirun may itself run in a step of srun, with another number of tasks; but a world of one inside a larger one is N separate programs.
+/// mpirun and torchrun may run in a step of srun with another number of tasks; but a world of one inside a larger one is N programs apart.
 Status check_nesting(const std::vector<World> &worlds) {
   for (const World &outer : worlds) {
     const World &inner = worlds.front();
@@ -92,10 +96,14 @@ Status check_nesting(const std::vector<World> &worlds) {
   return {};
 }
 
-/// Short, and another name for every run, port and restart.
-std::string meeting_name(const Environment &environment) {
+/// Short, and another name for every run and port. On one host also for every restart. Agents of several hosts count restarts each for
+/// itself, so theirs may differ; there, ranks of a run that was restarted are apart from those of the run before because torchrun's agents
+/// end all their ranks before any starts new ones, and because rank 0 listens only until all have met. What an agent that died left behind
+/// and still wants to meet may come to the new rank 0: mostly as a rank that is there twice, which is an error on all ranks.
+std::string meeting_name(const Environment &environment, Launch::Kind kind) {
   std::string values;
   for (const char *variable : {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}) {
+    if (kind == Launch::Kind::hosts && std::strcmp(variable, "TORCHELASTIC_RESTART_COUNT") == 0) continue;
     const char *value = value_of(environment, variable);
     values.append(value != nullptr ? value : "").push_back('\0');
   }
@@ -126,10 +134,10 @@ Status read_torchrun(const Environment &environment, const World &world, Launch 
       static_cast<long long>(world.size));
   ZERO_CHECK(local->size <= world.size, ZERO_E_LAUNCHER, "LOCAL_WORLD_SIZE is %lld but WORLD_SIZE is %lld; start with torchrun or mpirun",
              static_cast<long long>(local->size), static_cast<long long>(world.size));
-  *out = {.kind = Launch::Kind::hosts, .rank = world.rank, .size = world.size, .launcher = world.launcher, .local_size = local->size};
-  out->name = meeting_name(environment);
-  if (local->size < world.size) return read_master(environment, out);
-  out->kind = Launch::Kind::local;
+  const auto kind = local->size < world.size ? Launch::Kind::hosts : Launch::Kind::local;
+  *out = {.kind = kind, .rank = world.rank, .size = world.size, .launcher = world.launcher, .local_size = local->size};
+  out->name = meeting_name(environment, kind);
+  if (kind == Launch::Kind::hosts) return read_master(environment, out);
   ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
              static_cast<long long>(world.rank), static_cast<long long>(local->rank), static_cast<long long>(world.size));
   ZERO_CHECK(value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr || value_of(environment, "MASTER_PORT") != nullptr, ZERO_E_LAUNCHER,
@@ -139,10 +147,22 @@ Status read_torchrun(const Environment &environment, const World &world, Launch 
   return {};
 }
 
+/// Whether Slurm's step, if any, is one of torchrun's agents: these two variables are what scripts that hand on RANK and WORLD_SIZE do not
+/// set. The numbers do not decide: torchrun may give a rank Slurm's by chance, and all ranks must decide alike.
+bool torchrun_is_inner(const Environment &environment, const std::vector<World> &worlds) {
+  if (value_of(environment, "TORCHELASTIC_RUN_ID") == nullptr || value_of(environment, "LOCAL_WORLD_SIZE") == nullptr) return false;
+  if (worlds.empty() || std::string_view(worlds.back().launcher) != kSlurm) return false;
+  // Slurm's own PMI sets MPICH's variables to Slurm's numbers.
+  return std::all_of(worlds.begin(), worlds.end(), [&worlds](const World &world) {
+    return std::string_view(world.launcher) != kOpenMpi && world.rank == worlds.back().rank && world.size == worlds.back().size;
+  });
+}
+
 /// Scripts that set RANK and WORLD_SIZE from mpirun's variables are fine; anything else is two launchers with two worlds.
 Status check_same(const World &mpi, const World &torch) {
   ZERO_CHECK(mpi.rank == torch.rank && mpi.size == torch.size, ZERO_E_LAUNCHER,
-             "%s says rank %lld of %lld (%s) but RANK and WORLD_SIZE say rank %lld of %lld; use one launcher, or unset RANK and WORLD_SIZE",
+             "%s says rank %lld of %lld (%s) but RANK and WORLD_SIZE say rank %lld of %lld; use one launcher, and where a script sets RANK "
+             "and WORLD_SIZE, set them to that launcher's numbers",
              mpi.launcher, static_cast<long long>(mpi.rank), static_cast<long long>(mpi.size), mpi.size_variable,
              static_cast<long long>(torch.rank), static_cast<long long>(torch.size));
   return {};
@@ -156,11 +176,13 @@ Status read_launch(const Environment &environment, Launch *out) {
   std::vector<World> worlds;
   std::optional<World> torch;
   ZERO_TRY(read_mpi_worlds(environment, &worlds));
-  ZERO_TRY(check_nesting(worlds));
   ZERO_TRY(read_pair(environment, "torchrun", "RANK", "WORLD_SIZE", &torch));
+  const bool torch_inner = torch && torchrun_is_inner(environment, worlds);
+  if (torch_inner) worlds.insert(worlds.begin(), *torch);
+  ZERO_TRY(check_nesting(worlds));
   if (!worlds.empty() && torch) ZERO_TRY(check_same(worlds.front(), *torch));
   Launch launch;
-  if (!worlds.empty()) {
+  if (!worlds.empty() && !torch_inner) {
     const World &world = worlds.front();
     launch = {.kind = world.size > 1 ? Launch::Kind::mpi : Launch::Kind::single,
               .rank = world.rank,

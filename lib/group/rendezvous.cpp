@@ -39,14 +39,16 @@ Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
 /// A rank that has joined a meeting and waits for its table.
 class Guest final : public Waitable {
  public:
-  Guest(OwnedFd socket, const MeetingTerms &terms, const Watch &watch, std::vector<Joiner> *table)
-      : socket_(std::move(socket)), terms_(terms), watch_(watch), table_(table), identity_(identify(socket_.get())) {
+  /// All but the socket must outlive the guest.
+  Guest(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, const Watch &watch, std::vector<Joiner> *table)
+      : socket_(std::move(socket)), terms_(terms), mine_(mine), watch_(watch), table_(table), identity_(identify(socket_.get())) {
     table_->clear();
     table_->resize(static_cast<size_t>(terms.size));
   }
 
   /// Ready when the table is complete, or when the meeting has ended without any of it (then complete() is false).
   Status poll(bool *out_ready) override {
+    if (!said_hello_) ZERO_TRY(say_hello());
     while (!ended_) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
@@ -71,22 +73,22 @@ class Guest final : public Waitable {
     return ended_ ? abandoned() : timed_out(terms_, identity_.process);
   }
 
-  Status say_hello(const Joiner &mine) {
+  bool complete() const { return entries_ == terms_.size - 1; }
+
+ private:
+  Status say_hello() {
     ZERO_CHECK(identity_.user == ::geteuid(), ZERO_E_RENDEZVOUS, "user %u holds the meeting \"%s\"; choose another name", identity_.user,
                terms_.name.c_str());
     PacketHeader hello;
     hello.rank = terms_.rank;
     hello.size = terms_.size;
-    hello.process = mine.process;
+    hello.process = mine_.process;
     hello.agree = terms_.agree;
     // A hub that is gone already is noticed by the first look at the socket.
-    send_packet(socket_.get(), hello, mine.blob, mine.fd.get());
+    said_hello_ = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get()) != Sent::full;
     return {};
   }
 
-  bool complete() const { return entries_ == terms_.size - 1; }
-
- private:
   Status abandoned() const {
     return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
                          number(identity_.process), terms_.name.c_str(), number(terms_.rank));
@@ -112,10 +114,12 @@ class Guest final : public Waitable {
 
   OwnedFd socket_;
   const MeetingTerms &terms_;
+  const Joiner &mine_;
   const Watch &watch_;
   std::vector<Joiner> *table_;
   PeerIdentity identity_;
   int64_t entries_ = 0;
+  bool said_hello_ = false;
   bool ended_ = false;  ///< the hub's socket
   std::optional<Deadline> verdict_;
 };
@@ -139,8 +143,7 @@ Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint6
     }
     if (role == Role::guest) {
       std::vector<Joiner> table;
-      Guest guest(std::move(socket), terms, watch, &table);
-      ZERO_CO_RETURN_IF_ERROR(guest.say_hello(mine));
+      Guest guest(std::move(socket), terms, mine, watch, &table);
       ZERO_CO_TRY(guest);
       if (guest.complete()) {
         table[static_cast<size_t>(rank)] = std::move(mine);

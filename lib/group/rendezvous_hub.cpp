@@ -11,7 +11,19 @@
 namespace zero {
 namespace {
 
+constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
+
 long long number(int64_t value) { return static_cast<long long>(value); }
+
+OwnedFd accept_guest(int listener) { return OwnedFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+
+void refuse(const Status &cause, int socket) {
+  PacketHeader header;
+  header.kind = PacketKind::refusal;
+  header.agree = static_cast<uint64_t>(static_cast<int64_t>(cause.code()));
+  const std::span<const char> text(cause.text(), std::strlen(cause.text()));
+  send_packet(socket, header, std::as_bytes(text), -1);
+}
 
 bool hung_up(int socket) {
   char byte;
@@ -38,13 +50,15 @@ Status Hub::poll(bool *out_ready) {
                            "name, or raise the rendezvous deadline",
                            number(joined_), number(terms_.size), terms_.name.c_str(), number(terms_.deadline_ms), missing_ranks().c_str());
   }
-  return status.ok() ? status : refuse_all(status, -1);
+  return status.ok() ? status : refuse_all(status);
 }
 
 Status Hub::collect() {
   forget_gone();
   ZERO_TRY(accept_new());
   ZERO_TRY(hear_new());
+  // Who was here and went while others came, or right after its hello, is not one of all.
+  if (joined_ == terms_.size) forget_gone();
   if (joined_ < terms_.size) return {};
   // Nobody may come to this meeting any more: the name is free for the next one before anyone can know that this one succeeded.
   listener_.reset(-1);
@@ -68,7 +82,7 @@ void Hub::forget_gone() {
 Status Hub::accept_new() {
   constexpr size_t kMaxStrangers = 256;
   for (;;) {
-    OwnedFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    OwnedFd socket = accept_guest(listener_.get());
     if (!socket.valid()) {
       ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s",
                  number(terms_.size), std::strerror(errno));
@@ -89,9 +103,14 @@ Status Hub::hear_new() {
     strangers_.pop_front();
     Packet packet;
     const Received received = receive_packet(socket.get(), &packet);
-    ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", number(terms_.size));
-    if (received == Received::nothing) strangers_.emplace_back(std::move(socket), identity);
-    if (received == Received::packet) ZERO_TRY(admit(std::move(socket), identity, std::move(packet)));
+    Status status;
+    if (received == Received::packet) status = admit(&socket, identity, std::move(packet));
+    if (received == Received::no_descriptors) {
+      status = Status::error(ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", number(terms_.size));
+    }
+    // Who ends the meeting is told why together with those behind it.
+    if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
+    ZERO_TRY(status);
   }
   return {};
 }
@@ -119,26 +138,23 @@ Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello)
   return {};
 }
 
-Status Hub::admit(OwnedFd socket, PeerIdentity identity, Packet packet) {
+/// Takes the socket when its rank has joined.
+Status Hub::admit(OwnedFd *socket, PeerIdentity identity, Packet packet) {
   if (packet.header.version == kMeetingVersion && packet.header.kind != PacketKind::hello) return {};
-  Status status = check_terms(identity, packet.header);
-  if (status.ok()) {
-    const int64_t rank = packet.header.rank;
-    Guest &guest = guests_[static_cast<size_t>(rank)];
-    const bool again = guest.joined() && hung_up(guest.socket.get());
-    if (rank == terms_.rank || (guest.joined() && !again)) {
-      const int64_t first = rank == terms_.rank ? mine_->process : guest.identity.process;
-      status = Status::error(ZERO_E_RENDEZVOUS,
-                             "rank %lld came twice, from process %lld and process %lld; give each rank once, and each "
-                             "group that is made at the same time a name of its own",
-                             number(rank), number(first), number(identity.process));
-    } else {
-      if (!again) ++joined_;
-      const bool same_process = identity.process == mine_->process;
-      guest = {std::move(socket), identity, {identity.process, same_process, std::move(packet.blob), std::move(packet.fd)}, 0};
-    }
-  }
-  return status.ok() ? status : refuse_all(status, socket.get());
+  ZERO_TRY(check_terms(identity, packet.header));
+  const int64_t rank = packet.header.rank;
+  Guest &guest = guests_[static_cast<size_t>(rank)];
+  const bool again = guest.joined() && hung_up(guest.socket.get());
+  const int64_t first = rank == terms_.rank ? mine_->process : guest.identity.process;
+  ZERO_CHECK(
+      rank != terms_.rank && (!guest.joined() || again), ZERO_E_RENDEZVOUS,
+      "rank %lld came twice, from process %lld and process %lld; give each rank once, and each group that is made at the same time a "
+      "name of its own",
+      number(rank), number(first), number(identity.process));
+  if (!again) ++joined_;
+  const bool same_process = identity.process == mine_->process;
+  guest = {std::move(*socket), identity, {identity.process, same_process, std::move(packet.blob), std::move(packet.fd)}, 0};
+  return {};
 }
 
 Status Hub::send_tables(bool *out_done) {
@@ -168,16 +184,20 @@ Status Hub::send_tables(bool *out_done) {
   return {};
 }
 
-Status Hub::refuse_all(const Status &cause, int newcomer) {
-  PacketHeader header;
-  header.kind = PacketKind::refusal;
-  header.agree = static_cast<uint64_t>(static_cast<int64_t>(cause.code()));
-  const std::span<const char> text(cause.text(), std::strlen(cause.text()));
+/// Tells all who have come, also those who have not been heard: without a word they would lead a meeting of their own until the deadline.
+Status Hub::refuse_all(const Status &cause) {
   for (Guest &guest : guests_) {
-    if (guest.joined()) send_packet(guest.socket.get(), header, std::as_bytes(text), -1);
+    if (guest.joined()) refuse(cause, guest.socket.get());
     guest.socket.reset(-1);
   }
-  if (newcomer >= 0) send_packet(newcomer, header, std::as_bytes(text), -1);
+  for (const auto &stranger : strangers_) refuse(cause, stranger.first.get());
+  strangers_.clear();
+  // The descriptors of those are free again.
+  for (int i = 0; i < kMostRefused && listener_.valid(); ++i) {
+    const OwnedFd socket = accept_guest(listener_.get());
+    if (!socket.valid()) break;
+    if (identify(socket.get()).user == ::geteuid()) refuse(cause, socket.get());
+  }
   listener_.reset(-1);
   return cause;
 }

@@ -40,10 +40,10 @@ class Hub final : public Waitable {
   void forget_gone();
   Status accept_new();
   Status hear_new();
-  Status admit(OwnedFd socket, PeerIdentity identity, Packet packet);
+  Status admit(OwnedFd *socket, PeerIdentity identity, Packet packet);
   Status check_terms(const PeerIdentity &identity, const PacketHeader &hello) const;
   Status send_tables(bool *out_done);
-  Status refuse_all(const Status &cause, int newcomer);
+  Status refuse_all(const Status &cause);
   std::string missing_ranks() const;
   Status finish(bool *out_ready);
 

@@ -71,8 +71,9 @@ Received receive_packet(int socket, Packet *out) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     nbytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    // When packets and the peer's end come between its two looks, Linux reports the end first: only the second report is final.
-  } while ((nbytes < 0 && errno == EINTR) || (nbytes == 0 && !std::exchange(ended, true)));
+    // When packets and the peer's end come between its two looks, or the peer has ended without reading all it was sent, Linux reports the
+    // end before the packets: only the second report is final.
+  } while ((nbytes < 0 && errno == EINTR) || ((nbytes == 0 || (nbytes < 0 && errno == ECONNRESET)) && !std::exchange(ended, true)));
   if (nbytes < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
   out->fd = take_descriptor(&message);
   if (nbytes == 0) return Received::closed;

@@ -72,7 +72,8 @@ Status TcpHub::collect() {
   for (TcpArrival &arrival : arrivals) {
     TcpHello hello;
     const bool known = read_hello(arrival.frame, &hello) && hello.token == plan_.place.token;
-    if (!known) continue;
+    // Nobody would ever hear again of one that went right after its hello: no poll tells of a link that has ended already.
+    if (!known || !arrival.link->open()) continue;
     if (status.ok()) status = admit(&arrival.link, hello);
     // Who came together with one that does not belong here learns of it as well.
     if (!status.ok() && arrival.link != nullptr) refuse(status, arrival.link.get());

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -11,6 +12,12 @@ namespace zero {
 namespace {
 
 constexpr size_t kLengthNbytes = sizeof(uint32_t);
+
+/// Memory for `nbytes` more, so that inserting them cannot fail half-way. Grows as insert would.
+void make_room(std::vector<std::byte> *buffer, size_t nbytes) {
+  const size_t needed = buffer->size() + nbytes;
+  if (needed > buffer->capacity()) buffer->reserve(std::max(needed, 2 * buffer->capacity()));
+}
 
 }  // namespace
 
@@ -24,6 +31,7 @@ void TcpLink::send(std::initializer_list<std::span<const std::byte>> parts) {
   uint32_t length = 0;
   for (const auto &part : parts) length += static_cast<uint32_t>(part.size());
   const auto *head = reinterpret_cast<const std::byte *>(&length);
+  make_room(&outgoing_, sizeof length + length);
   outgoing_.insert(outgoing_.end(), head, head + sizeof length);
   for (const auto &part : parts) outgoing_.insert(outgoing_.end(), part.begin(), part.end());
   flush();
@@ -67,9 +75,13 @@ TcpLink::Received TcpLink::receive(std::vector<std::byte> *out) {
 void TcpLink::read_more() {
   incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(taken_));
   taken_ = 0;
+  constexpr size_t kLeastRead = 4096;
   std::array<std::byte, 65536> buffer;
   while (incoming_.size() < longest_ + kLengthNbytes) {
-    const ssize_t nbytes = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    // What was taken from the socket must have a place.
+    make_room(&incoming_, kLeastRead);
+    const size_t room = std::min(buffer.size(), incoming_.capacity() - incoming_.size());
+    const ssize_t nbytes = ::recv(socket_.get(), buffer.data(), room, MSG_DONTWAIT);
     if (nbytes > 0) {
       incoming_.insert(incoming_.end(), buffer.begin(), buffer.begin() + nbytes);
     } else if (nbytes == 0 || (errno != EINTR && errno != EAGAIN)) {

@@ -26,13 +26,14 @@ class TcpLink {
   void limit(size_t nbytes) { longest_ = nbytes; }
 
   /// Puts a frame, the parts one after another, behind those that wait to be sent, and sends what the socket takes. At most kLongestFrame.
+  /// Without memory for it, std::bad_alloc, and nothing of it is sent.
   void send(std::initializer_list<std::span<const std::byte>> parts);
   /// Sends more of what waits. True when nothing does any more, also because the connection has ended: that it has, receive() says.
   bool flush();
 
   enum class Received { frame, nothing, ended };
   /// The next frame that has come whole. Ended: by the other side, by an error, or because what came is no frame; all that came before was
-  /// given.
+  /// given. Without memory, std::bad_alloc, and nothing is lost.
   Received receive(std::vector<std::byte> *out);
 
  private:

@@ -87,9 +87,18 @@ const std::vector<World> kWorlds = {
     {torchrun("1", "2") - "TORCHELASTIC_RUN_ID", kLocal, 1, 2, "torchrun"},
     {torchrun("1", "2") - "MASTER_PORT" - "MASTER_ADDR", kLocal, 1, 2, "torchrun"},
     {{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, kSingle, 0, 1, "torchrun"},
+    // srun starts torchrun's agents, one per node; its PMI says so, too.
+    {slurm("0", "1") + torchrun("3", "8"), kLocal, 3, 8, "torchrun"},
+    {slurm("1", "2") + on_hosts("8", "16", "0", "8"), kHosts, 8, 16, "torchrun"},
+    {slurm("1", "2") + hydra("1", "2") + on_hosts("8", "16", "0", "8"), kHosts, 8, 16, "torchrun"},
+    {slurm("1", "2") + on_hosts("0", "2", "0", "1"), kHosts, 0, 2, "torchrun"},
+    {slurm("1", "2") + on_hosts("1", "2", "0", "1"), kHosts, 1, 2, "torchrun"},
+    {slurm("0", "1") + torchrun("0", "1"), kSingle, 0, 1, "torchrun"},
     // Scripts that hand mpirun's numbers on in torchrun's variables.
     {open_mpi("3", "4") + Variables{{"RANK", "3"}, {"WORLD_SIZE", "4"}}, kMpi, 3, 4, "Open MPI"},
     {slurm("1", "4") + Variables{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}}, kMpi, 1, 4, "Slurm's srun"},
+    {slurm("1", "4") + torchrun("1", "4") - "TORCHELASTIC_RUN_ID", kMpi, 1, 4, "Slurm's srun"},
+    {open_mpi("3", "4") + slurm("1", "2") + torchrun("3", "4"), kMpi, 3, 4, "Open MPI"},
 };
 
 struct Refusal {
@@ -137,7 +146,11 @@ const std::vector<Refusal> kRefusals = {
     {open_mpi("0", "1") + slurm("2", "4"), {"Open MPI started 1 rank", "4 ranks of Slurm"}},
     {hydra("0", "1") + slurm("2", "4"), {"MPICH started 1 rank", "4 ranks of Slurm"}},
     {open_mpi("0", "1") + hydra("0", "4"), {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}},
-    {open_mpi("1", "4") + torchrun("0", "2"), {"rank 1 of 4", "rank 0 of 2"}},
+    {slurm("2", "4") + torchrun("0", "1"), {"torchrun started 1 rank (WORLD_SIZE)", "4 ranks of Slurm"}},
+    {slurm("0", "1") + torchrun("3", "8") - "TORCHELASTIC_RUN_ID", {"rank 0 of 1 (SLURM_STEP_NUM_TASKS)", "rank 3 of 8"}},
+    {slurm("1", "2") + hydra("3", "4") + torchrun("3", "8"), {"MPICH says rank 3 of 4", "rank 3 of 8"}},
+    {open_mpi("1", "4") + slurm("0", "1") + torchrun("0", "2"), {"rank 1 of 4", "rank 0 of 2"}},
+    {open_mpi("1", "4") + torchrun("0", "2"), {"rank 1 of 4", "rank 0 of 2", "set them to that launcher's numbers"}},
     {open_mpi("1", "2") + torchrun("0", "2"), {"rank 1 of 2", "rank 0 of 2"}},
     {open_mpi("0", "1") + torchrun("0", "2"), {"rank 0 of 1", "rank 0 of 2"}},
     {open_mpi("0", "4") + Variables{{"WORLD_SIZE", "4"}}, {"RANK is not"}},
@@ -198,6 +211,25 @@ TEST(Env, NamesDifferByRunPortAddressAndRestartOnly) {
   Launch launch;
   ASSERT_TRUE(read_launch(from(peer), &launch).ok());
   EXPECT_EQ(names.count(launch.name), 1u) << "ranks of one run meet";
+}
+
+/// Agents of several hosts count restarts each for itself.
+TEST(Env, HostsThatCountedRestartsDifferentlyMeet) {
+  std::set<std::string> names;
+  for (const char *restarts : {"0", "1"}) {
+    const Variables variables = on_hosts("8", "16", "0", "8") + Variables{{"TORCHELASTIC_RESTART_COUNT", restarts}};
+    Launch launch;
+    ASSERT_TRUE(read_launch(from(variables), &launch).ok());
+    names.insert(launch.name);
+  }
+  EXPECT_EQ(names.size(), 1u);
+  for (const char *name : {"TORCHELASTIC_RUN_ID", "MASTER_PORT", "MASTER_ADDR"}) {
+    const Variables variables = on_hosts("8", "16", "0", "8") + Variables{{name, "29501"}};
+    Launch launch;
+    ASSERT_TRUE(read_launch(from(variables), &launch).ok());
+    names.insert(launch.name);
+  }
+  EXPECT_EQ(names.size(), 4u);
 }
 
 TEST(Env, AWorldOfAnotherSizeThanTheLaunchersIsRefused) {

@@ -8,6 +8,7 @@
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,13 +35,15 @@ inline int64_t open_descriptors() {
   return count;
 }
 
-/// While it lives, this process can open no more files.
+/// While it lives, this process can open no more files, or so many more.
 class NoMoreFiles {
  public:
-  NoMoreFiles() {
+  explicit NoMoreFiles(int more = 0) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{0, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
+    int past = 0;
+    for (; more > 0; ++past) more -= ::fcntl(past, F_GETFD) < 0 ? 1 : 0;
+    const rlimit limit{static_cast<rlim_t>(past), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
 

@@ -1,12 +1,18 @@
 /// @file Rendezvous with hubs and guests that break the protocol, read late or never, and with a process that has no descriptors left.
 /// Knows sockets and ranks, not groups.
+#include "group/rendezvous_hub.h"
 #include "tests/group/meetings.h"
 #include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -17,6 +23,7 @@ using test::bind_raw;
 using test::connect_stranger;
 using test::contains;
 using test::fresh_name;
+using test::joiner_with;
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS
 using test::NoMoreFiles;
 #endif
@@ -113,6 +120,148 @@ TEST(RendezvousBreach, RanksThatNeverReadTheTableAreMissingAtTheDeadline) {
   });
   EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
   EXPECT_TRUE(contains(status, "missing: rank 1, rank 2")) << status.text();
+}
+
+/// Rank 0 of `size` as the hub of a meeting, on this thread, and bare sockets that have connected to it.
+struct LedMeeting {
+  LedMeeting(int64_t size, int strangers) : terms{fresh_name(), 0, size, 7, 20'000, Deadline::after_ms(20'000)} {
+    OwnedFd listener;
+    Role role = Role::again;
+    EXPECT_TRUE(enter_meeting(terms.name, &listener, &role).ok());
+    for (int i = 0; i < strangers; ++i) peers.emplace_back(connect_stranger(terms.name));
+    hub.emplace(std::move(listener), terms, &mine, watch, &out);
+  }
+
+  Status look() { return hub->poll(&met); }
+  /// How many peers were told the cause.
+  int64_t told(const Status &cause) {
+    int64_t count = 0;
+    for (const OwnedFd &peer : peers) {
+      Packet packet;
+      const bool refused = receive_packet(peer.get(), &packet) == Received::packet && packet.header.kind == PacketKind::refusal;
+      const std::string text(reinterpret_cast<const char *>(packet.blob.data()), packet.blob.size());
+      count += refused && text == cause.text() ? 1 : 0;
+    }
+    return count;
+  }
+
+  MeetingTerms terms;
+  Joiner mine;
+  Watch watch;
+  std::vector<Joiner> out;
+  std::vector<OwnedFd> peers;
+  std::optional<Hub> hub;
+  bool met = false;
+};
+
+TEST(RendezvousBreach, AllWhoHaveComeLearnWhyTheMeetingEnds) {
+  LedMeeting meeting(5, 4);
+  PacketHeader other = hello_of(3, 5);
+  other.agree = 8;
+  // The last one has not said who it is.
+  send_packet(meeting.peers[0].get(), hello_of(1, 5), {}, -1);
+  send_packet(meeting.peers[1].get(), other, {}, -1);
+  send_packet(meeting.peers[2].get(), hello_of(2, 5), {}, -1);
+  const Status status = meeting.look();
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "differ in build or settings")) << status.text();
+  EXPECT_EQ(meeting.told(status), 4);
+}
+
+TEST(RendezvousBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
+  LedMeeting meeting(2, 2);
+  send_packet(meeting.peers[0].get(), hello_of(1, 2), {}, -1);
+  meeting.peers[0].reset(-1);
+  EXPECT_TRUE(meeting.look().ok());
+  EXPECT_FALSE(meeting.met);
+  send_packet(meeting.peers[1].get(), hello_of(1, 2), {}, -1);
+  EXPECT_TRUE(meeting.look().ok());
+  EXPECT_TRUE(meeting.met);
+}
+
+/// The end of a peer that left something unread comes as an error before what it sent.
+TEST(RendezvousBreach, WhatAPeerSaidBeforeItEndedIsHeardAlthoughItDidNotListen) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const OwnedFd mine(ends[0]);
+  OwnedFd other(ends[1]);
+  send_packet(mine.get(), hello_of(1, 2), {}, -1);
+  send_packet(other.get(), hello_of(0, 2), {}, -1);
+  other.reset(-1);
+  Packet packet;
+  EXPECT_EQ(receive_packet(mine.get(), &packet), Received::packet);
+  EXPECT_EQ(receive_packet(mine.get(), &packet), Received::closed);
+}
+
+/// Makes the system take no more descriptors in flight from this process's unprivileged threads, until it is destroyed.
+class DescriptorsInFlight {
+ public:
+  DescriptorsInFlight() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{100, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    for (int i = 0; i < 2; ++i) ends_[i].reset(ends[i]);
+    char byte = 0;
+    iovec part{&byte, 1};
+    std::array<int, 200> files;
+    files.fill(ends[0]);
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof files)] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof files);
+    std::memcpy(CMSG_DATA(rights), files.data(), sizeof files);
+    EXPECT_EQ(::sendmsg(ends[0], &message, 0), 1);
+  }
+  ~DescriptorsInFlight() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  OwnedFd ends_[2];
+};
+
+/// The system does not count for those who may do anything. Holds for this thread.
+void give_up_privileges() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2] = {};
+  ASSERT_EQ(::syscall(SYS_capset, &header, none), 0);
+}
+
+TEST(RendezvousBreach, AHelloThatTheSystemDoesNotTakeIsSaidAgain) {
+  const std::string name = fresh_name();
+  std::optional<DescriptorsInFlight> full(std::in_place);
+  std::atomic<bool> refused{false};
+  std::vector<Status> results(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    if (rank == 0) {
+      // When rank 1 has tried in vain.
+      while (!refused) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      full.reset();
+      return;
+    }
+    give_up_privileges();
+    run_thread_ranks(2, [&](int64_t who) {
+      if (who == 0) results[0] = run_attempts(name, {{0, 2, 7, 5'000}})[0];
+      if (who == 0) return;
+      const OwnedFd stranger(connect_stranger(name));
+      Joiner mine = joiner_with("x");
+      mine.fd.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      refused = send_packet(stranger.get(), hello_of(1, 2), {}, mine.fd.get()) == Sent::full;
+      EXPECT_TRUE(refused) << "this system counts no descriptors in flight";
+      std::vector<Joiner> out;
+      results[1] = run_task(rendezvous(name, 1, 2, std::move(mine), 7, 5'000, &out));
+      refused = true;
+    });
+  });
+  for (const Status &status : results) EXPECT_TRUE(status.ok()) << status.text();
 }
 
 /// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
@@ -232,6 +381,43 @@ TEST(RendezvousBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
   const Status entered = enter_meeting("no files", &socket, &role);
   EXPECT_EQ(entered.code(), ZERO_E_SYSTEM);
   EXPECT_TRUE(contains(entered, "cannot make a socket")) << entered.text();
+}
+
+TEST(RendezvousBreach, TooFewDescriptorsOfTheHubAreToldToAllWhoHaveCome) {
+  // None for those who come; for some of them; for the first one's descriptor only, when all have been let in.
+  for (const int more : {0, 2, 1}) {
+    LedMeeting meeting(5, 4);
+    const OwnedFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const Status let_in = more != 2 ? meeting.look() : Status();
+    EXPECT_TRUE(let_in.ok()) << let_in.text();
+    for (int64_t rank = 1; rank < 5; ++rank) {
+      EXPECT_EQ(send_packet(meeting.peers[static_cast<size_t>(rank - 1)].get(), hello_of(rank, 5), {}, file.get()), Sent::done);
+    }
+    Status status;
+    {
+      const NoMoreFiles few(more);
+      status = meeting.look();
+    }
+    EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
+    EXPECT_TRUE(contains(status, "too few file descriptors for 5 ranks to meet")) << status.text();
+    EXPECT_EQ(meeting.told(status), 4) << more;
+  }
+}
+
+TEST(RendezvousBreach, TooFewDescriptorsOfAGuestAreItsErrorAtOnce) {
+  for (const int64_t entries : {1, 2}) {
+    std::optional<NoMoreFiles> few;
+    const Status status = meet_as_guest([&](const OwnedFd &guest) {
+      const OwnedFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      few.emplace();
+      if (entries == 2) send_half_a_table(guest);
+      PacketHeader entry = hello_of(2, 3);
+      entry.kind = PacketKind::entry;
+      send_packet(guest.get(), entry, {}, file.get());
+    });
+    EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
+    EXPECT_TRUE(contains(status, "too few file descriptors for 3 ranks to meet")) << status.text();
+  }
 }
 #endif
 

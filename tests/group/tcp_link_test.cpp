@@ -2,6 +2,7 @@
 /// Knows sockets, not ranks.
 #include "group/tcp_link.h"
 
+#include "tests/core/failures.h"
 #include "tests/group/tcp_meetings.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <cstring>
+#include <new>
 #include <random>
 
 namespace zero {
@@ -175,6 +177,60 @@ TEST(TcpLink, WhoSendsToOneThatIsGoneLearnsOfItByReceiving) {
   EXPECT_FALSE(sender.open());
   sender.send({bytes_of(text)});
   EXPECT_TRUE(sender.flush());
+}
+
+/// The frame that no memory was left for is sent whole or not at all, and those around it are as they were.
+TEST(TcpLink, ASendThatRunsOutOfMemoryLeavesNoPieceOfAFrame) {
+  const std::string first = random_text(1000, 3), second = random_text(100'000, 4);
+  for (int64_t allowed = 0; allowed < 4; ++allowed) {
+    Ends ends;
+    TcpLink sender(std::move(ends.first));
+    TcpLink receiver(std::move(ends.second));
+    sender.send({bytes_of("before")});
+    bool sent = true;
+    try {
+      const test::FailingNew failing(allowed);
+      sender.send({bytes_of(first), bytes_of(second)});
+    } catch (const std::bad_alloc &) {
+      sent = false;
+    }
+    EXPECT_TRUE(sent || allowed < 3);
+    EXPECT_TRUE(!sent || allowed > 0);
+    sender.send({bytes_of("after")});
+    for (const std::string &text : {std::string("before"), first + second, std::string("after")}) {
+      if (!sent && text.size() > 100) continue;
+      std::vector<std::byte> frame;
+      ASSERT_EQ(await_frame(&receiver, &frame), Received::frame) << allowed;
+      EXPECT_TRUE(text_of(frame) == text) << allowed;
+      sender.flush();
+    }
+  }
+}
+
+TEST(TcpLink, AReceiveThatRunsOutOfMemoryLosesNothing) {
+  const std::string text = random_text(100'000, 5);
+  int64_t failed = 0;
+  for (int64_t allowed = 0; allowed < 16; ++allowed) {
+    Ends ends;
+    TcpLink receiver(std::move(ends.second));
+    std::vector<std::byte> frame;
+    write_raw(ends.first, wire_of("before"));
+    ASSERT_EQ(await_frame(&receiver, &frame), Received::frame);
+    write_raw(ends.first, wire_of(text));
+    Received received = Received::nothing;
+    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    try {
+      const test::FailingNew failing(allowed);
+      while (received == Received::nothing && !deadline.passed()) received = receiver.receive(&frame);
+    } catch (const std::bad_alloc &) {
+      ++failed;
+    }
+    if (received == Received::nothing) received = await_frame(&receiver, &frame);
+    ASSERT_EQ(received, Received::frame) << allowed;
+    EXPECT_TRUE(text_of(frame) == text) << allowed;
+  }
+  EXPECT_GT(failed, 1);
+  EXPECT_LT(failed, 16);
 }
 
 TEST(TcpLink, WhatAFullSocketDoesNotTakeGoesLater) {

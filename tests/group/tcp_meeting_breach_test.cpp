@@ -1,6 +1,5 @@
-/// @file Meetings over TCP among strangers, and with leaders and guests that break the protocol or go half-way.
+/// @file Meetings over TCP among strangers, and with guests that break the protocol or go half-way.
 /// Knows sockets and ranks, not groups.
-#include "group/tcp_lobby.h"
 #include "group/tcp_words.h"
 #include "tests/group/tcp_meetings.h"
 #include "tests/status_text.h"
@@ -96,19 +95,27 @@ TEST(TcpMeetingBreach, StrangersAreIgnored) {
 }
 
 TEST(TcpMeetingBreach, GarbageOfEveryLengthIsIgnored) {
-  const auto flood = [](const std::string &id, const std::atomic<int64_t> &ended) {
-    const std::string hello = raw(write_hello(hello_of(id, 1, 2)).bytes());
-    for (size_t nbytes = 0; nbytes < hello.size() && ended == 0; ++nbytes) {
-      const OwnedFd cut = connect_anybody(place_of(id).port);
-      say_raw(cut, hello.substr(0, nbytes));
+  const std::string id = fresh_id();
+  const std::string hello = raw(write_hello(hello_of(id, 1, 2)).bytes());
+  std::vector<TcpResult> results(2);
+  std::atomic<bool> ended{false};
+  size_t nbytes = 0;
+  std::vector<OwnedFd> open;  // who has gone is not heard
+  run_thread_ranks(2, [&](int64_t rank) {
+    for (; rank == 1 && nbytes < hello.size() && !ended; ++nbytes) {
+      open.push_back(connect_anybody(place_of(id).port));
+      say_raw(open.back(), hello.substr(0, nbytes));
       // A frame that is whole but shorter than what it should hold.
       if (nbytes < sizeof(uint32_t)) continue;
-      const OwnedFd shorter = connect_anybody(place_of(id).port);
+      open.push_back(connect_anybody(place_of(id).port));
       const std::string body = hello.substr(sizeof(uint32_t), nbytes - sizeof(uint32_t));
-      say_raw(shorter, raw(std::as_bytes(std::span(body))));
+      say_raw(open.back(), raw(std::as_bytes(std::span(body))));
     }
-  };
-  expect_met(meet_among(2, fresh_id(), flood));
+    results[static_cast<size_t>(rank)] = attempt_to_meet(id, {rank, 2, 7, 20'000, 0, static_cast<uint64_t>(rank) + 1});
+    ended = true;
+  });
+  EXPECT_EQ(nbytes, hello.size()) << "rank 0 did not wait for rank 1";
+  expect_met(results);
 }
 
 TEST(TcpMeetingBreach, SilentConnectionsDoNotKeepRanksApart) {
@@ -165,6 +172,16 @@ TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
   EXPECT_EQ(answers[0], TcpWord::welcome);
   EXPECT_EQ(answers[1], TcpWord::welcome);
   EXPECT_EQ(answers[2], TcpWord::refusal);
+}
+
+TEST(TcpMeetingBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
+  const std::string id = fresh_id();
+  {
+    TcpLink gone(connect_anybody(place_of(id).port));
+    gone.send({write_hello(hello_of(id, 1, 2)).bytes()});
+  }
+  // Rank 0 finds the hello and the end together.
+  expect_met(test::run_tcp_attempts(id, {{0, 2, 7, 5'000, 0, 1}, {1, 2, 7, 5'000, 300, 2}}));
 }
 
 TEST(TcpMeetingBreach, WhoHasJoinedLearnsWhyTheMeetingEnds) {
@@ -275,150 +292,6 @@ TEST(TcpMeetingBreach, WhatIsSentRightAfterGoIsForWhoMet) {
   std::vector<std::byte> frame;
   ASSERT_EQ(await_frame(zero.peers[1].link.get(), &frame), Received::frame);
   EXPECT_EQ(test::text_of(frame), "first");
-}
-
-/// Rank 1 of 3 meets while leader(listener) plays rank 0; returns what rank 1 got.
-Status follow(int64_t deadline_ms, const std::function<void(TcpLobby *)> &leader) {
-  const std::string id = fresh_id();
-  TcpLobby lobby(take_listener(id), kLongestGreeting);
-  Status status;
-  run_thread_ranks(2, [&](int64_t who) {
-    if (who == 0) leader(&lobby);
-    if (who == 1) status = attempt_to_meet(id, {1, 3, 7, deadline_ms}).status;
-  });
-  return status;
-}
-
-/// The next that says hello.
-std::unique_ptr<TcpLink> next_guest(TcpLobby *lobby) {
-  const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
-  std::vector<TcpArrival> arrivals;
-  while (arrivals.empty() && !deadline.passed()) EXPECT_TRUE(lobby->look(&arrivals).ok());
-  return arrivals.empty() ? nullptr : std::move(arrivals[0].link);
-}
-
-void welcome(TcpLink *link) { link->send({TcpWriter(TcpWord::welcome).number(int64_t{4321}).text("far").bytes()}); }
-
-/// What is told to rank 1 of 3 about `count` ranks from `first`, of which rank 2 is of another host.
-TcpWriter entries(int64_t first, int64_t count) {
-  TcpWriter writer(TcpWord::entries);
-  writer.number(uint64_t{5}).number(first).number(count);
-  for (int64_t rank = first; rank < first + count; ++rank) writer.rank({rank == 2 ? 2U : 1U, 1234 + rank, "elsewhere", {}});
-  return writer;
-}
-
-/// Until the guest has closed its end.
-void await_end(TcpLink *link) {
-  std::vector<std::byte> frame;
-  while (await_frame(link, &frame) == Received::frame) {
-  }
-}
-
-TEST(TcpMeetingBreach, ALeaderThatGoesHalfWayIsNamed) {
-  for (const int64_t told : {1, 3}) {
-    const Status status = follow(60'000, [told](TcpLobby *lobby) {
-      const auto guest = next_guest(lobby);
-      welcome(guest.get());
-      guest->send({entries(0, told).bytes()});
-    });
-    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(contains(status, "rank 0 (process 4321 on far), which led the meeting at 127.0.0.1:")) << status.text();
-  }
-}
-
-TEST(TcpMeetingBreach, ALeaderThatGoesBeforeAllHaveComeIsLookedForAgain) {
-  int64_t came = 0;
-  const Status status = follow(60'000, [&came](TcpLobby *lobby) {
-    for (int64_t i = 0; i < 6; ++i) {
-      const auto guest = next_guest(lobby);
-      ASSERT_NE(guest, nullptr);
-      ++came;
-      if (i % 2 == 0) welcome(guest.get());
-      if (i == 3) guest->send({test::bytes_of("HTTP/1.1 400 Bad Request\r\n\r\n")});
-    }
-    const auto guest = next_guest(lobby);
-    guest->send({write_refusal(Status::error(ZERO_E_TIMEOUT, "not today")).bytes()});
-    await_end(guest.get());
-  });
-  EXPECT_EQ(came, 6);
-  EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
-  EXPECT_TRUE(contains(status, "not today")) << status.text();
-}
-
-TEST(TcpMeetingBreach, ALeaderThatDoesNotKeepToTheProtocolIsAnError) {
-  const TcpWriter breaches[] = {
-      entries(1, 2), entries(0, 0), entries(0, 4), TcpWriter(TcpWord::go), TcpWriter(TcpWord::hello), TcpWriter(TcpWord::entries)};
-  for (const TcpWriter &breach : breaches) {
-    const Status status = follow(60'000, [&breach](TcpLobby *lobby) {
-      const auto guest = next_guest(lobby);
-      welcome(guest.get());
-      guest->send({breach.bytes()});
-      await_end(guest.get());
-    });
-    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(contains(status, "does not keep to the protocol")) << status.text();
-  }
-}
-
-TEST(TcpMeetingBreach, ALeaderThatSaysNothingIsTheDeadlinesError) {
-  for (const int said : {0, 1}) {
-    const Status status = follow(500, [said](TcpLobby *lobby) {
-      const auto guest = next_guest(lobby);
-      if (said == 1) welcome(guest.get());
-      await_end(guest.get());
-    });
-    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(contains(status, said == 1 ? "led by process 4321 on far, was not complete" : "rank 0 did not answer")) << status.text();
-  }
-}
-
-TEST(TcpMeetingBreach, ARankThatIsNotReachedIsNamedAndRankZeroIsTold) {
-  std::string told;
-  std::string complaint;
-  const Status status = follow(2'500, [&](TcpLobby *lobby) {
-    const auto guest = next_guest(lobby);
-    welcome(guest.get());
-    guest->send({entries(0, 3).bytes()});
-    std::vector<std::byte> frame;
-    while (await_frame(guest.get(), &frame) == Received::frame) {
-      TcpReader reader(frame);
-      if (reader.word() == TcpWord::complaint) complaint = reader.text(TcpWriter::kLongestText);
-      if (reader.word() == TcpWord::refusal) told = read_refusal(&reader).text();
-    }
-  });
-  EXPECT_TRUE(contains(status, "rank 2 (process 1236 on elsewhere) has not connected to it")) << status.text();
-  EXPECT_EQ(told, status.text());
-  EXPECT_EQ(complaint, "rank 2 (process 1236 on elsewhere) has not connected to it");
-}
-
-/// A rank above that lost its connection before it was answered comes again, also when the rank below takes it for connected.
-TEST(TcpMeetingBreach, ARankThatComesAgainIsGreetedAgain) {
-  const auto greet = [](uint16_t port) {
-    TcpLink link(connect_anybody(port));
-    link.send({TcpWriter(TcpWord::greeting).number(uint64_t{5}).number(int64_t{2}).bytes()});
-    std::vector<std::byte> frame;
-    EXPECT_EQ(await_frame(&link, &frame), Received::frame);
-    return TcpReader(frame).word();
-  };
-  const Status status = follow(60'000, [&greet](TcpLobby *lobby) {
-    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
-    std::vector<TcpArrival> arrivals;
-    while (arrivals.empty() && !deadline.passed()) EXPECT_TRUE(lobby->look(&arrivals).ok());
-    ASSERT_FALSE(arrivals.empty());
-    TcpHello hello;
-    ASSERT_TRUE(read_hello(arrivals[0].frame, &hello));
-    TcpLink *guest = arrivals[0].link.get();
-    welcome(guest);
-    guest->send({entries(0, 3).bytes()});
-    EXPECT_EQ(greet(hello.who.address.port), TcpWord::greeted);
-    std::vector<std::byte> frame;
-    while (await_frame(guest, &frame) == Received::frame && TcpReader(frame).word() != TcpWord::ready) {
-    }
-    EXPECT_EQ(greet(hello.who.address.port), TcpWord::greeted);
-    guest->send({TcpWriter(TcpWord::go).bytes()});
-    await_end(guest);
-  });
-  EXPECT_TRUE(status.ok()) << status.text();
 }
 
 TEST(TcpMeetingBreach, ARefusalWithoutACodeIsStillAnError) {

@@ -10,7 +10,8 @@
  * input is NaN. The same inputs give the same bits whatever the transport.
  *
  * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
- * gets the error, later calls return it again with its cause.
+ * gets the error, later calls return it again with its cause. A rank that ends is noticed at once; but between hosts without MPI, processes
+ * that it forked hold its sockets open until they end or run another program (exec): if they live on, it is noticed at the deadline.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
  * came in, so ranks must bring them in the same order. Different groups are independent.
@@ -131,8 +132,8 @@ ZERO_API int32_t zero_group_unique_id(const zero_config *config, char *out, int6
 /*
  * Makes the group that the launcher's variables describe: Open MPI, MPICH or Slurm give an MPI group; torchrun on one host gives a local
  * group of processes, and on several, with ZERO_KEY_NCCL, one as of zero_group_create_nccl, whose rank 0 listens on
- * ZERO_KEY_RENDEZVOUS_PORT of MASTER_ADDR (default: MASTER_PORT + 1); none of them gives a world of one. A world above 1 whose transport is
- * not there is an error, never N worlds of one.
+ * ZERO_KEY_RENDEZVOUS_PORT of MASTER_ADDR (default: MASTER_PORT + 1); none of them gives a world of one. Where srun starts torchrun on each
+ * node, torchrun's ranks count. A world above 1 whose transport is not there is an error, never N worlds of one.
  *   config  [in]  or NULL
  *   out     [out] the group, the caller's
  * Errors: ZERO_E_LAUNCHER says what was found and what to use; otherwise as the calls above. Threads: one at a time per process.
