@@ -37,12 +37,11 @@ struct MpiRetirement {
     const std::lock_guard lock(root.mutex());
     if (!root.opened_) return !root.duplicate_.active;
     if (!root.may_call() || root.process_.table->alive() == 0 || !root.progress().ok()) return false;
-    const bool quiet = root.byes_ == root.size_ - 1 && root.outbox_.empty() && root.lingering_.empty();
+    const bool quiet = root.byes_ == root.size_ - 1 && root.outbox_.empty() && root.lingering_ == nullptr;
     if (root.failed_ || root.peer_failed_ || !quiet) return false;
-    if (root.inbox_request_.active) {
-      root.process_.table->cancel(&root.inbox_request_.word);
-      if (!root.test(&root.inbox_request_).ok() || root.inbox_request_.active) return false;
-    }
+    if (root.listening_ && root.inbox_request_.active && root.process_.table->cancel(&root.inbox_request_.word) != 0) return false;
+    root.listening_ = false;
+    if (!root.test(&root.inbox_request_).ok() || root.inbox_request_.active) return false;
     return root.process_.table->comm_free(&root.comm_) == 0;
   }
 
@@ -68,7 +67,7 @@ State &state() {
   return *instance;
 }
 
-/// Closes what can be closed. True when nothing is left to wait for.
+/// Closes what can be closed. True when nothing is left to wait for, as when the program has finalised MPI.
 bool sweep(State &all) {
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.retired, [&](MpiRoot *root) {
@@ -81,7 +80,7 @@ bool sweep(State &all) {
     delete root;
     return true;
   });
-  return all.retired.empty();
+  return all.retired.empty() || all.process.table->alive() == 0;
 }
 
 /// The last group has gone: waits for the other ranks' goodbye and finalises MPI, unless a failure was seen, when MPI_Finalize could hang.
@@ -94,8 +93,8 @@ void finish(State &all, int64_t linger_ms) {
     swept = sweep(all);
   }
   const std::lock_guard lock(all.mutex);
-  if (all.live > 0) return;
-  if (!swept || all.failed || all.process.table->alive() == 0) {
+  if (all.live > 0 || all.process.table->alive() == 0) return;
+  if (!swept || all.failed) {
     log_line("MPI is not finalised: %s", swept ? "a group failed" : "not all ranks have released their groups");
     return;
   }
@@ -137,6 +136,10 @@ Status describe_start_error(const zero_mpi_table *table, int32_t code) {
 Status start_mpi(const zero_mpi_table *table, MpiProcess *out) {
   State &all = state();
   const std::lock_guard lock(all.mutex);
+  const std::thread::id caller = std::this_thread::get_id();
+  const bool owned = all.started && all.process.thread_level < ZERO_MPI_THREAD_MULTIPLE;
+  ZERO_CHECK(!owned || all.process.owner == caller, ZERO_E_STATE,
+             "MPI did not grant MPI_THREAD_MULTIPLE, and another thread made the first group over MPI: make all of them on that one");
   zero_mpi_start found{};
   if (const int32_t code = table->start(&found); code != 0) return describe_start_error(table, code);
   ZERO_CHECK(found.finalized == 0, ZERO_E_STATE, "MPI was finalised in this process (%s) and cannot be started again",
@@ -148,6 +151,7 @@ Status start_mpi(const zero_mpi_table *table, MpiProcess *out) {
   all.process.thread_level = found.thread_level;
   all.process.tag_limit = found.tag_limit;
   all.process.world_size = found.world_size;
+  all.process.owner = caller;
   all.started = true;
   *out = all.process;
   return {};

@@ -27,13 +27,19 @@ bool MpiBlock::idle() const {
 
 MpiRoot::MpiRoot(const MpiProcess &process, int64_t linger_ms) : process_(process), linger_ms_(linger_ms) {}
 
-bool MpiRoot::may_call() const { return process_.thread_level >= ZERO_MPI_THREAD_MULTIPLE || std::this_thread::get_id() == owner_; }
+bool MpiRoot::may_call() const { return process_.thread_level >= ZERO_MPI_THREAD_MULTIPLE || std::this_thread::get_id() == process_.owner; }
 
 Status MpiRoot::check_thread() const {
   ZERO_CHECK(
       may_call(), ZERO_E_STATE,
       "MPI did not grant MPI_THREAD_MULTIPLE, so groups over MPI can be used only from the thread that created the first; initialise "
       "MPI with MPI_Init_thread and MPI_THREAD_MULTIPLE, or let libzero initialise it");
+  return {};
+}
+
+Status MpiRoot::check_alive() const {
+  ZERO_CHECK(process_.table->alive() != 0, ZERO_E_STATE,
+             "MPI was finalised while a group over it was in use; release all groups before MPI_Finalize");
   return {};
 }
 
@@ -56,6 +62,7 @@ Status MpiRoot::begin_duplicate(int64_t comm) {
 }
 
 Status MpiRoot::test_duplicate(bool *out_ready) {
+  ZERO_TRY(check_alive());
   ZERO_TRY(test(&duplicate_));
   *out_ready = !duplicate_.active;
   return {};
@@ -65,6 +72,7 @@ Status MpiRoot::open() {
   const int32_t code = process_.table->comm_open(&comm_, &rank_, &size_);
   if (code != 0) return error(code, "use its duplicate of the communicator");
   opened_ = true;
+  listening_ = true;
   return listen();
 }
 
@@ -97,12 +105,13 @@ Status MpiRoot::test(MpiRequest *request) {
 }
 
 Status MpiRoot::test(MpiBlock *block, bool *out_idle) {
-  *out_idle = true;
+  Status first;
   for (MpiRequest &request : block->requests()) {
-    ZERO_TRY(test(&request));
-    if (request.active) *out_idle = false;
+    Status status = test(&request);
+    if (first.ok()) first = std::move(status);
   }
-  return {};
+  *out_idle = block->idle();
+  return first;
 }
 
 Status MpiRoot::listen() { return recv(&inbox_, sizeof inbox_, -1, kControlTag, &inbox_request_); }
@@ -126,17 +135,26 @@ void MpiRoot::flush() {
 }
 
 Status MpiRoot::progress() {
-  if (!may_call() || !opened_ || process_.table->alive() == 0) return {};
+  if (!may_call() || !opened_) return {};
+  ZERO_TRY(check_alive());
   flush();
-  for (;;) {
+  ZERO_TRY(hear());
+  reap();
+  return {};
+}
+
+/// Each message once: only a receive that has just ended without an error has brought one.
+Status MpiRoot::hear() {
+  while (listening_) {
+    if (!inbox_request_.active) ZERO_TRY(listen());  // the last receive has failed
     ZERO_TRY(test(&inbox_request_));
     if (inbox_request_.active) break;
     const MpiControl message = inbox_;
     const int64_t source = inbox_request_.peer;
-    ZERO_TRY(listen());
+    Status listened = listen();
     dispatch(source, message);
+    ZERO_TRY(std::move(listened));
   }
-  reap();
   return {};
 }
 
@@ -170,10 +188,16 @@ void MpiRoot::reap() {
     if (outbox_.front()->request.active) break;
     outbox_.pop_front();
   }
-  std::erase_if(lingering_, [this](const std::unique_ptr<MpiBlock> &block) {
+  for (std::unique_ptr<MpiBlock> *place = &lingering_; *place != nullptr;) {
     bool idle = false;
-    return !test(block.get(), &idle).ok() || idle;
-  });
+    // A message that fails concerns nobody any more; the others of its block may still be under way.
+    (void)test(place->get(), &idle);
+    if (idle) {
+      *place = std::move((*place)->next);
+    } else {
+      place = &(*place)->next;
+    }
+  }
 }
 
 int64_t MpiRoot::new_group_number() {
@@ -191,23 +215,25 @@ void MpiRoot::enroll(int64_t number, MpiMember *member) {
   for (const auto &[source, message] : early.mapped()) member->on_control(source, message);
 }
 
-void MpiRoot::leave(int64_t number, std::vector<std::unique_ptr<MpiBlock>> blocks) {
+void MpiRoot::leave(int64_t number) {
   forget(number);
   former_.insert(number);
+}
+
+void MpiRoot::keep(std::unique_ptr<MpiBlock> block) noexcept {
+  if (block == nullptr || block->idle()) return;
   const bool callable = may_call() && process_.table->alive() != 0;
-  for (std::unique_ptr<MpiBlock> &block : blocks) {
-    if (block == nullptr || block->idle()) continue;
-    // A send cannot be taken back; a receive nobody will match would otherwise stay for ever.
-    for (MpiRequest &request : block->requests()) {
-      if (request.active && request.receiving && callable) process_.table->cancel(&request.word);
-    }
-    lingering_.push_back(std::move(block));
+  // A send cannot be taken back; a receive nobody will match would otherwise stay for ever.
+  for (MpiRequest &request : block->requests()) {
+    if (request.active && request.receiving && callable) process_.table->cancel(&request.word);
   }
+  block->next = std::move(lingering_);
+  lingering_ = std::move(block);
 }
 
 int64_t MpiRoot::quarantined_nbytes() const {
   int64_t nbytes = 0;
-  for (const std::unique_ptr<MpiBlock> &block : lingering_) nbytes += block->nbytes();
+  for (const MpiBlock *block = lingering_.get(); block != nullptr; block = block->next.get()) nbytes += block->nbytes();
   return nbytes;
 }
 

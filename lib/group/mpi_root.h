@@ -47,6 +47,9 @@ struct MpiRequest {
 /// Memory with the requests that use it. Both stay in place while one is active.
 class MpiBlock {
  public:
+  /// Blocks of groups that have gone form a list, so that keeping one needs no memory.
+  std::unique_ptr<MpiBlock> next;
+
   explicit MpiBlock(int64_t requests) : requests_(static_cast<size_t>(requests)) {}
 
   /// At least this much memory; only while idle.
@@ -80,6 +83,7 @@ struct MpiProcess {
   int64_t thread_level = 0;
   int64_t tag_limit = 0;
   int64_t world_size = 0;
+  std::thread::id owner;  ///< the only thread that may call MPI unless it granted MPI_THREAD_MULTIPLE
 };
 
 class MpiRoot {
@@ -114,12 +118,12 @@ class MpiRoot {
   Status recv(void *data, int64_t nbytes, int64_t peer, int64_t tag, MpiRequest *request);
   /// Clears request->active when it has ended.
   Status test(MpiRequest *request);
-  /// Tests all requests of a block.
+  /// Tests all requests of a block, also behind one that fails. The first error.
   Status test(MpiBlock *block, bool *out_idle);
   static int64_t tag_of(int64_t group, MpiStream stream) { return 1 + group * kMpiStreams + stream; }
   /// Sent at once where this thread may call MPI, otherwise by the next progress.
   void tell(int64_t peer, const MpiControl &message);
-  /// Handles control messages that have arrived. Does nothing on a thread that must not call MPI.
+  /// Handles control messages that have arrived. Does nothing on a thread that must not call MPI. ZERO_E_STATE once MPI was finalised.
   Status progress();
   /// @}
 
@@ -128,8 +132,9 @@ class MpiRoot {
   /// A number no other group of this root has on any rank; -1 when tags have run out.
   int64_t new_group_number();
   void enroll(int64_t number, MpiMember *member);
-  /// Takes over memory that MPI may still use.
-  void leave(int64_t number, std::vector<std::unique_ptr<MpiBlock>> blocks);
+  void leave(int64_t number);
+  /// Takes over memory that MPI may still use. May be nullptr.
+  void keep(std::unique_ptr<MpiBlock> block) noexcept;
   void forget(int64_t number) noexcept { members_.erase(number); }
   void note_failure() { failed_ = true; }
   /// @}
@@ -141,7 +146,9 @@ class MpiRoot {
   friend struct MpiRetirement;
 
   Status error(int32_t code, const char *what) const;
+  Status check_alive() const;
   Status listen();
+  Status hear();
   void flush();
   void dispatch(int64_t source, const MpiControl &message);
   void reply(int64_t source, const MpiControl &query);
@@ -157,7 +164,6 @@ class MpiRoot {
   std::mutex mutex_;
   const MpiProcess process_;
   const int64_t linger_ms_;  ///< how long the last release waits for the other ranks
-  const std::thread::id owner_ = std::this_thread::get_id();
   uint64_t comm_ = 0;
   MpiRequest duplicate_;
   bool opened_ = false;
@@ -172,9 +178,10 @@ class MpiRoot {
   std::set<int64_t> former_;                                              ///< numbers of groups that have gone
   std::map<int64_t, std::vector<std::pair<int64_t, MpiControl>>> early_;  ///< messages for groups this rank has not finished making
   std::deque<std::unique_ptr<Outgoing>> outbox_;
+  bool listening_ = false;  ///< until the root begins to close
   MpiRequest inbox_request_;
   MpiControl inbox_;
-  std::vector<std::unique_ptr<MpiBlock>> lingering_;
+  std::unique_ptr<MpiBlock> lingering_;  ///< first of a list
 };
 
 /// Starts MPI when nobody has. ZERO_E_STATE when it was finalised or this thread must not call it.

@@ -44,16 +44,17 @@ MpiTransport::MpiTransport(std::shared_ptr<MpiRoot> root, int64_t number, std::v
 
 MpiTransport::~MpiTransport() {
   const auto guard = lock();
+  MpiRoot &root = links_.root();
   try {
     if (failure_.ok()) links_.tell_left();
-    std::vector<std::unique_ptr<MpiBlock>> blocks = std::move(send_blocks_);
-    blocks.push_back(std::move(recv_block_));
-    for (MpiMessage &message : sends_) blocks.push_back(message.take_block());
-    for (MpiMessage &message : recvs_) blocks.push_back(message.take_block());
-    links_.root().leave(links_.number(), std::move(blocks));
+    root.leave(links_.number());
   } catch (...) {
-    links_.root().forget(links_.number());
+    root.forget(links_.number());  // without memory peers are not told and find out by their deadline
   }
+  for (std::unique_ptr<MpiBlock> &block : send_blocks_) root.keep(std::move(block));
+  root.keep(std::move(recv_block_));
+  for (MpiMessage &message : sends_) root.keep(message.take_block());
+  for (MpiMessage &message : recvs_) root.keep(message.take_block());
 }
 
 int64_t MpiTransport::staging_nbytes() const {
@@ -219,13 +220,7 @@ Status MpiTransport::receive_from(int64_t peer) {
   return {};
 }
 
-Status MpiTransport::poll(bool *out_arrived) {
-  *out_arrived = false;
-  const auto guard = lock();
-  ZERO_TRY(look());
-  if (!links_.root().may_call()) return {};
-  ZERO_TRY(post());
-  if (!sends_posted_) return {};
+Status MpiTransport::receive(bool *out_arrived) {
   bool arrived = true;
   for (int64_t peer = 0; peer < size(); ++peer) {
     if (awaiting_[static_cast<size_t>(peer)] != Awaiting::nothing) ZERO_TRY(receive_from(peer));
@@ -233,6 +228,19 @@ Status MpiTransport::poll(bool *out_arrived) {
   }
   *out_arrived = arrived;
   return {};
+}
+
+Status MpiTransport::poll(bool *out_arrived) {
+  *out_arrived = false;
+  const auto guard = lock();
+  ZERO_TRY(links_.root().progress());
+  // Looked at before the messages: a failure of peers that are further on follows what they sent for this round.
+  const Status before = failure_;
+  if (!links_.root().may_call()) return before;
+  if (before.ok()) ZERO_TRY(post());
+  if (!sends_posted_) return before;
+  Status received = receive(out_arrived);
+  return *out_arrived || before.ok() ? received : before;
 }
 
 void MpiTransport::consume() {
@@ -245,16 +253,18 @@ void MpiTransport::consume() {
 Status MpiTransport::poll_quiet(bool *out_quiet) {
   *out_quiet = false;
   const auto guard = lock();
-  ZERO_TRY(look());
-  if (!links_.root().may_call()) return {};
+  ZERO_TRY(links_.root().progress());
+  const Status before = failure_;
+  if (!links_.root().may_call()) return before;
   bool quiet = true;
   for (const std::unique_ptr<MpiBlock> &block : send_blocks_) {
     bool idle = false;
-    ZERO_TRY(links_.root().test(block.get(), &idle));
+    const Status tested = links_.root().test(block.get(), &idle);
+    if (!tested.ok()) return before.ok() ? tested : before;
     quiet = quiet && idle;
   }
   *out_quiet = quiet;
-  return {};
+  return quiet ? Status() : before;
 }
 
 Status MpiTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
@@ -280,9 +290,11 @@ Status MpiTransport::recv_poll(int64_t peer, bool *out_done) { return poll_messa
 Status MpiTransport::poll_message(MpiMessage &message, bool *out_done) {
   *out_done = false;
   const auto guard = lock();
-  ZERO_TRY(look());
-  if (!links_.root().may_call()) return {};
-  return message.poll(links_, out_done);
+  ZERO_TRY(links_.root().progress());
+  const Status before = failure_;
+  if (!links_.root().may_call()) return before;
+  Status polled = message.poll(links_, out_done);
+  return *out_done || before.ok() ? polled : before;
 }
 
 }  // namespace zero

@@ -81,6 +81,8 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status send_envelope(MpiBlock &block, int64_t peer);
   Status send_piece(MpiBlock &block, int64_t peer);
   int64_t stage(MpiBlock &block, bool copy);
+  /// Takes what has come; all has when nothing is awaited any more.
+  Status receive(bool *out_arrived);
   Status receive_from(int64_t peer);
   Status open_envelope(int64_t peer);
   /// True for ranks that first messages go to.

@@ -10,7 +10,7 @@ endif()
 foreach(flavour ${flavours})
   get_property(mpirun GLOBAL PROPERTY ZERO_MPI_${flavour}_MPIRUN)
   foreach(way flat hosts)
-    foreach(mode stop kill slow)
+    foreach(mode stop kill survive slow)
       set(name mpi_fault_${mode}_${way}_${flavour})
       add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/mpi_faults.sh ${mode} ${way} 4 1500 $<TARGET_FILE:mpi_fault_ranks>
                                     ${mpirun} -n)

@@ -43,7 +43,9 @@ struct Request {
   int64_t tag = 0;
   void *data = nullptr;
   int64_t nbytes = 0;
+  std::vector<char> sent{};  ///< copy of a send's data
   bool cancelled = false;
+  int64_t tests_to_go = 0;  ///< of a cancelled one, that still say no
 };
 
 struct World {
@@ -54,6 +56,11 @@ struct World {
   bool finalized = false;
   int64_t tag_limit = 32767;
   bool held = false;
+  bool delayed = false;
+  bool alive = true;
+  int64_t disturbed = 0;
+  int64_t dead_calls = 0;
+  int64_t open = 0;
   uint64_t first = 0;               ///< communicator of this world
   std::vector<int64_t> duplicated;  ///< calls of duplicate by rank
   std::map<uint64_t, Communicator> comms;
@@ -80,6 +87,9 @@ bool fails(Call call) {
 /// The same for a call on a communicator: what former worlds left still works.
 bool fails_on(Call call, uint64_t comm) { return number_of(comm) >= world().first && fails(call); }
 
+/// Counts a call that must not be made. With the lock.
+void note_call() { world().dead_calls += world().alive ? 0 : 1; }
+
 Request *request_of(uint64_t word) { return reinterpret_cast<Request *>(word); }
 
 int32_t start(zero_mpi_start *out) {
@@ -97,7 +107,10 @@ int32_t start(zero_mpi_start *out) {
 
 int32_t stop() { return 0; }
 
-int32_t alive() { return 1; }
+int32_t alive() {
+  const std::lock_guard lock(world().mutex);
+  return world().alive ? 1 : 0;
+}
 
 void library_text(char *out, int64_t out_nbytes) { std::snprintf(out, static_cast<size_t>(out_nbytes), "threads in place of MPI"); }
 
@@ -109,6 +122,8 @@ int32_t comm_duplicate(int64_t, uint64_t *out, uint64_t *request) {
   if (fails(Call::duplicate)) return kError;
   World &all = world();
   const std::lock_guard lock(all.mutex);
+  note_call();
+  ++all.open;
   const auto number = static_cast<uint64_t>(all.duplicated[static_cast<size_t>(my_rank)]++);
   all.comms[number].resize(static_cast<size_t>(all.size));
   *out = handle_of(number, my_rank);
@@ -120,22 +135,30 @@ int32_t comm_open(const uint64_t *comm, int64_t *out_rank, int64_t *out_size) {
   if (fails(Call::open)) return kError;
   *out_rank = rank_of(*comm);
   const std::lock_guard lock(world().mutex);
+  note_call();
   *out_size = world().size;
   return 0;
 }
 
 int32_t comm_free(uint64_t *comm) {
-  const std::lock_guard lock(world().mutex);
-  return fails_on(Call::free, *comm) ? kError : 0;
+  World &all = world();
+  const std::lock_guard lock(all.mutex);
+  note_call();
+  if (fails_on(Call::free, *comm)) return kError;
+  if (number_of(*comm) >= all.first) --all.open;
+  return 0;
 }
 
 int32_t send(const uint64_t *comm, const void *data, int64_t nbytes, int64_t peer, int64_t tag, uint64_t *request) {
   if (fails(Call::send)) return kError;
   World &all = world();
   const std::lock_guard lock(all.mutex);
-  const auto *bytes = static_cast<const char *>(data);
-  all.comms[number_of(*comm)][static_cast<size_t>(peer)].push_back({rank_of(*comm), tag, {bytes, bytes + nbytes}});
-  *request = reinterpret_cast<uint64_t>(*all.requests.insert(new Request{Request::Kind::send, *comm}).first);
+  note_call();
+  const auto *begin = static_cast<const char *>(data);
+  const std::vector<char> bytes(begin, begin + nbytes);
+  all.comms[number_of(*comm)][static_cast<size_t>(peer)].push_back({rank_of(*comm), tag, bytes});
+  auto *made = new Request{Request::Kind::send, *comm, peer, tag, const_cast<void *>(data), nbytes, bytes};
+  *request = reinterpret_cast<uint64_t>(*all.requests.insert(made).first);
   return 0;
 }
 
@@ -143,6 +166,7 @@ int32_t recv(const uint64_t *comm, void *data, int64_t nbytes, int64_t peer, int
   if (fails(Call::recv)) return kError;
   World &all = world();
   const std::lock_guard lock(all.mutex);
+  note_call();
   *request = reinterpret_cast<uint64_t>(*all.requests.insert(new Request{Request::Kind::recv, *comm, peer, tag, data, nbytes}).first);
   return 0;
 }
@@ -163,7 +187,7 @@ bool take(Communicator &comm, Request &request, int64_t *out_peer, int64_t *out_
 }
 
 bool ended(World &all, Request &request, int64_t *out_peer, int64_t *out_nbytes) {
-  if (request.cancelled) return true;
+  if (request.cancelled) return request.tests_to_go-- <= 0;
   if (request.kind == Request::Kind::send) return !all.held;
   if (request.kind == Request::Kind::recv) return take(all.comms[number_of(request.comm)], request, out_peer, out_nbytes);
   return std::all_of(all.duplicated.begin(), all.duplicated.end(),
@@ -173,6 +197,7 @@ bool ended(World &all, Request &request, int64_t *out_peer, int64_t *out_nbytes)
 int32_t test(uint64_t *request, int32_t *out_done, int64_t *out_peer, int64_t *out_nbytes) {
   World &all = world();
   const std::lock_guard lock(all.mutex);
+  note_call();
   const bool meets = request_of(*request)->kind == Request::Kind::duplicate;
   const bool broken = fails_on(meets ? Call::meet : Call::test, request_of(*request)->comm);
   *out_done = broken || ended(all, *request_of(*request), out_peer, out_nbytes) ? 1 : 0;
@@ -186,8 +211,10 @@ int32_t test(uint64_t *request, int32_t *out_done, int64_t *out_peer, int64_t *o
 
 int32_t cancel(uint64_t *request) {
   const std::lock_guard lock(world().mutex);
+  note_call();
   if (fails_on(Call::cancel, request_of(*request)->comm)) return kError;
   request_of(*request)->cancelled = true;
+  request_of(*request)->tests_to_go = world().delayed ? 1 : 0;
   return 0;
 }
 
@@ -207,6 +234,11 @@ void begin_world(int64_t size) {
   all.finalized = false;
   all.tag_limit = 32767;
   all.held = false;
+  all.delayed = false;
+  all.alive = true;
+  all.disturbed = 0;
+  all.dead_calls = 0;
+  all.open = 0;
   // Numbers go on: requests of worlds that failed may still be looked at.
   const int64_t next = all.duplicated.empty() ? 0 : *std::max_element(all.duplicated.begin(), all.duplicated.end());
   all.first = static_cast<uint64_t>(next);
@@ -240,8 +272,40 @@ void fail(Call call, int64_t index) {
 bool has_failed() { return failed; }
 
 void hold_sends(bool hold) {
+  World &all = world();
+  const std::lock_guard lock(all.mutex);
+  all.held = hold;
+  if (hold) return;
+  // An MPI may read a send's memory until the send has ended.
+  for (const Request *request : all.requests) {
+    if (request->kind != Request::Kind::send || number_of(request->comm) < all.first) continue;
+    if (std::memcmp(request->data, request->sent.data(), request->sent.size()) != 0) ++all.disturbed;
+  }
+}
+
+int64_t disturbed_sends() {
   const std::lock_guard lock(world().mutex);
-  world().held = hold;
+  return world().disturbed;
+}
+
+void delay_cancels(bool delay) {
+  const std::lock_guard lock(world().mutex);
+  world().delayed = delay;
+}
+
+void set_alive(bool alive) {
+  const std::lock_guard lock(world().mutex);
+  world().alive = alive;
+}
+
+int64_t calls_while_dead() {
+  const std::lock_guard lock(world().mutex);
+  return world().dead_calls;
+}
+
+int64_t open_communicators() {
+  const std::lock_guard lock(world().mutex);
+  return world().open;
 }
 
 }  // namespace zero::fake_mpi

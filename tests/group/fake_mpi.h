@@ -23,5 +23,15 @@ void fail(Call call, int64_t index);
 bool has_failed();
 /// Sends of all ranks end only while this is false.
 void hold_sends(bool hold);
+/// How many sends of this world no longer had in memory what was sent when hold_sends(false) let them end.
+int64_t disturbed_sends();
+/// Receives cancelled from now on end at the second test instead of the first.
+void delay_cancels(bool delay);
+/// Whether MPI may be called.
+void set_alive(bool alive);
+/// Calls of this world that were made all the same.
+int64_t calls_while_dead();
+/// Duplicates made and not freed by ranks of this world.
+int64_t open_communicators();
 
 }  // namespace zero::fake_mpi

@@ -1,11 +1,8 @@
 /// @file The MPI transport over a fake MPI whose ranks are threads: what a real MPI does not do on demand. Each call of the module fails in
 /// turn, sends that do not end, threads that may not call, tags that run out.
-#include "group/mpi_module.h"
-#include "group/mpi_transport.h"
 #include "tests/core/failures.h"
 #include "tests/group/fake_mpi.h"
-#include "tests/group/thread_ranks.h"
-#include "tests/group/transport_driver.h"
+#include "tests/group/mpi_thread_ranks.h"
 #include "tests/status_text.h"
 
 #include <gtest/gtest.h>
@@ -13,60 +10,27 @@
 #include <atomic>
 #include <barrier>
 #include <cstdio>
-#include <numeric>
+#include <cstring>
 #include <thread>
 
 namespace zero {
 namespace {
 
 using fake_mpi::Call;
+using test::all_close;
+using test::all_ranks;
 using test::barrier;
 using test::call;
+using test::connect;
 using test::contains;
+using test::exchange;
+using test::kLongMs;
 using test::quiet;
+using test::run_ranks;
 using test::run_task;
 using test::run_thread_ranks;
 
 constexpr int64_t kWaitMs = 400;
-constexpr int64_t kLongMs = 20'000;
-
-Status connect(std::shared_ptr<Transport> *out, int64_t rendezvous_ms = kLongMs) {
-  MpiOptions options;
-  options.module_path = ZERO_FAKE_MPI_FILE;
-  options.rendezvous_ms = rendezvous_ms;
-  options.staging_nbytes = 65536;
-  std::shared_ptr<MpiTransport> transport;
-  ZERO_TRY(run_task(connect_mpi(ZERO_MPI_WORLD, options, &transport)));
-  *out = std::move(transport);
-  return {};
-}
-
-/// Runs body(rank, transport) on thread ranks that have met.
-template <class Body>
-void run_ranks(int64_t size, Body body) {
-  fake_mpi::begin_world(size);
-  run_thread_ranks(size, [&](int64_t rank) {
-    fake_mpi::join(rank);
-    std::shared_ptr<Transport> transport;
-    const Status status = connect(&transport);
-    ASSERT_TRUE(status.ok()) << status.text();
-    body(rank, std::move(transport));
-  });
-}
-
-std::vector<int64_t> all_ranks(int64_t size) {
-  std::vector<int64_t> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-/// A round in which every rank offers and expects so many bytes.
-Status exchange(Transport &transport, const Fingerprint *fingerprint, int64_t offered, int64_t expected, int64_t deadline_ms) {
-  const auto size = static_cast<size_t>(transport.size());
-  const std::vector<std::byte> data(static_cast<size_t>(offered));
-  return test::round(transport, fingerprint, std::vector<Offer>(size, {data.data(), offered}),
-                     std::vector<Arrival>(size, {nullptr, expected}), {}, deadline_ms);
-}
 
 /// One rank of two sends to the other, in several chunks.
 Status pass_message(Transport &transport, int64_t sender, int64_t deadline_ms) {
@@ -147,6 +111,7 @@ TEST_P(FailingMpiCall, IsAnErrorThatSaysWhyAndNoRankHangs) {
     EXPECT_TRUE(own.ok() || contains(own, "error 17 on demand")) << "call " << index << ": " << own.text();
     EXPECT_TRUE(!own.ok() || outcome.status[0].ok()) << "call " << index << ": " << outcome.status[0].text();
     errors += own.ok() ? 0 : 1;
+    EXPECT_TRUE(!made_at_release(GetParam()) || all_close()) << "call " << index << ": a communicator is never freed";
   }
   std::printf("%s: %lld calls failed, %lld errors\n", fake_mpi::call_name(GetParam()), static_cast<long long>(runs),
               static_cast<long long>(errors));
@@ -272,13 +237,7 @@ TEST(MpiThreads, AMessageStartedBeforeTheLastOneEndedIsRefused) {
 
 TEST(MpiThreads, ManyMissingRanksAreCounted) {
   run_ranks(10, [](int64_t rank, std::shared_ptr<Transport> transport) {
-    if (rank != 0)
-      return (void)test::await(
-          *transport,
-          [&](bool *ready) {
-            return transport->poll_quiet(ready).ok() ? (*ready = false, Status()) : Status::error(ZERO_E_ABORTED, "over");
-          },
-          5'000);
+    if (rank != 0) return (void)test::await_failure(*transport);
     const Status status = barrier(*transport, 1, 100);
     EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
     EXPECT_TRUE(contains(status, "rank 8 ") && contains(status, "and 1 more")) << status.text();
@@ -351,11 +310,24 @@ TEST(MpiThreads, WhoWatchesIsToldOfARankThatLeft) {
 }
 
 TEST(MpiThreads, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
-  run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
+  std::barrier step(2);
+  run_ranks(2, [&step](int64_t rank, std::shared_ptr<Transport> transport) {
     EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
-    if (rank == 1) return;
-    const test::FailingNew no_memory(0);
-    transport.reset();
+    step.arrive_and_wait();
+    if (rank == 0) {
+      fake_mpi::hold_sends(true);
+      const Fingerprint fingerprint = call(OperationKind::exchange, 2);
+      EXPECT_EQ(exchange(*transport, &fingerprint, 40'000, 40'000, 20).code(), ZERO_E_TIMEOUT);
+      const int64_t before = mpi_quarantined_nbytes();
+      {
+        const test::FailingNew no_memory(0);
+        transport.reset();
+      }
+      EXPECT_GT(mpi_quarantined_nbytes(), before);
+      fake_mpi::hold_sends(false);
+      EXPECT_EQ(fake_mpi::disturbed_sends(), 0);
+    }
+    step.arrive_and_wait();
   });
   // The next world is not disturbed.
   run_ranks(2, [](int64_t, std::shared_ptr<Transport> transport) { EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok()); });
@@ -380,6 +352,65 @@ TEST(MpiThreads, SendsThatDoNotEndHoldTheRankBackAndTheirMemoryOutlivesTheGroup)
     EXPECT_GT(mpi_quarantined_nbytes(), 0);
   });
   fake_mpi::hold_sends(false);
+  EXPECT_EQ(fake_mpi::disturbed_sends(), 0);
+}
+
+/// Rank 0 finishes a call and fails the group before rank 1, which has begun it too, looks again: rank 1 has the status of
+/// finish(transport), which looks once.
+template <class Begin, class Go, class Finish>
+void fail_after(Begin begin, Go go, Finish finish) {
+  std::barrier step(2);
+  run_ranks(2, [&](int64_t rank, std::shared_ptr<Transport> transport) {
+    EXPECT_TRUE(rank == 0 || begin(*transport).ok());
+    step.arrive_and_wait();
+    if (rank == 0) {
+      EXPECT_TRUE(go(*transport).ok());
+      transport->poison(Status::error(ZERO_E_ABORTED, "given up"));
+    }
+    step.arrive_and_wait();
+    if (rank == 0) return;
+    const Status status = finish(*transport);
+    EXPECT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(barrier(*transport, 2, kLongMs).code(), ZERO_E_ABORTED);
+  });
+}
+
+TEST(MpiThreads, AFailureThatFollowsARoundDoesNotUndoIt) {
+  for (const int64_t nbytes : {int64_t{8}, int64_t{40'000}}) {
+    const Fingerprint fingerprint = call(OperationKind::broadcast, 1, nbytes);
+    const std::vector<std::byte> data(static_cast<size_t>(nbytes), std::byte{3});
+    const std::vector<Offer> offers(2, {data.data(), nbytes});
+    const std::vector<Offer> no_offers(2);
+    std::vector<Arrival> arrivals(2, {nullptr, nbytes});
+    fail_after([&](Transport &transport) { return transport.start(&fingerprint, no_offers, arrivals); },
+               [&](Transport &transport) { return test::round(transport, &fingerprint, offers, std::vector<Arrival>(2)); },
+               [&](Transport &transport) -> Status {
+                 bool arrived = false;
+                 ZERO_TRY(transport.poll(&arrived));
+                 EXPECT_TRUE(arrived && std::memcmp(arrivals[0].data, data.data(), data.size()) == 0);
+                 transport.consume();
+                 bool quiet = false;
+                 ZERO_TRY(transport.poll_quiet(&quiet));
+                 EXPECT_TRUE(quiet);
+                 return {};
+               });
+  }
+}
+
+TEST(MpiThreads, AFailureThatFollowsAMessageDoesNotUndoIt) {
+  std::byte in{};
+  const std::byte out{3};
+  Fingerprint fingerprint = call(OperationKind::recv, 1, 1);
+  Fingerprint send = call(OperationKind::send, 1, 1);
+  send.root = 1;
+  fail_after([&](Transport &transport) { return transport.recv_start(0, fingerprint, &in, 1); },
+             [&](Transport &transport) { return test::send(transport, 1, send, &out, 1); },
+             [&](Transport &transport) -> Status {
+               bool done = false;
+               ZERO_TRY(transport.recv_poll(0, &done));
+               EXPECT_TRUE(done && in == out);
+               return {};
+             });
 }
 
 }  // namespace

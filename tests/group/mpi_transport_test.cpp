@@ -289,8 +289,15 @@ int errors() {
   a_rank_that_leaves_is_named(*world);
   messages_that_differ_are_refused(*world);
   const bool first = world->rank() == 0;
+  std::shared_ptr<zero::MpiTransport> held;
+  CHECK_OK(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &held)));
+  CHECK_OK(barrier(*held, 1, 20000));
   world.reset();
   stop_mpi();  // libzero leaves MPI alone after a failure
+  CHECK_CODE(barrier(*held, 2, 20000), ZERO_E_STATE, "MPI was finalised");
+  const int64_t begin_ns = zero::now_ns();
+  held.reset();
+  CHECK(zero::now_ns() - begin_ns < 10'000'000'000, "a release after MPI_Finalize waits for nobody");
   return finish(first ? 1 : 0);
 }
 
