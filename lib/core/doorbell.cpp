@@ -15,6 +15,8 @@ namespace {
 
 timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
 
+}  // namespace
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -22,8 +24,6 @@ void relax() {
   asm volatile("yield");
 #endif
 }
-
-}  // namespace
 
 void Doorbell::ring() {
   sequence_.fetch_add(1, std::memory_order_seq_cst);

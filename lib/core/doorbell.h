@@ -23,6 +23,9 @@ class Doorbell {
   std::atomic<uint32_t> sleepers_{0};
 };
 
+/// One moment of a loop that waits for another core.
+void relax();
+
 /// How a waiting loop behaves: spins, then yields, then sleeps on a doorbell (or for a moment, without one).
 class Backoff {
  public:

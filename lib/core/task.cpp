@@ -74,13 +74,8 @@ bool OperationQueue::progress(const Operation *wanted) {
   std::unique_lock advancing(advance_mutex_, std::try_to_lock);
   if (!advancing.owns_lock()) return false;
   Doorbell *bell = nullptr;
-  for (;;) {
-    std::shared_ptr<Operation> operation;
-    {
-      const std::lock_guard lock(list_mutex_);
-      operation = head_;
-    }
-    if (operation == nullptr) return true;
+  std::shared_ptr<Operation> operation = first();
+  while (operation != nullptr) {
     if (wanted != nullptr && wanted->done() && watched()) {
       // The progress thread may be asleep for what has ended.
       advancing.unlock();
@@ -92,21 +87,31 @@ bool OperationQueue::progress(const Operation *wanted) {
     const std::lock_guard lock(list_mutex_);
     head_ = std::move(operation->next_);
     if (head_ == nullptr) tail_ = nullptr;
+    operation = head_;
   }
+  return true;
 }
 
 Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
+  // What ends at once looks at no bell, whose line peers write.
+  progress(operation.get());
   Backoff backoff;
-  for (;;) {
+  while (!operation->done()) {
     Doorbell *bell = doorbell();
     const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
     progress(operation.get());
-    if (operation->done()) return operation->status();
+    if (operation->done()) break;
     backoff.pause(bell, seen);
   }
+  return operation->status();
 }
 
 Status OperationQueue::run(Task task) { return wait(submit(std::move(task))); }
+
+std::shared_ptr<Operation> OperationQueue::first() {
+  const std::lock_guard lock(list_mutex_);
+  return head_;
+}
 
 Doorbell *OperationQueue::doorbell() {
   const std::lock_guard lock(list_mutex_);

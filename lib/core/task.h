@@ -154,6 +154,8 @@ class OperationQueue {
   void set_watched(bool watched) { watched_.store(watched, std::memory_order_relaxed); }
 
  private:
+  std::shared_ptr<Operation> first();
+
   std::mutex list_mutex_;     ///< guards the list
   std::mutex advance_mutex_;  ///< held by the thread that advances the head
   std::shared_ptr<Operation> head_;

@@ -51,7 +51,12 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
   ZERO_CO_TRY(agree_on(*group, std::move(allocated), "zero_buffer_create"));
   if (group->size() > 1) {
     std::vector<PeerMemory> peers;
-    ZERO_CO_TRY(group->transport().share(buffer->shard_.mapping(), &peers, group->deadline_ms()));
+    // The others wait for this rank there.
+    const Status shared = co_await group->transport().share(buffer->shard_.mapping(), &peers, group->deadline_ms());
+    if (!shared.ok()) {
+      group->fail(shared);
+      co_return shared;
+    }
   }
   *out = std::move(buffer);
   co_return Status();

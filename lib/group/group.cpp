@@ -51,24 +51,35 @@ Status Group::usable() {
 void Group::fail(const Status &cause) {
   const Status told = told_to_peers(cause, rank_);
   std::vector<std::weak_ptr<Group>> children;
+  bool first = false;
   {
     const std::lock_guard lock(failure_mutex_);
-    if (!failure_.ok()) return;
-    failure_ = poisons_group(cause.code()) ? cause : told;
+    if (cause.code() == ZERO_E_ABORTED) {
+      aborted_ = cause;
+      children.swap(children_);
+    }
+    first = failure_.ok();
+    if (first) failure_ = poisons_group(cause.code()) ? cause : told;
     failed_.store(true, std::memory_order_release);
-    if (cause.code() == ZERO_E_ABORTED) children.swap(children_);
   }
-  log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
-  transport_->poison(told);
+  if (first) {
+    log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
+    transport_->poison(told);
+  }
   for (const std::weak_ptr<Group> &child : children) {
     if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
   }
 }
 
 void Group::adopt(const std::shared_ptr<Group> &child) {
-  const std::lock_guard lock(failure_mutex_);
-  std::erase_if(children_, [](const std::weak_ptr<Group> &other) { return other.expired(); });
-  children_.push_back(child);
+  Status aborted;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    std::erase_if(children_, [](const std::weak_ptr<Group> &other) { return other.expired(); });
+    children_.push_back(child);
+    aborted = aborted_;
+  }
+  if (!aborted.ok()) child->fail(aborted);
 }
 
 Traffic Group::traffic(OperationKind kind) const {
@@ -108,13 +119,25 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   fingerprint.sequence = ++sequence_;
   current_ = fingerprint;
   first_round_ = true;
-  deadline_ = Deadline::after_ms(deadline_ms());
+  deadline_.reset();
   transport_->stand(&current_);
   Status status = co_await body;
   transport_->stand(nullptr);
   if (!status.ok()) co_return co_await give_up(status);
   count_call(fingerprint.kind);
   co_return status;
+}
+
+/// Only what waits needs the clock.
+bool Group::late() {
+  if (deadline_) return deadline_->passed();
+  deadline_ = Deadline::after_ms(deadline_ms());
+  return false;
+}
+
+int64_t Group::left_ms() {
+  if (!deadline_) deadline_ = Deadline::after_ms(deadline_ms());
+  return deadline_->left_ms();
 }
 
 Task Group::give_up(Status cause) {
@@ -166,14 +189,14 @@ Status Round::poll(bool *out_ready) {
   *out_ready = arrived_;
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
-  if (group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
   group_.progress_messages(nullptr);
   return {};
 }
 
 Status Quiet::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll_quiet(out_ready));
-  if (!*out_ready && group_.deadline_.passed()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (!*out_ready && group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,7 +59,7 @@ class Group {
   void fail(const Status &cause);
   /// False while, after a failure, something may still use memory that was given to calls.
   bool quiet() const { return !transport_->holds_memory(); }
-  /// Remembers a group that was split from this one.
+  /// Remembers a group that was split from this one: to abort this one aborts it.
   void adopt(const std::shared_ptr<Group> &child);
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
@@ -66,6 +67,9 @@ class Group {
   Traffic traffic(OperationKind kind) const;
   /// What moved through peer views counts as the collective that it stands for.
   void count_direct(OperationKind kind, int64_t elements, int64_t nbytes);
+
+  /// Milliseconds that are left to the collective under way, at least 1.
+  int64_t left_ms();
 
   /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
   Task collective(Fingerprint fingerprint, Task body);
@@ -84,6 +88,8 @@ class Group {
   void progress_messages(const OperationQueue *own);
   /// As progress_messages, for a thread that waits for a message.
   void progress_collectives();
+  /// The deadline of the collective under way has passed.
+  bool late();
   /// Poisons the group for a call that has failed, and waits for the memory that it was given.
   Task give_up(Status cause);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
@@ -114,13 +120,14 @@ class Group {
   uint64_t sequence_ = 0;
   Fingerprint current_;
   bool first_round_ = false;
-  Deadline deadline_ = Deadline::after_ms(0);
+  std::optional<Deadline> deadline_;  ///< from its first wait on
   std::vector<uint64_t> sent_messages_;
   std::vector<uint64_t> received_messages_;
 
   std::mutex failure_mutex_;
   Status failure_;
   std::atomic<bool> failed_{false};             ///< failure_ is set
+  Status aborted_;                              ///< the cause, when it was aborted, before or after it failed
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
   std::weak_ptr<Group> heeded_;
 

@@ -75,11 +75,11 @@ class AllJoined final : public Waitable {
  public:
   /// `watcher` is the transport whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
   /// has only itself, and nothing to poison.
-  AllJoined(LocalTransport &transport, uint64_t wanted, int64_t deadline_ms, LocalTransport *watcher, const std::vector<int64_t> &ranks)
+  AllJoined(LocalTransport &transport, uint64_t wanted, Deadline deadline, LocalTransport *watcher, const std::vector<int64_t> &ranks)
       : transport_(transport),
         wanted_(wanted),
-        deadline_ms_(deadline_ms),
-        deadline_(Deadline::after_ms(deadline_ms)),
+        deadline_ms_(std::max(deadline.left_ms(), kLeastMs)),
+        deadline_(Deadline::after_ms(deadline_ms_)),
         watcher_(watcher),
         ranks_(ranks) {}
 
@@ -99,6 +99,9 @@ class AllJoined final : public Waitable {
   // No doorbell: the new transport's own one goes with it if this fails, while another thread may be about to sleep on it.
 
  private:
+  /// To attach takes a moment, also for ranks that met at the last.
+  static constexpr int64_t kLeastMs = 400;
+
   Status check_watched(const std::atomic<uint64_t> &joined) {
     const Status standing = watcher_->health();
     // What the others failed in after they attached does not undo that.
@@ -148,6 +151,7 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   }
   if (size_ == 1) co_return processes_.open({::getpid()});
 
+  const Deadline deadline = Deadline::after_ms(deadline_ms);
   Joiner mine;
   ZERO_CO_RETURN_IF_ERROR(make_joiner(mapping.get(), identity_, &mine));
   Watch watch;
@@ -159,7 +163,7 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   ZERO_CO_RETURN_IF_ERROR(attach_segments(std::move(joiners)));
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
-  AllJoined all_joined(*this, 1, deadline_ms, parent, members);
+  AllJoined all_joined(*this, 1, deadline, parent, members);
   co_return co_await all_joined;
 }
 
@@ -206,6 +210,7 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   (*out)[static_cast<size_t>(rank_)].mapping = mine;
   if (size_ == 1) co_return Status();
 
+  const Deadline deadline = Deadline::after_ms(deadline_ms);
   Joiner joiner;
   ZERO_CO_RETURN_IF_ERROR(make_joiner(mine.get(), identity_, &joiner));
   std::vector<int64_t> members;
@@ -217,7 +222,7 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   ZERO_CO_RETURN_IF_ERROR(attach_shared(std::move(joiners), out));
   own().header().joined.store(wanted, std::memory_order_release);
   ring_all();
-  AllJoined all_joined(*this, wanted, deadline_ms, this, members);
+  AllJoined all_joined(*this, wanted, deadline, this, members);
   ZERO_CO_TRY(all_joined);
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);

@@ -79,8 +79,11 @@ Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
     }
     const uint64_t index = mailbox.taken.load(std::memory_order_relaxed);
     if (mailbox.posted.load(std::memory_order_acquire) <= index) break;
-    const Status taken = take_chunk(peer, receiving, mailbox.slots[index % 2]);
+    const Message &message = mailbox.slots[index % 2];
+    const Status taken = take_chunk(peer, receiving, message);
     if (!taken.ok()) return fail(taken);
+    // A sender that fails before it is told that its memory was read may let its caller write there.
+    if (message.kind == MessageKind::arena) ZERO_TRY(health());
     mailbox.taken.store(index + 1, std::memory_order_release);
     segment(peer).header().bell.ring();
   }

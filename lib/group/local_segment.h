@@ -88,7 +88,7 @@ struct SegmentHeader {
   Doorbell bell;                                     ///< rung for the owner
   alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
   std::atomic<uint32_t> left;                        ///< the owner uses the group no longer
-  Standing standing;                                 ///< in this group
+  alignas(kCacheLine) Standing standing;             ///< in this group; apart from what peers look at while they wait
   std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
   Standing elsewhere;                                ///< and what the owner did there last
   alignas(kCacheLine) PoisonRecord poison;

@@ -107,8 +107,9 @@ class LocalTransport final : public Transport {
   const Segment &segment(int64_t peer) const { return segments_[static_cast<size_t>(peer)]; }
 
   // Rounds.
-  Status check_taken(uint64_t index);
   uint64_t take_withdrawn();
+  Status take_posted(uint64_t index);
+  bool all_quiet();
   Status place_pieces(std::span<const Offer> offers, uint64_t half);
   bool travels_in_message(const Offer &offer) const;
   const Piece &piece_of(const Offer &offer) const;
@@ -144,6 +145,7 @@ class LocalTransport final : public Transport {
   const int64_t rank_;
   const int64_t size_;
   const int64_t round_nbytes_;
+  const int32_t looks_;                    ///< times that a poll looks for what the next moment may bring
   std::vector<int64_t> names_;             ///< by rank; empty: ranks as they are
   std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
   uint64_t identity_ = 0;                  ///< the same on all ranks, different for every group
@@ -160,10 +162,12 @@ class LocalTransport final : public Transport {
   std::span<Arrival> arrivals_;
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
+  bool untaken_ = false;  ///< it was started and not consumed
   std::vector<Piece> pieces_;
   bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
   bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
-  uint64_t offered_in_place_ = 0;  ///< rounds until the last in which peers read this rank's arenas
+  bool may_be_torn_ = false;       ///< a peer failed while they were read, and may have let its caller write there again
+  uint64_t offered_in_place_ = 0;  ///< rounds until the last in which peers read this rank's arenas; 0: none since they were quiet
 
   std::vector<Sending> sendings_;
   std::vector<Receiving> receivings_;

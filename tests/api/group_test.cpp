@@ -124,6 +124,31 @@ TEST_F(Pair, AbortReachesTheOtherRankWithItsReason) {
   zero_request_release(request);
 }
 
+TEST_F(Pair, AbortOfAGroupThatHasFailedReachesThoseSplitFromIt) {
+  zero_request *requests[2] = {};
+  for (int i = 0; i < 2; ++i) ZERO_ASSERT_OK(zero_group_split_async(ranks.rank[i], 0, 0, &requests[i]));
+  zero_group *children[2] = {};
+  for (int64_t done = 0; done == 0;) {
+    ZERO_ASSERT_OK(zero_request_test(requests[1], &done));
+    ZERO_ASSERT_OK(zero_request_test(requests[0], &done));
+  }
+  for (int i = 0; i < 2; ++i) {
+    ZERO_ASSERT_OK(zero_request_wait(requests[i]));
+    ZERO_ASSERT_OK(zero_request_group(requests[i], &children[i]));
+    zero_request_release(requests[i]);
+  }
+  ZERO_ASSERT_OK(zero_group_set_deadline(ranks.rank[0], 100));
+  EXPECT_EQ(ZERO_E_TIMEOUT, zero_group_barrier(ranks.rank[0]));
+  zero_request *waits = nullptr;
+  ZERO_ASSERT_OK(zero_group_set_deadline(children[0], 20'000));
+  ZERO_ASSERT_OK(zero_group_barrier_async(children[0], &waits));
+  ZERO_EXPECT_OK(zero_group_abort(ranks.rank[0], "enough of this"));
+  EXPECT_TRUE(failed_with(zero_request_wait(waits), ZERO_E_ABORTED, "enough of this"));
+  EXPECT_EQ(ZERO_E_TIMEOUT, zero_group_status(ranks.rank[0]));
+  zero_request_release(waits);
+  for (zero_group *child : children) zero_group_release(child);
+}
+
 TEST_F(Pair, MemoryOfAFailedCallIsTheCallersAgain) {
   int64_t quiet = -7;
   ZERO_EXPECT_OK(zero_group_quiet(ranks.rank[0], &quiet));

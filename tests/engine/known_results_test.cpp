@@ -1,6 +1,9 @@
 /// @file Buffers and trainings over local groups whose ranks are processes.
 #include "tests/engine/known_results.h"
+#include "core/clock.h"
+#include "engine/buffer.h"
 #include "tests/engine/rank_worlds.h"
+#include "tests/group/meetings.h"
 #include "tests/group/process_ranks.h"
 #include "tests/sizes.h"
 
@@ -34,6 +37,30 @@ TEST_P(KnownResultsOverProcesses, BuffersAreWhatPlainArraysAre) { run_ranks(GetP
 TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
   const int64_t models = full_tests() ? 40 : 4;
   run_ranks(GetParam(), [models](const std::shared_ptr<Group> &group, Report *report) { run_known_trainings(group, models, report); });
+}
+
+/// Rank 1 has a descriptor for its shard, and none to show it to the others.
+TEST(BuffersOverProcesses, ARankThatCannotShareItsShardIsToldToAllAtOnce) {
+  const std::string name = meeting_name();
+  const ProcessResults results = run_process_ranks(
+      3,
+      [&](int64_t rank, int out_fd) {
+        const std::shared_ptr<Group> group = connect_rank(name, rank, 3, 1);
+        if (group == nullptr) return 1;
+        std::shared_ptr<Buffer> buffer;
+        const int64_t begin = now_ns();
+        Status status;
+        {
+          const NoMoreFiles no_more(rank == 1 ? 1 : 50);
+          status = group->queue()->run(Buffer::create(group, Config(), DType::f32, 1000, &buffer));
+        }
+        write_text(out_fd, status.text());
+        const bool told = std::string(status.text()).find("cannot duplicate a file descriptor") != std::string::npos;
+        // The deadline is 60 s.
+        return told && status.code() != ZERO_OK && now_ns() - begin < 10'000'000'000 && buffer == nullptr ? 0 : 1;
+      },
+      120'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
 }  // namespace

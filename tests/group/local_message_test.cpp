@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <thread>
 
@@ -118,6 +119,41 @@ TEST(LocalMessage, SharedMemoryIsSentInPlace) {
     }
     EXPECT_TRUE(barrier(*transport, 1).ok());
   });
+}
+
+/// The receiver looks only when the sender has failed: what was staged is whole, what lies in the sender's memory may not be.
+TEST(LocalMessage, WhatIsReadFromASenderThatFailedIsAnError) {
+  for (const bool shared : {true, false}) {
+    const std::string name = fresh_name();
+    std::atomic<int> stage{0};
+    run_thread_ranks(2, [&](int64_t rank) {
+      const auto transport = connect(name, rank, 2);
+      std::shared_ptr<Mapping> arena;
+      ASSERT_TRUE(Mapping::create_shared(4096, &arena).ok());
+      std::vector<PeerMemory> peers;
+      ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
+      std::vector<std::byte> own(4096);
+      const auto reach = [&](int wanted) {
+        while (stage < wanted) std::this_thread::yield();
+      };
+      bool done = false;
+      if (rank == 1) {
+        ASSERT_TRUE(transport->recv_start(0, message(OperationKind::recv, 1, 4096, 0), own.data(), 4096).ok());
+        stage = 1;
+        reach(2);
+        EXPECT_EQ(transport->recv_poll(0, &done).code(), shared ? ZERO_E_TIMEOUT : ZERO_OK);
+        EXPECT_NE(done, shared);
+        return;
+      }
+      reach(1);
+      const std::byte *from = shared ? arena->data() : own.data();
+      ASSERT_TRUE(transport->send_start(1, message(OperationKind::send, 1, 4096, 1), {from, 4096}).ok());
+      ASSERT_TRUE(transport->send_poll(1, &done).ok());
+      EXPECT_FALSE(done);
+      transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+      stage = 2;
+    });
+  }
 }
 
 TEST(LocalMessage, MismatchIsAnErrorOnBothSidesBeforeAnyByteIsWritten) {

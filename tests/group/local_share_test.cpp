@@ -8,6 +8,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <thread>
 
 namespace zero {
 namespace {
@@ -290,6 +291,37 @@ TEST_P(LocalShareOfSize, DerivedTransportsWorkSideBySide) {
     EXPECT_TRUE(quiet(*half).ok());
     EXPECT_TRUE(quiet(*transport).ok());
   });
+}
+
+/// Rank 0 fails while rank 1 reads its arena, or when rank 1 has read it.
+TEST(LocalShare, WhatWasReadWhileItsOwnerFailedIsAnError) {
+  for (const bool while_read : {true, false}) {
+    const std::string name = fresh_name();
+    std::atomic<bool> read{false};
+    std::atomic<bool> failed{false};
+    run_thread_ranks(2, [&](int64_t rank) {
+      const auto transport = connect(name, rank, 2);
+      const auto arena = make_arena(rank);
+      std::vector<PeerMemory> peers;
+      ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
+      const auto fail_after = [&](const std::atomic<bool> &happened) {
+        while (!happened) std::this_thread::yield();
+        transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+        failed = true;
+      };
+      const Status status = offer_all(*transport, 1, arena->data(), kArenaBytes, [&](int64_t, const std::byte *) {
+        if (rank == 0) return;
+        read = while_read;
+        while (while_read && !failed) std::this_thread::yield();
+      });
+      EXPECT_TRUE(status.ok()) << status.text();
+      if (rank == 1) read = true;
+      if (rank == 0) fail_after(read);
+      while (!failed) std::this_thread::yield();
+      if (rank == 0) return;
+      EXPECT_EQ(quiet(*transport).code(), while_read ? ZERO_E_TIMEOUT : ZERO_OK);
+    });
+  }
 }
 
 TEST(LocalDerive, RanksInNoGroupGetNoneAndLaterGroupsStillMeet) {
