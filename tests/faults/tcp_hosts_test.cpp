@@ -44,7 +44,7 @@ class TwoHosts {
     }
     there_ = ip("link add zero0 netns " + name("a") + " type veth peer name zero0 netns " + name("b")) &&
              ip("-n " + name("a") + " addr add 10.78.0.1/24 dev zero0") && ip("-n " + name("b") + " addr add 10.78.0.2/24 dev zero0") &&
-             ip("-n " + name("a") + " link set zero0 up") && ip("-n " + name("b") + " link set zero0 up");
+             ip("-n " + name("a") + " link set zero0 up") && ip("-n " + name("b") + " link set zero0 up") && runs("a") && runs("b");
   }
   TwoHosts(const TwoHosts &) = delete;
   ~TwoHosts() {
@@ -68,6 +68,17 @@ class TwoHosts {
  private:
   std::string name(const char *host) const { return "zero-test-" + std::to_string(owner_) + "-" + host; }
   static bool ip(const std::string &arguments) { return std::system(("ip " + arguments + " >/dev/null 2>&1").c_str()) == 0; }
+
+  /// The system tells up to a second after an end of the cable was set up that it runs; addresses of ends that do not are nobody's.
+  bool runs(const char *host) const {
+    const Deadline deadline = Deadline::after_ms(kTimeoutMs);
+    const std::string shows = "ip -n " + name(host) + " link show zero0 | grep -q 'state UP'";
+    while (std::system(shows.c_str()) != 0) {
+      if (deadline.passed()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+  }
 
   const pid_t owner_ = ::getpid();
   bool there_ = false;
