@@ -93,8 +93,10 @@ struct Table {
   const char *target;
   /// out = op over sources; returns true when every output is finite (always true for integers).
   ReduceKernel reduce;
-  /// True when no element is NaN or has a magnitude above the limit.
-  bool (*all_within)(const float *values, int64_t count, float limit);
+  /// True when no element, f32, f16 or bf16, is NaN or has a magnitude above the limit, which is not negative.
+  bool (*all_within)(const void *values, DType dtype, int64_t count, float limit);
+  /// The same while it copies; past the caches if asked to.
+  bool (*copy_within)(void *out, const void *values, DType dtype, int64_t count, float limit, bool streams);
   /// Copies, past the caches where the machine can: for memory that nobody reads soon. flush() comes before other threads are told.
   void (*stream)(void *out, const void *values, int64_t nbytes);
   void (*flush)();

@@ -10,6 +10,7 @@ constinit const Table kTable = {
     .target = ZERO_NAME_OF(ZERO_KERNEL_NAMESPACE),
     .reduce = reduce,
     .all_within = all_within,
+    .copy_within = copy_within,
     .stream = stream,
     .flush = flush,
     .scale = scale,

@@ -11,7 +11,8 @@
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 
 bool reduce(const Reduction &reduction);
-bool all_within(const float *values, int64_t count, float limit);
+bool all_within(const void *values, DType dtype, int64_t count, float limit);
+bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, bool streams);
 void stream(void *out, const void *values, int64_t nbytes);
 void flush();
 void scale(float *out, const float *values, int64_t count, float scale);

@@ -26,7 +26,7 @@ void narrow_steps(void *out, const float *values, int64_t count) {
     prefetch(values + i);
     prefetch(values + i + kStep<float>);
     for (int64_t lane = i; lane < i + kStep<uint16_t>; lane += lanes) {
-      Format::store(canonical(d, hn::LoadU(d, values + lane)), out, lane);
+      Format::put(canonical(d, hn::LoadU(d, values + lane)), out, lane, false);
     }
   }
 }

@@ -8,16 +8,17 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// store() rounds to the element type and returns what was stored.
+/// put() rounds to the type that is stored and returns what was stored.
 template <typename T>
 struct Native {
   using Element = T;
+  using Stored = T;
   using Value = T;
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
   static HWY_INLINE V load(const void *source, int64_t index) { return hn::LoadU(D(), static_cast<const T *>(source) + index); }
-  static HWY_INLINE V store(V value, void *out, int64_t index) {
-    hn::StoreU(value, D(), static_cast<T *>(out) + index);
+  static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) {
+    store(value, D(), static_cast<T *>(out) + index, streams);
     return value;
   }
 };
@@ -27,6 +28,7 @@ using F64 = Native<double>;
 
 struct F16 {
   using Element = hwy::float16_t;
+  using Stored = uint16_t;
   using Value = float;
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
@@ -36,9 +38,9 @@ struct F16 {
   static HWY_INLINE V load(const void *source, int64_t index) {
     return hn::PromoteTo(D(), hn::LoadU(Narrow(), static_cast<const hwy::float16_t *>(source) + index));
   }
-  static HWY_INLINE V store(V value, void *out, int64_t index) {
+  static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) {
     const auto narrow = hn::DemoteTo(Narrow(), value);
-    hn::StoreU(narrow, Narrow(), static_cast<hwy::float16_t *>(out) + index);
+    store(hn::BitCast(Bits16(), narrow), Bits16(), static_cast<uint16_t *>(out) + index, streams);
     return hn::PromoteTo(D(), narrow);
   }
 };
@@ -46,6 +48,7 @@ struct F16 {
 /// Rounded with integers: Highway's own conversion cuts on some targets.
 struct Bf16 {
   using Element = uint16_t;
+  using Stored = uint16_t;
   using Value = float;
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
@@ -56,9 +59,9 @@ struct Bf16 {
     return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
   }
   static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return cut(upper_half(value)); }
-  static HWY_INLINE V store(V value, void *out, int64_t index) {
+  static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) {
     const auto upper = upper_half(value);
-    hn::StoreU(cut(upper), Bits16(), static_cast<uint16_t *>(out) + index);
+    store(cut(upper), Bits16(), static_cast<uint16_t *>(out) + index, streams);
     return hn::BitCast(D(), hn::ShiftLeft<16>(upper));
   }
 
@@ -74,13 +77,17 @@ struct Bf16 {
 /// Loaded as another format, stored as fp32.
 template <class Source>
 struct Widened : Source {
-  static HWY_INLINE typename Source::V store(typename Source::V value, void *out, int64_t index) { return F32::store(value, out, index); }
+  using Stored = float;
+  static HWY_INLINE typename Source::V put(typename Source::V value, void *out, int64_t index, bool streams) {
+    return F32::put(value, out, index, streams);
+  }
 };
 
 /// Loaded as fp32, rounded to another format.
-template <class Stored>
+template <class Target>
 struct Narrowed : F32 {
-  static HWY_INLINE V store(V value, void *out, int64_t index) { return Stored::store(value, out, index); }
+  using Stored = typename Target::Stored;
+  static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) { return Target::put(value, out, index, streams); }
 };
 
 struct Sum {

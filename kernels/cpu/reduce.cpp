@@ -1,6 +1,9 @@
 /// @file Reduction over sources, SIMD: reduce.h states the formula. Few sources are added in registers; many through a cached block per
-/// level of the tree. Integers and the last few elements go to the reference.
+/// level of the tree. Integers and the first and last few elements go to the reference.
 #include "kernels/reduce.h"
+
+#include <hwy/cache_control.h>
+
 #include "kernels/cpu/format-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -38,8 +41,9 @@ class Output {
   using V = typename Format::V;
 
  public:
-  HWY_INLINE Output(const Reduction &reduction, bool divides)
+  HWY_INLINE Output(const Reduction &reduction, bool divides, bool streams)
       : out_(reduction.out),
+        streams_(streams),
         divides_(divides && !is_power_of_two(reduction.divisor)),
         divisor_(hn::Set(D(), static_cast<typename Format::Value>(reduction.divisor))),
         factor_(hn::Set(D(), static_cast<typename Format::Value>(divides && !divides_ ? 1 / reduction.divisor : 1))),
@@ -47,26 +51,34 @@ class Output {
 
   HWY_INLINE void put(V value, int64_t index) {
     value = divides_ ? hn::Div(value, divisor_) : hn::Mul(value, factor_);
-    check_.add(Format::store(canonical(D(), value), out_, index));
+    check_.add(Format::put(canonical(D(), value), out_, index, streams_));
   }
   HWY_INLINE bool finite() const { return check_.passed(D()); }
 
  private:
   void *out_;
+  bool streams_;
   bool divides_;
   V divisor_;
   V factor_;  ///< 1, or the inverse of a divisor that is a power of two
   FiniteCheck<D> check_;
 };
 
+/// Which elements of a reduction, and whether the results go past the caches.
+struct Part {
+  int64_t begin;
+  int64_t end;
+  bool streams;
+};
+
 /// kCount sources in one pass without memory in between.
 template <int64_t kCount, class Format, class Op>
-bool reduce_few(const Reduction &reduction, int64_t count) {
+bool reduce_few(const Reduction &reduction, const Part &part) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(typename Format::D()));
   const void *sources[kCount];
   for (int64_t s = 0; s < kCount; ++s) sources[s] = reduction.sources[s];
-  Output<Format> output(reduction, Op::kDivides);
-  for (int64_t i = 0; i < count; i += kStep<typename Format::Element>) {
+  Output<Format> output(reduction, Op::kDivides, part.streams);
+  for (int64_t i = part.begin; i < part.end; i += kStep<typename Format::Element>) {
     for (const void *source : sources) prefetch(static_cast<const typename Format::Element *>(source) + i);
     for (int64_t lane = i; lane < i + kStep<typename Format::Element>; lane += lanes) {
       output.put(tree<kCount, Format, Op>(sources, lane), lane);
@@ -99,13 +111,13 @@ void fill_block(const void *const *sources, int64_t source_count, int64_t begin,
 }
 
 template <class Format, class Op>
-bool reduce_many(const Reduction &reduction, int64_t count) {
+bool reduce_many(const Reduction &reduction, const Part &part) {
   const typename Format::D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Output<Format> output(reduction, Op::kDivides);
+  Output<Format> output(reduction, Op::kDivides, part.streams);
   typename Format::Value block[kBlock];
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t block_count = count - begin < kBlock ? count - begin : kBlock;
+  for (int64_t begin = part.begin; begin < part.end; begin += kBlock) {
+    const int64_t block_count = part.end - begin < kBlock ? part.end - begin : kBlock;
     fill_block<Format, Op>(reduction.sources, reduction.source_count, begin, block_count, block);
     for (int64_t i = 0; i < block_count; i += lanes) output.put(hn::LoadU(d, block + i), begin + i);
   }
@@ -113,44 +125,56 @@ bool reduce_many(const Reduction &reduction, int64_t count) {
 }
 
 template <class Format>
-bool reduce_sum(const Reduction &reduction, int64_t count) {
+bool reduce_sum(const Reduction &reduction, const Part &part) {
   switch (reduction.source_count) {
     case 1:
-      return reduce_few<1, Format, Sum>(reduction, count);
+      return reduce_few<1, Format, Sum>(reduction, part);
     case 2:
-      return reduce_few<2, Format, Sum>(reduction, count);
+      return reduce_few<2, Format, Sum>(reduction, part);
     case 3:
-      return reduce_few<3, Format, Sum>(reduction, count);
+      return reduce_few<3, Format, Sum>(reduction, part);
     case 4:
-      return reduce_few<4, Format, Sum>(reduction, count);
+      return reduce_few<4, Format, Sum>(reduction, part);
     case 8:
-      return reduce_few<8, Format, Sum>(reduction, count);
+      return reduce_few<8, Format, Sum>(reduction, part);
     default:
-      return reduce_many<Format, Sum>(reduction, count);
+      return reduce_many<Format, Sum>(reduction, part);
   }
 }
 
 template <class Format>
-bool reduce_floats(const Reduction &reduction, int64_t count) {
+bool reduce_floats(const Reduction &reduction, const Part &part) {
   switch (reduction.op) {
     case ReduceOp::sum:
     case ReduceOp::avg:
-      return reduce_sum<Format>(reduction, count);
+      return reduce_sum<Format>(reduction, part);
     case ReduceOp::min:
-      return reduce_many<Format, Min>(reduction, count);
+      return reduce_many<Format, Min>(reduction, part);
     case ReduceOp::max:
-      return reduce_many<Format, Max>(reduction, count);
+      return reduce_many<Format, Max>(reduction, part);
     case ReduceOp::prod:
-      return reduce_many<Format, Product>(reduction, count);
+      return reduce_many<Format, Product>(reduction, part);
   }
   return true;
 }
 
+/// Results that caches would not hold until they are read need not come into them, unless they take a source's place.
+bool goes_past_caches(const Reduction &reduction) {
+  bool apart = true;
+  for (int64_t s = 0; s < reduction.source_count; ++s) apart = apart && reduction.sources[s] != reduction.out;
+  return apart && reduction.total_nbytes > kStreamedNbytes;
+}
+
 template <class Format>
 bool reduce_with_rest(const Reduction &reduction) {
-  const int64_t whole = whole_steps<typename Format::Element>(reduction.count);
-  const bool finite = reduce_floats<Format>(reduction, whole);
-  return reference::reduce_range(reduction, whole, reduction.count) && finite;
+  const int64_t before = goes_past_caches(reduction) ? until_line<typename Format::Stored>(reduction.out, reduction.count) : -1;
+  const bool streams = before >= 0;
+  const int64_t begin = streams ? before : 0;
+  const int64_t end = begin + whole_steps<typename Format::Element>(reduction.count - begin);
+  bool finite = reference::reduce_range(reduction, 0, begin);
+  finite &= reduce_floats<Format>(reduction, {begin, end, streams});
+  if (streams) hwy::FlushStream();
+  return reference::reduce_range(reduction, end, reduction.count) && finite;
 }
 
 }  // namespace

@@ -51,11 +51,7 @@ class Ends {
       const typename Format::Bits16 d;
       for (int64_t end = i + kStep<float>; i < end; i += static_cast<int64_t>(hn::Lanes(D()))) {
         const auto rounded = Format::rounded(hn::LoadU(D(), param_ + i));
-        if (streams_) {
-          hn::Stream(rounded, d, rounded_ + i);
-        } else {
-          hn::StoreU(rounded, d, rounded_ + i);
-        }
+        store(rounded, d, rounded_ + i, streams_);
       }
     }
   }

@@ -30,6 +30,25 @@ HWY_INLINE void prefetch(const T *address) {
   __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes);
 }
 
+/// Past the caches, which needs an aligned address, or into them.
+template <class D, class V, typename T>
+HWY_INLINE void store(V value, D d, T *to, bool streams) {
+  if (streams) {
+    hn::Stream(value, d, to);
+  } else {
+    hn::StoreU(value, d, to);
+  }
+}
+
+/// Elements before the first one of `to` that begins a cache line, at most `count`; -1 when none does.
+template <typename T>
+HWY_INLINE int64_t until_line(const void *to, int64_t count) {
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % kCacheLineNbytes);
+  if (past % static_cast<int64_t>(sizeof(T)) != 0) return -1;
+  const int64_t before = (past == 0 ? 0 : kCacheLineNbytes - past) / static_cast<int64_t>(sizeof(T));
+  return before < count ? before : count;
+}
+
 /// NaN in any form becomes the one NaN that results carry.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V canonical(D d, V value) {

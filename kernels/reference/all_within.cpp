@@ -1,14 +1,31 @@
-/// @file Looks for NaN and for magnitudes above a limit, plain. 4 bytes per element must move.
+/// @file Looks for NaN and for magnitudes above a limit, plain; also while it copies. An element must be read, and written where it is
+/// copied.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 
-namespace zero::kernels::reference {
+#include <cstddef>
+#include <cstring>
 
-bool all_within(const float *values, int64_t count, float limit) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (!is_within(values[i], limit)) return false;
+namespace zero::kernels::reference {
+namespace {
+
+float as_f32(uint16_t bits, DType dtype) { return dtype == DType::f16 ? from_f16(bits) : from_bf16(bits); }
+
+}  // namespace
+
+bool all_within(const void *values, DType dtype, int64_t count, float limit) {
+  bool within = true;
+  for (int64_t i = 0; i < count && within; ++i) {
+    const float value =
+        dtype == DType::f32 ? static_cast<const float *>(values)[i] : as_f32(static_cast<const uint16_t *>(values)[i], dtype);
+    within = is_within(value, limit);
   }
-  return true;
+  return within;
+}
+
+bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, bool /*streams*/) {
+  if (count > 0) std::memcpy(out, values, static_cast<size_t>(count) * (dtype == DType::f32 ? sizeof(float) : sizeof(uint16_t)));
+  return all_within(values, dtype, count, limit);
 }
 
 }  // namespace zero::kernels::reference

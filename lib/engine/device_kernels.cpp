@@ -101,11 +101,11 @@ bool DeviceKernels::all_within(const void *values, DType dtype, int64_t count, f
   return true;
 }
 
-void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t count) const {
+void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t count, int64_t /*total_nbytes*/) const {
   move(out, values, count * dtype_nbytes(dtype));
 }
 
-bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const {
+bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t /*total_nbytes*/) const {
   note(table_.copy_within(device_.index(), out, values, number(dtype), count, limit, beyond(), device_.stream()), "copying values");
   return true;
 }

@@ -23,8 +23,8 @@ class DeviceKernels final : public Kernels {
   void release();
 
   bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const override;
-  void copy(void *out, const void *values, DType dtype, int64_t count) const override;
-  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const override;
+  void copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
+  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const override;
   void clear(void *out, int64_t nbytes) const override;
   void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const override;
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;

@@ -2,6 +2,8 @@
 /// order.
 #include "engine/gradients.h"
 
+#include "core/default_floats.h"
+
 #include <new>
 
 namespace zero {
@@ -118,8 +120,14 @@ void Gradients::close_bucket(int64_t index) {
 
 void Gradients::start_reductions() {
   if (!weighted() || weight_sent_) return;
+  const DefaultFloats floats;
   reductions_.submit_weight(local_weight_ + weight_);
   weight_sent_ = true;
+}
+
+void Gradients::add_weight() {
+  const DefaultFloats floats;
+  local_weight_ += weight_;
 }
 
 Reductions::Goal Gradients::goal() const {
@@ -174,7 +182,7 @@ Task Gradients::reduce_rest() {
 /// Ends a micro-step that is not the last.
 Task Gradients::end_micro_step() {
   if (kind_ == MicroStep::local || alone_) {
-    local_weight_ += weight_;
+    add_weight();
     co_return Status();
   }
   ZERO_CO_TRY(reduce_rest());
@@ -240,7 +248,7 @@ Task Gradients::finish() {
     for (const int64_t id : plan_.bucket(index).params) unfilled_count_ += params_[id].count - holder(id).filled.count();
   }
   if (kind_ == MicroStep::local) {
-    local_weight_ += weight_;
+    add_weight();
     weight_ = 0;
     kind_ = MicroStep::last;
     for (const int64_t index : plan_.order()) buckets_[static_cast<size_t>(index)].missing = 1;
@@ -281,6 +289,7 @@ void Gradients::scan_late() {
 
 /// Divides by the weights, and looks at what was not looked at when it came.
 void Gradients::finish_alone() {
+  const DefaultFloats floats;
   weight_sum_ = local_weight_ + weight_;
   const bool divides = weighted() && weight_sum_ > 0 && static_cast<float>(weight_sum_) != 1;
   if (!divides) return scan_late();

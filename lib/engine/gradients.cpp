@@ -1,6 +1,8 @@
 /// @file The caller's side of a step's gradients: acquire, ready, and what becomes of values that are given.
 #include "engine/gradients.h"
 
+#include "core/default_floats.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -162,48 +164,51 @@ Status Gradients::bring(int64_t id, const std::byte *grad, Range range, Device &
 
 /// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.
 void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
+  const DefaultFloats floats;
   Bucket &bucket = home(id);
   Tensor &shared = holder(id);
   const bool apart = lands(bucket);
   std::byte *memory = apart ? bucket.local : bucket.data;
   const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
+  const int64_t total_nbytes = plan_.bucket(plan_.param(id).bucket).flat.count() * dtype_nbytes(dtype);
   shared.filled.add_missing(range);
   const bool in_place = values == within(memory, id, range.begin, dtype) && !apart;
   if (in_place && shared.written.covers(range)) return;  // the caller added to the sum
   shared.written.for_each_part(range, [&](Range part, bool written) {
     std::byte *to = within(memory, id, part.begin, dtype);
     const std::byte *from = values + (part.begin - range.begin) * dtype_nbytes(bucket.dtype);
-    (this->*(written ? &Gradients::add : &Gradients::take_first))(to, dtype, from, bucket.dtype, part.count());
+    (this->*(written ? &Gradients::add : &Gradients::take_first))({to, dtype, from, bucket.dtype, part.count(), total_nbytes});
   });
   shared.written.add_missing(range);
 }
 
 /// A rank without weight has nothing to contribute; its values are not read.
-void Gradients::take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
+void Gradients::take_first(const Arrival &given) {
+  const auto &[to, to_dtype, values, dtype, count, total_nbytes] = given;
   if (weight_ == 0) {
     kernels_.clear(to, count * dtype_nbytes(to_dtype));
     return;
   }
-  if (to_dtype != dtype) {
-    kernels_.convert(to, to_dtype, values, dtype, count);
-    values = to;
-  }
+  const bool converts = to_dtype != dtype;
+  if (converts) kernels_.convert(to, to_dtype, values, dtype, count);
+  const std::byte *from = converts ? to : values;
   const auto weight = static_cast<float>(weight_);
   if (weight != 1) {
-    kernels_.scale(to, values, to_dtype, count, weight);
+    kernels_.scale(to, from, to_dtype, count, weight);
     return;
   }
   if (scans() && finite_ && !accumulating_) {
     const float limit = scan_limit(to_dtype);
-    finite_ = values == to ? kernels_.all_within(to, to_dtype, count, limit) : kernels_.copy_within(to, values, to_dtype, count, limit);
-  } else if (values != to) {
-    kernels_.copy(to, values, to_dtype, count);
+    finite_ =
+        from == to ? kernels_.all_within(to, to_dtype, count, limit) : kernels_.copy_within(to, from, to_dtype, count, limit, total_nbytes);
+  } else if (from != to) {
+    kernels_.copy(to, from, to_dtype, count, total_nbytes);
   }
 }
 
-void Gradients::add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count) {
+void Gradients::add(const Arrival &given) {
   scans_late_ = true;
-  if (weight_ != 0) kernels_.add(to, to_dtype, values, dtype, count, static_cast<float>(weight_));
+  if (weight_ != 0) kernels_.add(given.to, given.to_dtype, given.values, given.dtype, given.count, static_cast<float>(weight_));
 }
 
 /// N values of at most largest / 2N add up to less than the largest number of the slot's dtype, whatever rounding does.

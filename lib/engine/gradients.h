@@ -103,6 +103,16 @@ class Gradients {
     int64_t missing = 0;         ///< elements that are not ready, once per name
   };
 
+  /// Elements on their way into a bucket.
+  struct Arrival {
+    std::byte *to;
+    DType to_dtype;
+    const std::byte *values;
+    DType dtype;
+    int64_t count;
+    int64_t total_nbytes;  ///< of the bucket at `to`
+  };
+
   /// Gradients are looked at when they are given.
   bool scans() const { return (alone_ || (late_ && looks_)) && settings_.skips_nonfinite; }
   float scan_limit(DType dtype) const;
@@ -125,8 +135,8 @@ class Gradients {
   void take_in(int64_t id, const std::byte *values, Range range);
   Status fetch(int64_t id, const void *grad, Range range, Device &device, void *stream);
   Status bring(int64_t id, const std::byte *grad, Range range, Device &device, void *stream);
-  void take_first(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
-  void add(std::byte *to, DType to_dtype, const std::byte *values, DType dtype, int64_t count);
+  void take_first(const Arrival &given);
+  void add(const Arrival &given);
   /// @}
 
   /// @name The library's side (gradient_buckets.cpp)
@@ -138,6 +148,7 @@ class Gradients {
   void clear_gaps(const Bucket &bucket, int64_t index);
   Status give_back_ended();
   void start_reductions();
+  void add_weight();
   void clear_unwritten(int64_t id);
   void close_bucket(int64_t index);
   void submit_complete();

@@ -60,33 +60,6 @@ void round(float *values, DType dtype, int64_t count) {
   kernels::widen(kernels::active(), values, narrow, dtype, count);
 }
 
-/// A result that lies apart from its sources and is not read soon: made block by block in the first-level cache, and stored past the
-/// others.
-bool reduce_past_caches(const Reduction &whole, DType out_dtype) {
-  alignas(64) double block[kBlock];
-  std::array<const void *, kSourcesOnStack> sources;
-  bool finite = true;
-  over_blocks({0, whole.count}, [&](int64_t begin, int64_t count) {
-    for (int64_t i = 0; i < whole.source_count; ++i) sources[static_cast<size_t>(i)] = at_element(whole.sources[i], begin, whole.dtype);
-    Reduction part = whole;
-    part.out = block;
-    part.sources = sources.data();
-    part.count = count;
-    finite &= kernels::active().reduce(part);
-    kernels::active().stream(at_element(whole.out, begin, out_dtype), block, count * dtype_nbytes(out_dtype));
-  });
-  kernels::active().flush();
-  return finite;
-}
-
-bool reduce_piece(const Reduction &piece) {
-  const std::span sources(piece.sources, static_cast<size_t>(piece.source_count));
-  const bool apart = std::find(sources.begin(), sources.end(), piece.out) == sources.end();
-  if (piece.total_nbytes <= kernels::kStreamedNbytes || !apart || piece.source_count > kSourcesOnStack)
-    return kernels::active().reduce(piece);
-  return reduce_past_caches(piece, piece.out_dtype == DType{} ? piece.dtype : piece.out_dtype);
-}
-
 bool reduce_part(const Reduction &whole, Range range) {
   const int64_t offset = range.begin * dtype_nbytes(whole.dtype);
   const DType out_dtype = whole.out_dtype == DType{} ? whole.dtype : whole.out_dtype;
@@ -98,7 +71,17 @@ bool reduce_part(const Reduction &whole, Range range) {
   part.out = at_element(whole.out, range.begin, out_dtype);
   part.sources = sources.data();
   part.count = range.count();
-  return reduce_piece(part);
+  return kernels::active().reduce(part);
+}
+
+/// A part of a whole of `total_nbytes`.
+void copy_bytes(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) {
+  if (total_nbytes > kernels::kStreamedNbytes) {
+    kernels::active().stream(out, values, nbytes);
+    kernels::active().flush();
+  } else if (nbytes > 0) {
+    std::memcpy(out, values, static_cast<size_t>(nbytes));
+  }
 }
 
 /// The only pass over a part of a job, or the last.
@@ -135,7 +118,7 @@ bool HostReducer::reduce(const Reduction &reduction) const {
   const int64_t threads = reduction.source_count > kSourcesOnStack ? 1 : threads_;
   const int64_t pieces = pieces_for(reduction.count * reduction.source_count, threads);
   const DefaultFloats floats;
-  if (pieces == 1) return reduce_piece(reduction);
+  if (pieces == 1) return kernels::active().reduce(reduction);
   std::atomic<bool> finite{true};
   parallel_pieces(pieces, [&](int64_t index) {
     const Range range = HostKernels::piece_of(reduction.count, index, pieces);
@@ -145,57 +128,40 @@ bool HostReducer::reduce(const Reduction &reduction) const {
 }
 
 void HostReducer::copy(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) const {
-  if (total_nbytes > kernels::kStreamedNbytes) {
-    kernels::active().stream(out, values, nbytes);
-    kernels::active().flush();
-  } else if (nbytes > 0) {
-    std::memcpy(out, values, static_cast<size_t>(nbytes));
-  }
+  copy_bytes(out, values, nbytes, total_nbytes);
 }
 
 bool HostKernels::all_within(const void *values, DType dtype, int64_t count, float limit) const {
-  std::atomic<bool> finite{true};
+  std::atomic<bool> within{true};
   over_lines(count, [&](Range range) {
-    bool all = true;
-    if (dtype == DType::f32) {
-      all = kernels::active().all_within(static_cast<const float *>(values) + range.begin, range.count(), limit);
-    } else {
-      float block[kBlock];
-      over_blocks(range, [&](int64_t begin, int64_t part) {
-        all &= kernels::active().all_within(as_f32(values, dtype, begin, part, block), part, limit);
-      });
+    if (!kernels::active().all_within(at_element(values, range.begin, dtype), dtype, range.count(), limit)) {
+      within.store(false, std::memory_order_relaxed);
     }
-    if (!all) finite.store(false, std::memory_order_relaxed);
   });
-  return finite.load(std::memory_order_relaxed);
+  return within.load(std::memory_order_relaxed);
 }
 
-void HostKernels::copy(void *out, const void *values, DType dtype, int64_t count) const {
+void HostKernels::copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes) const {
   over_lines(count, [&](Range range) {
-    std::memcpy(at_element(out, range.begin, dtype), at_element(values, range.begin, dtype),
-                static_cast<size_t>(range.count() * dtype_nbytes(dtype)));
+    copy_bytes(at_element(out, range.begin, dtype), at_element(values, range.begin, dtype), range.count() * dtype_nbytes(dtype),
+               total_nbytes);
   });
+}
+
+bool HostKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const {
+  std::atomic<bool> within{true};
+  const bool streams = total_nbytes > kernels::kStreamedNbytes;
+  over_lines(count, [&](Range range) {
+    if (!kernels::active().copy_within(at_element(out, range.begin, dtype), at_element(values, range.begin, dtype), dtype, range.count(),
+                                       limit, streams)) {
+      within.store(false, std::memory_order_relaxed);
+    }
+  });
+  return within.load(std::memory_order_relaxed);
 }
 
 void HostKernels::clear(void *out, int64_t nbytes) const {
   if (nbytes > 0) std::memset(out, 0, static_cast<size_t>(nbytes));
-}
-
-bool HostKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const {
-  constexpr int64_t kCopied = 16 * 1024;  // what was copied is still in the second-level cache when it is looked at
-  std::atomic<bool> finite{true};
-  over_lines(count, [&](Range range) {
-    const HostKernels one_thread(1);
-    bool all = true;
-    for (int64_t at = range.begin; at < range.end; at += kCopied) {
-      const int64_t part = std::min(kCopied, range.end - at);
-      void *to = at_element(out, at, dtype);
-      std::memcpy(to, at_element(values, at, dtype), static_cast<size_t>(part * dtype_nbytes(dtype)));
-      all &= one_thread.all_within(to, dtype, part, limit);
-    }
-    if (!all) finite.store(false, std::memory_order_relaxed);
-  });
-  return finite.load(std::memory_order_relaxed);
 }
 
 void HostKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/config.h"
+#include "core/default_floats.h"
 #include "core/partition.h"
 #include "core/reduction.h"
 #include "core/thread_pool.h"
@@ -10,39 +11,12 @@
 #include "group/transport.h"
 
 #include <algorithm>
-#include <cfenv>
 #include <cstdint>
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
 
 namespace zero {
 
 /// Threads a rank may use: ZERO_KEY_THREADS, else the variable ZERO_THREADS, else max(1, usable cores / ranks of this host).
 int64_t host_threads(const Config &config, const Place &place);
-
-/// The default floating-point environment while it lives: a caller's rounding mode or flushing of subnormals must not change bits.
-class DefaultFloats {
- public:
-  DefaultFloats(const DefaultFloats &) = delete;
-#if defined(__SSE2__)
-  // Nothing computes on the x87 unit, whose state takes long to save and set.
-  DefaultFloats() { _mm_setcsr(_MM_MASK_MASK); }
-  ~DefaultFloats() { _mm_setcsr(before_); }
-
- private:
-  const unsigned before_ = _mm_getcsr();
-#else
-  DefaultFloats() {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloats() { std::fesetenv(&before_); }
-
- private:
-  std::fenv_t before_;
-#endif
-};
 
 /// The reduce function that groups are given.
 class HostReducer final : public Reducer {
@@ -63,8 +37,8 @@ class HostKernels final : public Kernels {
   int64_t threads() const { return threads_; }
 
   bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const override;
-  void copy(void *out, const void *values, DType dtype, int64_t count) const override;
-  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const override;
+  void copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
+  bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const override;
   void clear(void *out, int64_t nbytes) const override;
   void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const override;
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;

@@ -1,9 +1,10 @@
 /// @file Setting and reading hyper-parameters.
 #include "engine/hyper_set.h"
 
+#include "core/number_text.h"
+
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <span>
 
 namespace zero {
@@ -87,10 +88,8 @@ std::string HyperSet::text() const {
   std::string text;
   for (const HyperKey &row : kHyperKeys) {
     if (!check_key(row.key).ok()) continue;
-    char part[96];
-    std::snprintf(part, sizeof part, "%s%s=%.17g", text.empty() ? "" : " ", find_key(row.key)->name + sizeof "ZERO_KEY_" - 1,
-                  values_.*row.value);
-    text += part;
+    if (!text.empty()) text += " ";
+    text += std::string(find_key(row.key)->name + sizeof "ZERO_KEY_" - 1) + "=" + number_text(values_.*row.value);
   }
   return text;
 }

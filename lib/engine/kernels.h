@@ -41,9 +41,10 @@ class Kernels {
   /// @{
   /// No element is NaN or has a magnitude above the limit; by default: all are finite. On a device the answer is true, and passed() tells.
   virtual bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const = 0;
-  virtual void copy(void *out, const void *values, DType dtype, int64_t count) const = 0;
+  /// `total_nbytes` as in Reduction.
+  virtual void copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const = 0;
   /// copy and all_within in one pass over memory.
-  virtual bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit) const = 0;
+  virtual bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const = 0;
   virtual void clear(void *out, int64_t nbytes) const = 0;
   /// out = values in another dtype.
   virtual void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const = 0;

@@ -1,7 +1,7 @@
 /// @file Reading, setting and showing the loss scale.
 #include "engine/loss_scale.h"
 
-#include <cstdio>
+#include "core/number_text.h"
 
 namespace zero {
 
@@ -30,11 +30,10 @@ Status LossScale::set(double value, kernels::LossScaleState &state) const {
 }
 
 std::string LossScale::text(const kernels::LossScaleState &state) const {
-  char text[256];
-  std::snprintf(text, sizeof text, "%s, %.17g; window %lld, hysteresis %lld, backoff %.17g, growth %.17g, in %.17g .. %.17g",
-                rules_.dynamic != 0 ? "dynamic" : "static", state.value, static_cast<long long>(rules_.window),
-                static_cast<long long>(rules_.hysteresis), rules_.backoff, rules_.growth, rules_.least, rules_.most);
-  return text;
+  const std::string kind = rules_.dynamic != 0 ? "dynamic" : "static";
+  return kind + ", " + number_text(state.value) + "; window " + std::to_string(rules_.window) + ", hysteresis " +
+         std::to_string(rules_.hysteresis) + ", backoff " + number_text(rules_.backoff) + ", growth " + number_text(rules_.growth) +
+         ", in " + number_text(rules_.least) + " .. " + number_text(rules_.most);
 }
 
 }  // namespace zero

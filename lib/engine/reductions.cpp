@@ -1,6 +1,7 @@
 /// @file The operations of the reduction queue.
 #include "engine/reductions.h"
 
+#include "core/default_floats.h"
 #include "core/progress_thread.h"
 #include "engine/agreement.h"
 
@@ -71,6 +72,7 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.dtype = static_cast<int32_t>(DType::f64);
   fingerprint.count = 1;
   ZERO_CO_TRY(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
+  const DefaultFloats floats;
   for (const int64_t other : weight_bits_) weight_sum_ += std::bit_cast<double>(other);
   // All contributions are zero when the sum is: the step then ends with an error on every rank.
   divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;

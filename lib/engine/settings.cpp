@@ -1,10 +1,9 @@
 /// @file Reading an optimizer's config.
 #include "engine/settings.h"
 
+#include "core/number_text.h"
 #include "engine/shard_weights.h"
 #include "kernels/update.h"
-
-#include <cstdio>
 
 namespace zero {
 namespace {
@@ -124,9 +123,7 @@ std::string Settings::text() const {
 std::string Settings::model_text() const {
   std::string text = std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
   text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
-  char clips[96];
-  std::snprintf(clips, sizeof clips, "clipping by norm %.17g, by value %.17g\n", clipping.norm, clipping.value);
-  return text + clips;
+  return text + "clipping by norm " + number_text(clipping.norm) + ", by value " + number_text(clipping.value) + "\n";
 }
 
 }  // namespace zero

@@ -2,6 +2,7 @@
 #include "engine/optimizer.h"
 
 #include "core/clock.h"
+#include "core/default_floats.h"
 #include "core/hash.h"
 
 #include <algorithm>
@@ -207,6 +208,7 @@ kernels::VerdictRules Optimizer::verdict_rules() const {
 }
 
 void Optimizer::judge() {
+  const DefaultFloats floats;
   const double squares = settings_.grad_norm ? kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total() : 0;
   kernels::judge(verdict_rules(), vote_sums_[kNonfinite] > 0, squares, run_);
   skips_ = run_.skips != 0;

@@ -1,6 +1,7 @@
 /// @file Cutting a rank's part into pieces, and updating them.
 #include "engine/updates.h"
 
+#include "core/default_floats.h"
 #include "engine/host_copy.h"
 
 #include <algorithm>
@@ -130,6 +131,7 @@ Status Updates::begin_states(const MemorySource &source) const {
     ZERO_TRY(values.open(source, state.data, slots.count * dtype_nbytes(state.dtype)));
     ZERO_TRY(scales.open(source, state.scales, lines * dtype_nbytes(DType::f32)));
     slots.state[0] = {values.data(), state.dtype, reinterpret_cast<float *>(scales.data())};
+    const DefaultFloats floats;
     kernels::begin_states(kernels::active(), algorithm, slots, scalars);
     ZERO_TRY(values.write_back());
     ZERO_TRY(scales.write_back());

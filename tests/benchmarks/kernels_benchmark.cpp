@@ -112,10 +112,12 @@ class Rows {
     add("f32 to bf16", "limit: r 1 w 1", 6, [a = &a](Range r) {
       kernels::narrow(kernels::active(), reinterpret_cast<std::byte *>(a->out) + 2 * r.begin, DType::bf16, a->param + r.begin, r.count());
     });
-    add_whole("copy and all_within f32", "limit: r 1 w 1", 8,
-              [a = &a, threads = threads_] { HostKernels(threads).copy_within(a->out, a->grad, DType::f32, a->count, kLargestFinite); });
-    add("all_within f32", "limit: r 1", 4,
-        [a = &a](Range r) { benchmark::DoNotOptimize(kernels::active().all_within(a->param + r.begin, r.count(), kLargestFinite)); });
+    add_whole("copy and all_within f32", "limit: r 1 w 1", 8, [a = &a, threads = threads_] {
+      HostKernels(threads).copy_within(a->out, a->grad, DType::f32, a->count, kLargestFinite, 4 * a->count);
+    });
+    add("all_within f32", "limit: r 1", 4, [a = &a](Range r) {
+      benchmark::DoNotOptimize(kernels::active().all_within(a->param + r.begin, DType::f32, r.count(), kLargestFinite));
+    });
   }
 
  private:
@@ -156,7 +158,7 @@ class Rows {
 
   void sum(int64_t sources) const {
     const void *from[] = {arrays_.param, arrays_.grad, arrays_.first, arrays_.second};
-    HostReducer(threads_).reduce({arrays_.out, from, sources, arrays_.count, DType::f32, ReduceOp::sum, 1});
+    HostReducer(threads_).reduce({arrays_.out, from, sources, arrays_.count, DType::f32, ReduceOp::sum, 1, {}, 4 * arrays_.count});
   }
 
   RatioTable &table_;

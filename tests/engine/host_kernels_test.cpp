@@ -53,12 +53,9 @@ Results compute(const Inputs &inputs, int64_t threads) {
     kernels::active().adam(piece, kernels::find_algorithm("adamw")->constants({0.01, 0, 0, 0, 0.9, 0.999, 1e-8, 0.01, 3}));
   });
   results.scaled.resize(a.size());
-  results.copied.resize(a.size());
   if (count > 0) {
     host.scale(results.scaled.data(), a.data(), DType::f32, count, 0.3F);
     host.add(results.scaled.data(), DType::f32, b.data(), DType::f32, count, 0.7F);
-    EXPECT_TRUE(host.copy_within(results.copied.data(), c.data(), DType::f32, count, kLargestFinite));
-    host.copy(results.copied.data(), c.data(), DType::f32, count);
     EXPECT_TRUE(host.all_within(a.data(), DType::f32, count));
   }
   for (const DType dtype : {DType::bf16, DType::f16}) {
@@ -82,7 +79,6 @@ void expect_same(const Results &a, const Results &b) {
   EXPECT_EQ(differing(a.sums, b.sums), 0);
   EXPECT_EQ(differing(a.params, b.params), 0);
   EXPECT_EQ(differing(a.scaled, b.scaled), 0);
-  EXPECT_EQ(differing(a.copied, b.copied), 0);
   EXPECT_EQ(differing(a.masters, b.masters), 0);
   EXPECT_EQ(a.narrow, b.narrow);
   EXPECT_EQ(a.squares, b.squares);
@@ -130,6 +126,30 @@ TEST(HostKernels, MastersFollowOnlyParametersTheyDoNotRoundTo) {
   for (size_t i = 0; i < masters.size(); ++i) EXPECT_EQ(masters[i], i % 3 == 0 ? values[i] : before[i]) << i;
 }
 
+TEST(HostKernels, CopiesAreWhatWasCopiedWhereverItGoes) {
+  constexpr int64_t kCount = 150'001;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    const auto element = static_cast<size_t>(dtype_nbytes(dtype));
+    std::vector<std::byte> values(kCount * element);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::byte>(i * 7 % 59);
+    for (const int64_t threads : {1, 3}) {
+      for (const int64_t total_nbytes : {int64_t{0}, kernels::kStreamedNbytes + 1}) {
+        for (const size_t shift : {size_t{0}, 3 * element}) {
+          std::vector<std::byte> expected(values.size() + shift + element, std::byte{0xee});
+          std::copy(values.begin(), values.end(), expected.begin() + static_cast<std::ptrdiff_t>(shift));
+          std::vector<std::byte> copied(expected.size(), std::byte{0xee});
+          std::vector<std::byte> looked_at = copied;
+          HostKernels(threads).copy(copied.data() + shift, values.data(), dtype, kCount, total_nbytes);
+          EXPECT_TRUE(
+              HostKernels(threads).copy_within(looked_at.data() + shift, values.data(), dtype, kCount, kLargestFinite, total_nbytes));
+          EXPECT_TRUE(copied == expected) << dtype_name(dtype) << " " << threads << " threads, of " << total_nbytes;
+          EXPECT_TRUE(looked_at == expected) << dtype_name(dtype) << " " << threads << " threads, of " << total_nbytes;
+        }
+      }
+    }
+  }
+}
+
 TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
   const HostKernels host(3);
   std::vector<float> values(150'000, 1.0F);
@@ -138,7 +158,7 @@ TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       values[at] = bad;
       EXPECT_FALSE(host.all_within(values.data(), DType::f32, 150'000));
-      EXPECT_FALSE(host.copy_within(copy.data(), values.data(), DType::f32, 150'000, kLargestFinite));
+      EXPECT_FALSE(host.copy_within(copy.data(), values.data(), DType::f32, 150'000, kLargestFinite, kernels::kStreamedNbytes + 1));
       values[at] = 1.0F;
     }
   }

@@ -55,7 +55,7 @@ TEST(BlockScaled, EveryTargetHasTheBitsOfARoundingInFloat64) {
   test::Random random(70);
   int64_t compared = 0;
   for (int64_t i = 0; i < test::cases(6000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(1400);
+    const int64_t count = test::length_of_case(random, i, 70, 1400);
     const DType dtype = kFormats[i % 2];
     const bool stochastic = random.below(2) == 0;
     const std::vector<float> values = random_line_values(random, count, dtype);

@@ -21,7 +21,7 @@ TEST(Convert, EveryTargetHasTheBitsOfARoundingInFloat64) {
   test::Random random(30);
   int64_t compared = 0;
   for (int64_t i = 0; i < test::cases(6000); ++i) {
-    const int64_t count = i <= 140 ? i : random.below(3000);
+    const int64_t count = test::length_of_case(random, i, 140, 3000);
     const DType dtype = kFloats[i % 3];
     const bool tame = random.below(2) == 0;
     std::vector<float> values(static_cast<size_t>(count));
@@ -73,7 +73,7 @@ TEST(StochasticRounding, EveryTargetHasTheBitsOfItsRuleInFloat64) {
   test::Random random(31);
   int64_t compared = 0;
   for (int64_t i = 0; i < test::cases(6000); ++i) {
-    const int64_t count = i <= 140 ? i : random.below(3000);
+    const int64_t count = test::length_of_case(random, i, 140, 3000);
     const DType dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
     const bool tame = random.below(2) == 0;
     std::vector<float> values(static_cast<size_t>(count));

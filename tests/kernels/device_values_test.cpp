@@ -52,9 +52,7 @@ void put(Bytes &bytes, DType dtype, const std::vector<float> &values) {
   narrow(plain(), bytes.data(), dtype, values.data(), std::ssize(values));
 }
 
-bool within(const Bytes &bytes, DType dtype, int64_t count, float limit) {
-  return plain().all_within(as_f32(bytes, dtype, count).data(), count, limit);
-}
+bool within(const Bytes &bytes, DType dtype, int64_t count, float limit) { return plain().all_within(bytes.data(), dtype, count, limit); }
 
 class DeviceValues : public test::DeviceKernels {
  protected:

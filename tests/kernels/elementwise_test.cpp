@@ -1,5 +1,7 @@
-/// @file all_within, stream, scale, add, clamp, average and add_squares: every target against the reference, the reference against float64.
+/// @file all_within, copy_within, stream, scale, add, clamp, average and add_squares: every target against the reference, the reference
+/// against float64.
 #include "kernels/kernels.h"
+#include "kernels/reference/float_bits.h"
 
 #include "random.h"
 
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -32,48 +35,95 @@ std::vector<uint32_t> bits_of(const std::vector<float> &values) {
   return bits;
 }
 
-/// Every length up to 70, then random ones.
-int64_t length_of_case(test::Random &random, int64_t index) { return index <= 70 ? index : random.below(3000); }
+int64_t length_of_case(test::Random &random, int64_t index) { return test::length_of_case(random, index, 70, 3000); }
+
+/// Elements of f32, f16 or bf16, as bits, from element `skip` on in memory that holds others around them.
+struct Elements {
+  DType dtype;
+  size_t skip;
+  std::vector<uint32_t> bits;
+
+  std::vector<uint8_t> stored() const {
+    const auto nbytes = static_cast<size_t>(dtype_nbytes(dtype));
+    std::vector<uint8_t> memory((skip + bits.size() + 8) * nbytes, 0xee);
+    for (size_t i = 0; i < bits.size(); ++i) std::memcpy(memory.data() + (skip + i) * nbytes, &bits[i], nbytes);
+    return memory;
+  }
+};
+
+/// Both ways of looking, and both ways of copying, agree; the copies are those of a plain loop, and nothing around them changes.
+void expect_within(bool expected, const Elements &elements, float limit) {
+  const auto nbytes = static_cast<size_t>(dtype_nbytes(elements.dtype));
+  const auto count = static_cast<int64_t>(elements.bits.size());
+  const std::vector<uint8_t> from = elements.stored();
+  const uint8_t *values = from.data() + elements.skip * nbytes;
+  for (const Table *table : supported()) {
+    ASSERT_EQ(table->all_within(values, elements.dtype, count, limit), expected) << table->target << " count " << count;
+    for (const bool streams : {false, true}) {
+      for (const size_t skip : {elements.skip, elements.skip + 3}) {
+        std::vector<uint8_t> out(from.size() + 3 * nbytes, 0xdd);
+        std::vector<uint8_t> copied = out;
+        std::copy_n(values, elements.bits.size() * nbytes, copied.begin() + static_cast<std::ptrdiff_t>(skip * nbytes));
+        ASSERT_EQ(table->copy_within(out.data() + skip * nbytes, values, elements.dtype, count, limit, streams), expected)
+            << table->target << " count " << count;
+        ASSERT_EQ(out, copied) << table->target << " count " << count << " streams " << streams;
+      }
+    }
+  }
+}
+
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+/// Without its sign.
+uint32_t infinity_of(DType dtype) { return dtype == DType::f32 ? 0x7f800000 : dtype == DType::f16 ? 0x7c00 : 0x7f80; }
+uint32_t sign_of(DType dtype) { return dtype == DType::f32 ? 0x80000000 : 0x8000; }
+
+float value_of(DType dtype, uint32_t bits) {
+  if (dtype == DType::f32) return std::bit_cast<float>(bits);
+  const auto half = static_cast<uint16_t>(bits);
+  return dtype == DType::f16 ? reference::from_f16(half) : reference::from_bf16(half);
+}
 
 TEST(AllWithin, FindsASingleBadValueAnywhere) {
-  for (const Table *table : supported()) {
-    for (int64_t count = 0; count <= 140; ++count) {
-      std::vector<float> values(static_cast<size_t>(count) + 1, std::numeric_limits<float>::max());
-      EXPECT_TRUE(table->all_within(values.data() + 1, count, kLargest)) << table->target << " count " << count;
-      for (size_t at = 1; at < values.size(); ++at) {
-        for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
-          values[at] = bad;
-          EXPECT_FALSE(table->all_within(values.data() + 1, count, kLargest)) << table->target << " count " << count << " at " << at;
+  for (const DType dtype : kFloats) {
+    const uint32_t infinity = infinity_of(dtype);
+    for (size_t count = 0; count <= 140; count += count < 70 ? 1 : 7) {
+      Elements elements = {dtype, count % 37, std::vector<uint32_t>(count, infinity - 1)};
+      expect_within(true, elements, kLargest);
+      for (size_t at = 0; at < count; at += 1 + count / 20) {
+        for (const uint32_t bad : {infinity, infinity | sign_of(dtype), infinity + 1, (infinity + 1) | sign_of(dtype)}) {
+          elements.bits[at] = bad;
+          expect_within(false, elements, kLargest);
         }
-        values[at] = -0.0F;
+        elements.bits[at] = sign_of(dtype);
       }
     }
   }
 }
 
 TEST(AllWithin, AcceptsSubnormalsAndLargest) {
-  const std::vector<float> values(100, -std::numeric_limits<float>::denorm_min());
-  const std::vector<float> largest(100, -std::numeric_limits<float>::max());
-  for (const Table *table : supported()) {
-    EXPECT_TRUE(table->all_within(values.data(), 100, kLargest));
-    EXPECT_TRUE(table->all_within(largest.data(), 100, kLargest));
+  for (const DType dtype : kFloats) {
+    expect_within(true, {dtype, 0, std::vector<uint32_t>(100, sign_of(dtype) | 1)}, kLargest);
+    expect_within(true, {dtype, 0, std::vector<uint32_t>(100, sign_of(dtype) | (infinity_of(dtype) - 1))}, kLargest);
   }
 }
 
-TEST(AllWithin, KnowsOneBitAboveTheLimit) {
+/// The limit may be a value of the dtype, or lie between two of them, or below or above all.
+TEST(AllWithin, KnowsTheNextValueAboveTheLimit) {
   test::Random random(5);
-  for (int64_t i = 0; i < test::cases(2000); ++i) {
+  for (int64_t i = 0; i < test::cases(3000); ++i) {
+    const DType dtype = kFloats[i % 3];
     const int64_t count = length_of_case(random, i) + 1;
-    const float limit = std::fabs(std::bit_cast<float>(static_cast<uint32_t>(random.below(0x7f7fffff))));
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float &value : values) value = random.below(2) == 0 ? limit : -limit;
+    const auto largest = static_cast<uint32_t>(random.below(infinity_of(dtype) - 1));
+    const float exact = value_of(dtype, largest);
+    const float above = std::nextafter(value_of(dtype, largest + 1), 0.0F);
+    const float limit = random.below(2) == 0 ? exact : above;
+    Elements elements = {dtype, static_cast<size_t>(random.below(40)), {}};
+    for (int64_t k = 0; k < count; ++k) elements.bits.push_back(largest | (random.below(2) == 0 ? 0 : sign_of(dtype)));
     const auto at = static_cast<size_t>(random.below(count));
-    for (const Table *table : supported()) {
-      values[at] = -limit;
-      EXPECT_TRUE(table->all_within(values.data(), count, limit)) << table->target << " count " << count;
-      values[at] = -std::nextafter(limit, kInfinity);
-      EXPECT_FALSE(table->all_within(values.data(), count, limit)) << table->target << " count " << count << " at " << at;
-    }
+    expect_within(true, elements, limit);
+    elements.bits[at] = (largest + 1) | (random.below(2) == 0 ? 0 : sign_of(dtype));
+    expect_within(false, elements, limit);
   }
 }
 

@@ -104,7 +104,7 @@ TEST(Lamb, EveryTargetAndEveryCutGivesTheSameBits) {
   int64_t steps = 0;
   for (const Storage &storage : all_storages()) {
     for (int64_t i = 0; i < test::cases(60); ++i) {
-      const int64_t count = i == 0 ? 0 : 1 + random.below(i % 3 == 0 ? 5000 : 600);
+      const int64_t count = i == 5 ? 0 : 1 + random.below(i % 3 == 0 ? 5000 : 600);
       Tensor expected(storage.param, storage.first, storage.second, count);
       expected.set(expected.param, random.values(count, 6));
       UpdateScalars scalars = base_scalars();

@@ -78,7 +78,7 @@ TEST(Multiply, AgreesWithFloat64) {
 TEST(CombineAndInterpolate, EveryTargetHasTheBitsOfTheReference) {
   test::Random random(92);
   for (int64_t i = 0; i < test::cases(2000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(2000);
+    const int64_t count = test::length_of_case(random, i, 70, 2000);
     const std::vector<float> a = i % 2 == 0 ? special_values(random, count + 1) : random.values(count + 1, 8);
     const std::vector<float> b = i % 2 == 0 ? special_values(random, count + 1) : random.values(count + 1, 8);
     const float weight = std::fabs(random.value(2));

@@ -65,7 +65,7 @@ TEST(Optimizers, EveryTargetHasTheBitsOfTheReference) {
   test::Random random(10);
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(6000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(1500);
+    const int64_t count = test::length_of_case(random, i, 70, 1500);
     const HyperParameters hyper = random_hyper(random);
     const auto offset = static_cast<size_t>(random.below(8));
     const SlotValues before = random_slots(random, count + 16, i % 3 == 0);  // what lies around the elements must stay as it is
@@ -148,7 +148,7 @@ TEST(Optimizers, KernelsTakeGradientsOf16BitsAndRoundParameters) {
   test::Random random(12);
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(3000); ++i) {
-    const int64_t count = i <= 70 ? i : random.below(700);
+    const int64_t count = test::length_of_case(random, i, 70, 700);
     const SlotValues before = random_slots(random, count, i % 3 == 0);
     const Halves halves = random_halves(random, count);
     for (const Kernel &kernel : kernels_of_gradients(random_hyper(random))) {

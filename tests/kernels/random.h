@@ -3,8 +3,10 @@
 
 #include "tests/sizes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 namespace zero::kernels::test {
@@ -68,7 +70,15 @@ class Random {
 /// A number of random cases: all of them only in a full run, few where every access is watched.
 inline int64_t cases(int64_t full) {
   if (zero::test::full_tests()) return full;
-  return full / (zero::test::few_tests() ? 200 : 10);
+  return std::max<int64_t>(1, full / (zero::test::few_tests() ? 200 : 10));
+}
+
+/// The elements of case `index`: every number up to `every`, then random ones below `most`. Where cases are few, numbers around those at
+/// which loops go from vectors to lines, to the rest, and to what they do some lines behind.
+inline int64_t length_of_case(Random &random, int64_t index, int64_t every, int64_t most) {
+  constexpr int64_t kSeams[] = {145, 33, 257, 17, 0, 129, 15, 1, 513, 65};
+  if (zero::test::few_tests()) return kSeams[static_cast<size_t>(index) % std::size(kSeams)];
+  return index <= every ? index : random.below(most);
 }
 
 }  // namespace zero::kernels::test

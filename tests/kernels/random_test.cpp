@@ -43,7 +43,7 @@ uint32_t random_word(const RandomKey &key, uint64_t index) {
 TEST(RandomWords, EveryTargetHasTheBitsOfRandom123) {
   test::Random random(50);
   for (int64_t i = 0; i < test::cases(2000); ++i) {
-    const int64_t count = i <= 140 ? i : random.below(1200);
+    const int64_t count = test::length_of_case(random, i, 140, 1200);
     const RandomKey key = {random.next(), random.next() >> random.below(64) >> 8, static_cast<uint32_t>(random.below(5))};
     const uint64_t first = random.next() >> (2 + random.below(62)) << 2;
     std::vector<uint32_t> expected(static_cast<size_t>(count) + 1, 7);

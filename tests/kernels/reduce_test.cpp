@@ -34,10 +34,14 @@ struct Case {
   int64_t count;
   size_t offset;  ///< elements before the first
   double divisor;
+  int64_t total_nbytes;
   std::vector<std::vector<uint64_t>> sources;  ///< storage in 64-bit words, so that every element type is aligned
 
   size_t nbytes() const { return sources[0].size() * 8; }
 };
+
+/// Of a whole whose results stay in the caches, or go past them.
+int64_t any_total(test::Random &random) { return random.below(2) == 0 ? 0 : kStreamedNbytes + 1; }
 
 Case random_case(test::Random &random, int64_t index) {
   Case result = {};
@@ -51,6 +55,7 @@ Case random_case(test::Random &random, int64_t index) {
   const bool any_power = fraction_nbits(result.dtype) != 0 && random.below(8) == 0;
   if (any_power) result.divisor = std::ldexp(1.0, static_cast<int>(random.below(240)) - 120);
   const bool tame = random.below(3) != 0;
+  result.total_nbytes = any_total(random);
   const auto nbytes = static_cast<size_t>(dtype_nbytes(result.dtype));
   const size_t elements = static_cast<size_t>(result.count) + result.offset + 8;
   for (int64_t s = 0; s < source_count; ++s) {
@@ -85,7 +90,8 @@ Outcome run(const Table &table, const Case &given, int64_t in_place) {
                                     .count = given.count,
                                     .dtype = given.dtype,
                                     .op = given.op,
-                                    .divisor = given.divisor});
+                                    .divisor = given.divisor,
+                                    .total_nbytes = given.total_nbytes});
   return {target, finite};
 }
 
@@ -123,6 +129,8 @@ struct Shape {
   DType dtype;  ///< the 16-bit one
   ReduceOp op;
   bool tame;
+  size_t skip;  ///< elements before the first result
+  int64_t total_nbytes;
 };
 
 Shape random_shape(test::Random &random, int64_t i) {
@@ -132,13 +140,15 @@ Shape random_shape(test::Random &random, int64_t i) {
   shape.dtype = i % 2 == 0 ? DType::f16 : DType::bf16;
   shape.op = kOps[random.below(5)];
   shape.tame = random.below(2) == 0;
+  shape.skip = static_cast<size_t>(random.below(40));
+  shape.total_nbytes = any_total(random);
   return shape;
 }
 
 TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
   test::Random random(23);
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const auto [count, source_count, dtype, op, tame] = random_shape(random, i);
+    const auto [count, source_count, dtype, op, tame, skip, total_nbytes] = random_shape(random, i);
     std::vector<std::vector<uint16_t>> narrow(static_cast<size_t>(source_count));
     std::vector<std::vector<float>> wide;
     std::vector<const void *> narrow_addresses;
@@ -149,12 +159,13 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
       narrow_addresses.push_back(source.data());
     }
     for (const auto &source : wide) wide_addresses.push_back(source.data());
-    const auto elements = static_cast<size_t>(count) + 1;  // the one behind the last must stay as it is
+    const auto elements = skip + static_cast<size_t>(count) + 1;  // those around the results must stay as they are
     std::vector<uint32_t> expected(elements, 7);
-    const bool finite = reference_reduce({expected.data(), wide_addresses.data(), source_count, count, DType::f32, op, 3.0});
+    const bool finite = reference_reduce({expected.data() + skip, wide_addresses.data(), source_count, count, DType::f32, op, 3.0});
     for (const Table *table : supported()) {
       std::vector<uint32_t> out(elements, 7);
-      ASSERT_EQ(table->reduce({out.data(), narrow_addresses.data(), source_count, count, dtype, op, 3.0, DType::f32}), finite);
+      ASSERT_EQ(table->reduce({out.data() + skip, narrow_addresses.data(), source_count, count, dtype, op, 3.0, DType::f32, total_nbytes}),
+                finite);
       ASSERT_EQ(out, expected) << table->target << " " << dtype_name(dtype) << " " << reduce_name(op) << " case " << i;
     }
   }
@@ -163,7 +174,7 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
 TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
   test::Random random(24);
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const auto [count, source_count, dtype, op, tame] = random_shape(random, i);
+    const auto [count, source_count, dtype, op, tame, skip, total_nbytes] = random_shape(random, i);
     std::vector<std::vector<uint32_t>> sources(static_cast<size_t>(source_count));
     std::vector<const void *> addresses;
     for (auto &source : sources) {
@@ -172,14 +183,16 @@ TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
     }
     std::vector<float> sums(static_cast<size_t>(count));
     reference_reduce({sums.data(), addresses.data(), source_count, count, DType::f32, op, 3.0});
-    std::vector<uint16_t> expected;
-    for (const float sum : sums) expected.push_back(dtype == DType::f16 ? reference::to_f16(sum) : reference::to_bf16(sum));
-    const std::vector<float> rounded = as_f32(expected, dtype);
+    std::vector<uint16_t> halves;
+    for (const float sum : sums) halves.push_back(dtype == DType::f16 ? reference::to_f16(sum) : reference::to_bf16(sum));
+    const std::vector<float> rounded = as_f32(halves, dtype);
     const bool finite = std::all_of(rounded.begin(), rounded.end(), [](float value) { return std::isfinite(value); });
-    expected.push_back(7);  // the one behind the last must stay as it is
+    std::vector<uint16_t> expected(skip + halves.size() + 1, 7);  // those around the results must stay as they are
+    std::copy(halves.begin(), halves.end(), expected.begin() + static_cast<std::ptrdiff_t>(skip));
     for (const Table *table : supported()) {
       std::vector<uint16_t> out(expected.size(), 7);
-      ASSERT_EQ(table->reduce({out.data(), addresses.data(), source_count, count, DType::f32, op, 3.0, dtype}), finite);
+      ASSERT_EQ(table->reduce({out.data() + skip, addresses.data(), source_count, count, DType::f32, op, 3.0, dtype, total_nbytes}),
+                finite);
       ASSERT_EQ(out, expected) << table->target << " " << dtype_name(dtype) << " " << reduce_name(op) << " case " << i;
     }
   }

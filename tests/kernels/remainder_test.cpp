@@ -77,7 +77,7 @@ TEST(Remainder, TheUpperHalfIsTheNearestBf16WithTiesAwayFromZero) {
 TEST(Remainder, EveryTargetHasTheBitsOfTheReferenceAndKeepsToItsRange) {
   test::Random random(62);
   for (int64_t i = 0; i < test::cases(2000); ++i) {
-    const int64_t count = i <= 140 ? i : random.below(1500);
+    const int64_t count = test::length_of_case(random, i, 140, 1500);
     std::vector<float> values(static_cast<size_t>(count));
     for (float &value : values) value = std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
     const size_t elements = values.size() + 1;

@@ -21,6 +21,7 @@ TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
     EXPECT_TRUE(names.insert(table->target).second) << table->target;
     EXPECT_NE(table->reduce, nullptr);
     EXPECT_NE(table->all_within, nullptr);
+    EXPECT_NE(table->copy_within, nullptr);
     EXPECT_NE(table->stream, nullptr);
     EXPECT_NE(table->flush, nullptr);
     EXPECT_NE(table->scale, nullptr);

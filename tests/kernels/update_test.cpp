@@ -80,7 +80,7 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
   test::Random random(40);
   int64_t updates = 0;
   const std::vector<Storage> storages = all_storages();
-  for (int64_t i = 0; i < test::cases(100) * static_cast<int64_t>(storages.size()); ++i) {
+  for (int64_t i = 0; i < test::cases(100 * static_cast<int64_t>(storages.size())); ++i) {
     const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
     const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
     UpdateScalars scalars = random_scalars(random, storage);
