@@ -17,8 +17,10 @@ static const char kUsage[] =
     "Trains a small convolutional classifier on Fashion-MNIST, sharded over ranks with libzero.\n"
     "  --ranks N            ranks of this host; default 4, with --mode env what the launcher says\n"
     "  --mode MODE          threads (default), processes, or env: the ranks of mpirun or torchrun, otherwise one\n"
-    "  --device D           where the model is computed: cpu (default), cuda, or cuda:N for another device than the first\n"
-    "  --tier T             where libzero keeps parameters, gradients and states with --device cuda: device (default) or host\n"
+    "  --device D           where the model is computed: cpu (default), cuda:N, or cuda: the first device; with --mode env\n"
+    "                       rank i of a host takes its device i\n"
+    "  --tier T             where libzero keeps parameters, gradients and states with --device cuda: device (default), or\n"
+    "                       host, which ranks on several hosts need\n"
     "  --stage N            0 to 3: what is sharded: nothing, optimizer states, + gradients, + parameters; default 3\n"
     "  --bucket-bytes N     size of a gradient bucket; default 65536\n"
     "  --data DIR           folder of the *-ubyte.gz files; default /usr/share/datasets/fashion-mnist\n"
@@ -103,7 +105,7 @@ static int read_mode(const char *option, const char *text, enum mode *out) {
   return 0;
 }
 
-/// cuda is cuda:0.
+/// cuda is cuda:0, unless settle() finds that each rank has its own.
 static int read_device(const char *option, const char *text, int64_t *out) {
   static const char *const kNames[] = {"cpu", "cuda", NULL};
   int at = 0;
@@ -232,6 +234,7 @@ static int read_value(int option, const char *name, const char *text, struct opt
     case kMode:
       return read_mode(name, text, &out->mode);
     case kDevice:
+      out->own_device = strcmp(text, "cuda") == 0;
       return read_device(name, text, &out->device);
     case kTier:
       return read_tier(name, text, &out->tier);
@@ -315,6 +318,7 @@ static int settle(struct options *out) {
     return -1;
   }
   if (out->tier == kNoTier) out->tier = out->device < 0 ? ZERO_TIER_HOST : ZERO_TIER_DEVICE;
+  out->own_device = out->own_device && out->mode == kModeEnv;
   if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
   if (out->lr < 0) out->lr = out->recipe->lr;
   if (out->first_scale > 0 && !out->dynamic_scale) {

@@ -19,6 +19,7 @@ struct options {
   int64_t batch;  /* of all ranks together */
   int64_t steps;  /* 0: all steps of all epochs */
   int64_t device; /* CUDA's number of it; -1: the host */
+  int own_device; /* each rank has the device of its number on its host instead */
   int32_t tier;   /* a zero_tier */
   const struct recipe *recipe;
   double lr; /* the first */

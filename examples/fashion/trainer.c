@@ -13,11 +13,11 @@ static int out_of_memory(void) {
   return -1;
 }
 
-static int fill_config(zero_config *config, const struct options *o) {
+static int fill_config(zero_config *config, const struct options *o, int64_t device) {
   return recipe_fill(o->recipe, config) || failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
          failed(zero_config_set_i64(config, ZERO_KEY_BUCKET_BYTES, o->bucket_nbytes), "set bucket size") ||
          failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, o->divisor), "set divisor") ||
-         failed(zero_config_set_i64(config, ZERO_KEY_DEVICE, o->device), "set device") ||
+         failed(zero_config_set_i64(config, ZERO_KEY_DEVICE, device), "set device") ||
          failed(zero_config_set_i64(config, ZERO_KEY_TIER, o->tier), "set tier") ||
          failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") ||
          failed(zero_config_set_i64(config, ZERO_KEY_LOSS_SCALE_DYNAMIC, o->dynamic_scale), "set dynamic loss scale") ||
@@ -28,7 +28,8 @@ static int create_optimizer(struct trainer *t) {
   const struct options *o = t->run->options;
   zero_config *config = NULL;
   if (failed(zero_config_create(&config), "zero_config_create")) return -1;
-  const int status = fill_config(config, o) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
+  const int status =
+      fill_config(config, o, t->device) || failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create");
   zero_config_release(config);
   if (status || recipe_add_params(o->recipe, o->dtype, t->optimizer)) return -1;
   t->layers.optimizer = t->optimizer;
@@ -58,7 +59,7 @@ static int allocate(struct trainer *t) {
   const int64_t parts = t->size * o->accumulate;
   t->capacity = (o->batch + parts - 1) / parts;
   if (t->capacity < kSmallest) t->capacity = kSmallest;
-  if (o->device < 0 ? compute_create_host(t->capacity, &t->compute) : compute_create_cuda(o->device, t->capacity, &t->compute)) return -1;
+  if (t->device < 0 ? compute_create_host(t->capacity, &t->compute) : compute_create_cuda(t->device, t->capacity, &t->compute)) return -1;
   t->images = malloc((size_t)t->capacity * sizeof *t->images);
   t->labels = malloc((size_t)t->capacity);
   if (!t->images || !t->labels) return out_of_memory();
@@ -70,6 +71,8 @@ int trainer_create(struct trainer *t) {
   if (failed(zero_group_rank(t->group, &t->rank), "zero_group_rank") || failed(zero_group_size(t->group, &t->size), "zero_group_size")) {
     return -1;
   }
+  t->device = t->run->options->device;
+  if (t->run->options->own_device && failed(zero_group_local_rank(t->group, &t->device), "zero_group_local_rank")) return -1;
   return allocate(t) || create_optimizer(t) || give_first_values(t) ? -1 : 0;
 }
 

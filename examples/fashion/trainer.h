@@ -27,6 +27,7 @@ struct trainer {
   zero_group *group;
   int64_t rank;
   int64_t size;
+  int64_t device; /* CUDA's number of it; -1: the host */
   zero_optimizer *optimizer;
   struct compute *compute;
   struct sampler sampler;

@@ -56,7 +56,8 @@ class ShardedAdamW : public torch::optim::Optimizer {
   struct Parameter {
     torch::Tensor tensor;
     int64_t id = 0;
-    int64_t users = 0;  ///< acquires without release
+    int64_t users = 0;      ///< acquires without release
+    bool expected = false;  ///< acquired for a backward that has not given the gradient yet
     std::shared_ptr<torch::autograd::Node> accumulator;
     uintptr_t hook = 0;
   };
@@ -76,7 +77,9 @@ class ShardedAdamW : public torch::optim::Optimizer {
 
   void acquire(Parameter *parameter);
   void release(Parameter *parameter);
+  void expect_gradient(Parameter *parameter);
   void give_gradient(Parameter *parameter);
+  void expect_no_more();
 
   zero_group *group_;
   OptimizerHandle optimizer_;
@@ -187,7 +190,7 @@ inline torch::Tensor ShardedAdamW::forward(torch::Tensor x) {
     for (Parameter *parameter : layer.parameters) release(parameter);
     if (!x.requires_grad() || layer.parameters.empty()) continue;
     x.register_hook([this, &layer](const torch::Tensor &) {
-      for (Parameter *parameter : layer.parameters) acquire(parameter);
+      for (Parameter *parameter : layer.parameters) expect_gradient(parameter);
     });
   }
   return x;
@@ -199,6 +202,7 @@ inline torch::Tensor ShardedAdamW::step(LossClosure closure) {
     const at::AutoGradMode with_gradients(true);
     loss = closure();
   }
+  expect_no_more();
   if (torch_update_) {
     check(zero_optimizer_reduce(optimizer_.get(), nullptr, nullptr));
     update_shards();
@@ -243,12 +247,25 @@ inline void ShardedAdamW::release(Parameter *parameter) {
   check(zero_optimizer_param_release(optimizer_.get(), parameter->id));
 }
 
+inline void ShardedAdamW::expect_gradient(Parameter *parameter) {
+  acquire(parameter);
+  parameter->expected = true;
+}
+
 /// At the end of a parameter's backward: libzero copies the gradient, torch keeps none.
 inline void ShardedAdamW::give_gradient(Parameter *parameter) {
   const torch::Tensor gradient = parameter->tensor.grad().contiguous();
   check(zero_optimizer_grad_ready(optimizer_.get(), parameter->id, gradient.data_ptr(), 0, gradient.numel(), nullptr));
   parameter->tensor.mutable_grad().reset();
+  parameter->expected = false;
   release(parameter);
+}
+
+/// A parameter that its layer's forward did not use has no backward.
+inline void ShardedAdamW::expect_no_more() {
+  for (Parameter &parameter : parameters_) {
+    if (std::exchange(parameter.expected, false)) release(&parameter);
+  }
 }
 
 inline void ShardedAdamW::acquire() {

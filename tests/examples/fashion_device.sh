@@ -56,5 +56,25 @@ for mode in threads processes; do
   [ $code -eq 1 ] && [ ! -s "$scratch/out" ] && grep -q -e '--device cuda:2: invalid device ordinal' "$scratch/err" ||
     fail "$mode: a device that is not there: exit code $code: $(cat "$scratch/out" "$scratch/err")"
 done
+
+# launched RANKS OPTIONS...: the summary of processes as torchrun starts them on one host.
+launched() {
+  ranks=$1
+  shift
+  started=
+  for rank in $(seq 0 $((ranks - 1))); do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$ranks LOCAL_WORLD_SIZE=$ranks MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 \
+      TORCHELASTIC_RUN_ID=fashion.$$ timeout 120 "$program" --data "$data" --quiet --limit 195 --batch 96 --epochs 1 --mode env "$@" \
+      >"$scratch/out$rank" 2>"$scratch/err$rank" &
+    started="$started $!"
+  done
+  for process in $started; do wait "$process" || echo "failed"; done
+  cat "$scratch/out0"
+}
+[ "$(launched 2 --device cuda)" = "$(train --ranks 2)" ] || fail "--mode env --device cuda: another result"
+[ "$(launched 3 --device cuda:1)" = "$(train)" ] || fail "--mode env --device cuda:1: another result"
+launched 3 --device cuda >/dev/null
+grep -q 'invalid device ordinal' "$scratch/err2" ||
+  fail "--mode env --device cuda: rank 2 took no device cuda:2: $(cat "$scratch/err2")"
 echo "$runs runs on a device compared with the host's, $failures failed"
 [ $failures -eq 0 ]

@@ -296,6 +296,34 @@ TEST(LibtorchAdapter, ARankWithoutSamplesChangesNothing) {
   });
 }
 
+/// A layer with a parameter that its forward does not use.
+struct HalfUsed : torch::nn::Module {
+  HalfUsed() { unused = register_parameter("unused", torch::ones({5})); }
+  torch::Tensor forward(const torch::Tensor &x) { return linear->forward(x); }
+  torch::nn::Linear linear = register_module("linear", torch::nn::Linear(4, 1));
+  torch::Tensor unused;
+};
+
+TEST(LibtorchAdapter, AParameterThatIsNotUsedHasAGradientOfZero) {
+  in_world(2, [](zero_group *group, int64_t) {
+    for (const bool torch_update : {false, true}) {
+      const torch::nn::Sequential model(std::make_shared<HalfUsed>());
+      ShardedAdamW optimizer(model, torch::optim::AdamWOptions(0.1).weight_decay(0), group, stage_config(3), torch_update);
+      std::vector<float> losses;
+      for (int step = 0; step < 3; step++) {
+        const torch::Tensor loss = optimizer.forward(torch::ones({2, 4})).square().mean();
+        losses.push_back(loss.item<float>());
+        loss.backward();
+        optimizer.step();
+      }
+      EXPECT_LT(losses[2], losses[0]);
+      optimizer.acquire();
+      EXPECT_EQ(values_of(model->named_parameters()["0.unused"]), Values(5, 1.0F));
+      optimizer.release();
+    }
+  });
+}
+
 TEST(LibtorchAdapter, StepsWithAClosure) {
   in_world(1, [](zero_group *group, int64_t) {
     torch::nn::Sequential model = make_classifier(1);
