@@ -3,13 +3,13 @@
 # usage: regenerate.sh [DIRECTORY]     DIRECTORY: where to write instead of bindings/ (the test compares the two)
 # Exit code 77: the version of SWIG that the committed files come from is not here.
 set -euo pipefail
+target=$(realpath -m "${1:-$(dirname "$0")/..}")
 cd "$(dirname "$0")/.."
 
 # Generated text differs from one version of SWIG to the next; what is committed comes from this one.
 swig_version=4.1.0
-target=$(realpath -m "${1:-.}")
 
-found=$(swig -version 2>/dev/null | sed -n 's/^SWIG Version //p')
+found=$(swig -version 2>/dev/null | sed -n 's/^SWIG Version //p') || found=
 if [ "$found" != "$swig_version" ]; then
   echo "regenerate.sh: SWIG $swig_version is needed, found '${found:-none}'" >&2
   exit 77

@@ -54,9 +54,22 @@ fn ask_pkg_config() -> Result<Vec<String>, String> {
     if !output.status.success() {
         return Err(not_found(String::from_utf8_lossy(&output.stderr).trim()));
     }
-    let flags = String::from_utf8_lossy(&output.stdout);
-    let folders = flags.split_whitespace();
-    Ok(folders.filter_map(|flag| flag.strip_prefix("-L")).map(String::from).collect())
+    let flags = split(&String::from_utf8_lossy(&output.stdout));
+    Ok(flags.iter().filter_map(|flag| flag.strip_prefix("-L")).map(String::from).collect())
+}
+
+/// The words that pkg-config prints, in which a backslash stands before what is no end of a word.
+fn split(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter.is_whitespace() {
+            words.push(String::new());
+        } else if let Some(word) = words.last_mut() {
+            word.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+        }
+    }
+    words
 }
 
 fn not_found(answer: &str) -> String {

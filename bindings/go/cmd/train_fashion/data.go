@@ -64,6 +64,9 @@ func readIDX(path string, extents []uint32, limit int) ([]uint8, error) {
 		}
 		nbytes *= int(extent)
 	}
+	if count == 0 {
+		return nil, fmt.Errorf("%s: holds no items", path)
+	}
 	if limit > 0 && limit < count {
 		count = limit
 	}

@@ -55,6 +55,7 @@ func TestBadDataIsAnErrorThatNamesTheFile(t *testing.T) {
 		"size":      {func(i, l []byte) ([]byte, []byte) { i[15] = 27; return i, l }, "27 pixels"},
 		"counts":    {func(i, l []byte) ([]byte, []byte) { l[7] = 1; return i, l[:9] }, "1 labels for 2 images"},
 		"label":     {func(i, l []byte) ([]byte, []byte) { l[9] = 10; return i, l }, "label 1 is 10"},
+		"empty":     {func(i, l []byte) ([]byte, []byte) { i[7], l[7] = 0, 0; return i[:16], l[:8] }, "t-images-idx3-ubyte: holds no items"},
 		"header":    {func(i, l []byte) ([]byte, []byte) { return i, l[:3] }, "t-labels-idx1-ubyte: unexpected EOF"},
 	} {
 		_, err := readDataset(folderOf(t, test.change, false), "t", 0)

@@ -14,6 +14,9 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("train_fashion: ")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		log.Fatalf("unexpected argument '%s' (-help lists the options)", flag.Arg(0))
+	}
 	if *ranks < 1 || *epochs < 1 || *batch < 1 {
 		log.Fatal("-ranks, -epochs and -batch must be at least 1")
 	}

@@ -54,7 +54,8 @@ unique_id(; options...) = with(unique_id, Config(; options...))
     env_group(config)
     env_group(f, ...)
 
-The group that the launcher's variables describe: that of `mpirun` or Slurm, of torchrun on one host, or a world of one.
+The group that the launcher's variables describe: that of `mpirun` or Slurm, of torchrun (on one host; with `nccl = 1` also on several), or
+a world of one.
 """
 env_group(config::Config) = Group(zero_group_create_env(config))
 env_group(; options...) = with(env_group, Config(; options...))

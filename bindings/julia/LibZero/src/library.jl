@@ -12,9 +12,11 @@ function find_library()
     return isempty(folder) ? [SONAME] : [joinpath(folder, SONAME), SONAME]
 end
 
+"It writes paths for a shell, with a backslash before a blank."
 function pkg_config_folder()
     Sys.which("pkg-config") === nothing && return ""
-    return strip(read(pipeline(ignorestatus(`pkg-config --variable=libdir zero`); stderr = devnull), String))
+    printed = read(pipeline(ignorestatus(`pkg-config --variable=libdir zero`); stderr = devnull), String)
+    return replace(strip(printed), r"\\(.)" => s"\1")
 end
 
 "Loads the first of these libraries that is there."
@@ -74,7 +76,8 @@ abi_version() = fldmod(zero_abi_version(), 65536)
 """
     LibZero.has_feature(feature)
 
-Whether the library that was loaded can do it on this machine: `:local` (groups of one host) or `:mpi` (libzero_mpi.so and the MPI library
-it needs can be loaded).
+Whether the library that was loaded can do it on this machine: `:local` (groups of one host), `:mpi` (libzero_mpi.so and the MPI library it
+needs can be loaded), `:cuda` (libzero_cuda.so can be loaded and CUDA offers a device) or `:nccl` (libzero_nccl.so and an NCCL that it works
+with can be loaded).
 """
 has_feature(feature) = zero_has_feature(code(FEATURE, feature)) == 1

@@ -20,4 +20,21 @@ end
     end
     @test_throws ErrorException FashionTrainer.parse_options(["--stages", "3"])
     @test_throws ErrorException FashionTrainer.parse_options(["--stage"])
+    for flag in ("--ranks", "--epochs", "--batch")
+        @test_throws ErrorException FashionTrainer.parse_options([flag, "0"])
+        @test FashionTrainer.parse_options([flag, "1"])[Symbol(flag[3:end])] == 1
+    end
+end
+
+@testset "bad data is an error that names the file" begin
+    mktempdir() do folder
+        path = joinpath(folder, "labels")
+        read_labels(bytes...) = (write(path, UInt8[bytes...]); FashionTrainer.read_idx(path, 1))
+        @test read_labels(0, 0, 8, 1, 0, 0, 0, 2, 3, 4) == [3, 4]
+        for (bytes, text) in ((0, 0, 8) => "no IDX file", (0, 0, 8, 3, 0, 0, 0, 1, 3) => "no IDX file",
+                              (0, 0, 8, 1, 0, 0, 0, 2, 3) => "1 bytes", (0, 0, 8, 1, 0, 0, 0, 0) => "holds no items")
+            problem = try read_labels(bytes...) catch problem; problem end
+            @test problem isa ErrorException && startswith(problem.msg, "$path: $text")
+        end
+    end
 end

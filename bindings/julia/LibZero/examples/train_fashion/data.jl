@@ -31,6 +31,7 @@ function read_idx(path, ndims)
     head = 4 + 4ndims
     length(bytes) >= head && bytes[1:4] == [0, 0, 8, ndims] || error("$path: no IDX file of bytes in $ndims dimensions")
     extents = Int.(ntoh.(reinterpret(UInt32, bytes[5:head])))
+    extents[1] > 0 || error("$path: holds no items")
     length(bytes) == head + prod(extents) || error("$path: $(length(bytes) - head) bytes, but extents $extents")
     return reshape(bytes[head+1:end], extents...)
 end

@@ -22,6 +22,7 @@ function parse_options(arguments)
         value = name == :env ? true : options[name] isa String ? popfirst!(rest) : parse(typeof(options[name]), popfirst!(rest))
         options = merge(options, NamedTuple{(name,)}((value,)))
     end
+    min(options.ranks, options.epochs, options.batch) >= 1 || error("trainer: --ranks, --epochs and --batch must be at least 1")
     return options
 end
 

@@ -26,14 +26,20 @@ pub struct Training<T: Value> {
 }
 
 impl<T: Value> Training<T> {
-    /// Sealed.
-    pub fn sealed(group: &Group, config: Option<&Config>) -> Result<Self> {
+    /// Not sealed.
+    pub fn built(group: &Group, config: Option<&Config>) -> Result<Self> {
         let mut optimizer = Optimizer::new(group, config)?;
         let w = optimizer.add_param("w", &[20, 30], None)?;
         let b = optimizer.add_param("b", &[7], None)?;
-        optimizer.seal()?;
         let rank = group.rank()?;
         Ok(Training { optimizer, w, b, rank })
+    }
+
+    /// Sealed.
+    pub fn sealed(group: &Group, config: Option<&Config>) -> Result<Self> {
+        let mut training = Self::built(group, config)?;
+        training.optimizer.seal()?;
+        Ok(training)
     }
 
     /// With first values.
