@@ -106,9 +106,16 @@ overhead() {
   "${@:2}"
 }
 
+# pkg-config quotes paths for a shell.
+cc_with_zero() {
+  local flags
+  eval "flags=($(pkg-config --cflags --libs zero))"
+  cc "$@" "${flags[@]}"
+}
+
 cc_overhead() {
   local sources=bindings/conformance/c
-  cc -O2 -D_GNU_SOURCE $(pkg-config --cflags zero) "$sources/overhead.c" "$sources/check.c" -o build/bench/overhead $(pkg-config --libs zero)
+  cc_with_zero -O2 -D_GNU_SOURCE "$sources/overhead.c" "$sources/check.c" -o build/bench/overhead
   build/bench/overhead
 }
 
@@ -119,7 +126,7 @@ python_overhead() {
   include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
   mkdir -p "$folder"
   cp -r bindings/python/libzero "$folder/"
-  cc -O2 -shared -fPIC -I"$include" $(pkg-config --cflags zero) "$folder/libzero/zero_wrap.c" -o "$folder/libzero/_zero.so" $(pkg-config --libs zero)
+  cc_with_zero -O2 -shared -fPIC -I"$include" "$folder/libzero/zero_wrap.c" -o "$folder/libzero/_zero.so"
   PYTHONPATH=$folder "$python" bindings/python/conformance/overhead.py
 }
 

@@ -4,6 +4,7 @@
 #        tools/gpu_check.sh [DIRECTORY [PART...]]  on the machine with the GPU: DIRECTORY as packed, or "" where they are installed
 # parts: tests sanitizer fashion benchmarks; without one, all of them. What is built already is not built again.
 set -euo pipefail
+began_in=$PWD
 cd "$(dirname "$0")/.."
 
 packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian zlib1g-dev
@@ -22,9 +23,12 @@ fail() {
   exit 1
 }
 
+# The path of a DIRECTORY that was given where the script was started.
+path_of() { (cd "$began_in" && realpath -m "$1"); }
+
 pack() {
   local directory package
-  directory=$(realpath -m "$1")
+  directory=$(path_of "$1")
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}") || fail "the packages cannot be fetched: ${packages[*]}; apt-get update fetches their lists"
@@ -36,7 +40,7 @@ pack() {
 configure() {
   local nccl options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DZERO_CUDA=ON -DZERO_MPI=OFF -DZERO_EXAMPLES=OFF -DZERO_TESTS=ON -DZERO_BENCHMARKS=ON)
   if command -v ninja >/dev/null; then options+=(-G Ninja); fi
-  if [ -n "$1" ]; then options+=(-DCMAKE_PREFIX_PATH="$(realpath "$1")/usr"); fi
+  if [ -n "$1" ]; then options+=(-DCMAKE_PREFIX_PATH="$1/usr"); fi
   # Beside the toolkit, or as PyTorch brings it.
   nccl=$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null || true)
   if [ -e "$nccl/include/nccl.h" ]; then
@@ -119,7 +123,7 @@ run_parts() {
     tests_there+=("${nccl_tests[@]}")
   fi
   build_all
-  export LD_LIBRARY_PATH=${directory:+$(find "$(realpath "$directory")/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
+  export LD_LIBRARY_PATH=${directory:+$(find "$directory/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
   export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
   "$build/tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
   grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
@@ -142,6 +146,7 @@ if [ "${1:-}" = pack ]; then
 fi
 directory=${1:-}
 [ $# -eq 0 ] || shift
+[ -z "$directory" ] || directory=$(path_of "$directory")
 [ -z "$directory" ] || [ -d "$directory/usr" ] || fail "'$directory' is no directory that pack has filled"
 [ $# -gt 0 ] || set -- tests sanitizer fashion benchmarks
 for part; do

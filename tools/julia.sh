@@ -4,8 +4,7 @@
 # anything. Needs no root. Everything but the path, which is the only line on standard output, goes to standard error.
 # usage: tools/julia.sh [DIRECTORY]      DIRECTORY: where to unpack; default build/julia
 set -euo pipefail
-cd "$(dirname "$0")/.."
-prefix=$(realpath -m "${1:-build/julia}")
+prefix=$(realpath -m "${1:-$(dirname "$0")/../build/julia}")
 
 own_release=bookworm
 julia_release=bullseye

@@ -69,15 +69,19 @@ build() {
   echo "built after $SECONDS s"
 }
 
-# run_tests PRESET NAME [ctest options]: runs tests of build/PRESET and counts what became of each.
+# run_tests PRESET NAME [ctest options]: runs tests of build/PRESET and counts what became of each. ctest ends with 8 where a test failed.
 run_tests() {
-  local preset=$1 log="$logs/$1-$2" before=$((passed + failed + skipped)) line
+  local preset=$1 log="$logs/$1-$2" before=$((passed + failed + skipped)) line code=0
   shift 2
   title "$preset: tests $*"
-  ctest --test-dir "build/$preset" --output-on-failure "$@" 2>&1 | tee "$log" || true
+  ctest --test-dir "build/$preset" --output-on-failure "$@" 2>&1 | tee "$log" || code=${PIPESTATUS[0]}
   cp "build/$preset/Testing/Temporary/LastTest.log" "$log.all" 2>/dev/null || : >"$log.all"
   while read -r line; do count_test "$preset" "$log.all" "$line"; done < <(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: //p' "$log")
   [ $((passed + failed + skipped)) -gt "$before" ] || failure "$preset: no test ran with: $*"
+  case $code in
+    0 | 8) ;;
+    *) failure "$preset: ctest ended with $code: $*" ;;
+  esac
   count_skipped_cases "$preset" "$log.all"
 }
 

@@ -2,6 +2,7 @@
 /// Knows only the public API.
 #include <zero/zero.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ static int info(void) {
   return code;
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "info") == 0) return info();
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     const int64_t abi = zero_abi_version();
@@ -128,4 +129,11 @@ int main(int argc, char **argv) {
     fprintf(stderr, "zero: unknown command '%s'; zero --help lists them\n", argv[1]);
   }
   return 2;
+}
+
+int main(int argc, char **argv) {
+  const int code = run(argc, argv);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+  fprintf(stderr, "zero: cannot write: %s\n", strerror(errno));
+  return 1;
 }

@@ -60,7 +60,9 @@ readme_text() {
 
 readme_by_pkg_config() {
   command -v pkg-config >/dev/null || skip "pkg-config is not installed"
-  "$CC" -std=c99 -Wall -Wextra -Wpedantic -Werror "$SOURCE/examples/readme.c" $(pkg-config --cflags --libs zero) -o "$scratch/readme"
+  # Paths are quoted for a shell.
+  eval "flags=($(pkg-config --cflags --libs zero))"
+  "$CC" -std=c99 -Wall -Wextra -Wpedantic -Werror "$SOURCE/examples/readme.c" "${flags[@]}" -o "$scratch/readme"
   run_readme "$scratch/readme"
 }
 
@@ -69,6 +71,14 @@ readme_by_find_package() {
     -DREADME_PROGRAM="$SOURCE/examples/readme.c" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror'
   "$CMAKE" --build "$scratch/build"
   run_readme "$scratch/build/readme"
+}
+
+# As a part of another project libzero leaves that project's build type alone and keeps its modules beside itself.
+embedded() {
+  "$CMAKE" -S "$SOURCE/tests/packaging/embedding" -B "$scratch/build" -DCMAKE_C_COMPILER="$CC" \
+    -DLIBZERO_SOURCE="$SOURCE" -DCMAKE_BUILD_TYPE=
+  cat "$scratch/build/folders"
+  [ "$(sort -u "$scratch/build/folders" | wc -l)" -eq 1 ] || fail "libzero and its modules are built in different folders"
 }
 
 zero_command() {
@@ -83,6 +93,12 @@ zero_command() {
     "$zero" $arguments >"$scratch/out" 2>"$scratch/error" || code=$?
     lines=$(wc -l <"$scratch/error")
     [ "$code" -eq 2 ] && [ "$lines" -eq 1 ] && [ ! -s "$scratch/out" ] || fail "zero $arguments: exit code $code, $lines lines of error"
+  done
+  [ -e /dev/full ] || return 0
+  for arguments in --version info; do
+    code=0
+    "$zero" $arguments >/dev/full 2>"$scratch/error" || code=$?
+    [ "$code" -eq 1 ] && [ -s "$scratch/error" ] || fail "zero $arguments to a full device: exit code $code, $(cat "$scratch/error")"
   done
 }
 
