@@ -25,7 +25,10 @@ last=$((ranks - 1))
 fault=$mode
 if [ "$mode" = survive ]; then
   fault=kill
-  "$1" --version 2>/dev/null | grep -q OpenRTE || exit 77
+  if ! "$1" --version 2>/dev/null | grep -q OpenRTE; then
+    echo "skipped: this launcher ends all ranks when one ends"
+    exit 77
+  fi
   export OMPI_MCA_orte_enable_recovery=1
 fi
 folder=$(mktemp -d)
