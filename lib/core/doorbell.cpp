@@ -8,12 +8,24 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <thread>
 
 namespace zero {
 namespace {
 
 timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
+
+#if defined(SYS_futex_waitv)
+/// False where the kernel (before Linux 5.16) or a sandbox has no such call.
+bool wait_for_any(std::span<futex_waitv> words, int64_t max_ns) {
+  timespec end{};
+  ::clock_gettime(CLOCK_MONOTONIC, &end);
+  end = to_timespec(end.tv_sec * 1'000'000'000 + end.tv_nsec + max_ns);
+  return ::syscall(SYS_futex_waitv, words.data(), words.size(), 0, &end, CLOCK_MONOTONIC) >= 0 || (errno != ENOSYS && errno != EPERM);
+}
+#endif
 
 }  // namespace
 
@@ -42,7 +54,22 @@ void Doorbell::wait(uint32_t seen, int64_t max_ns) {
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void Backoff::pause(Doorbell *bell, uint32_t seen) {
+void Doorbell::wait_any(std::span<const Listening> listenings, int64_t max_ns) {
+#if defined(SYS_futex_waitv)
+  std::array<futex_waitv, kMostListenings> words;
+  size_t count = 0;
+  for (const Listening &listening : listenings) {
+    listening.bell()->sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    words[count++] = {listening.seen(), reinterpret_cast<uintptr_t>(&listening.bell()->sequence_), FUTEX_32, 0};
+  }
+  const bool waited = wait_for_any({words.data(), count}, max_ns);
+  for (const Listening &listening : listenings) listening.bell()->sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (waited) return;
+#endif
+  listenings.front().bell()->wait(listenings.front().seen(), max_ns);
+}
+
+void Backoff::pause(std::span<const Listening> listenings) {
   // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
   // cores they hand it to one that is waited for.
   static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 3 : 0;
@@ -60,8 +87,10 @@ void Backoff::pause(Doorbell *bell, uint32_t seen) {
   }
   const int32_t doublings = std::min(round - spins - kYields, 5);
   const int64_t sleep_ns = std::min(kFirstSleepNs << doublings, kLongestSleepNs);
-  if (bell != nullptr) {
-    bell->wait(seen, sleep_ns);
+  if (listenings.size() > 1) {
+    Doorbell::wait_any(listenings, sleep_ns);
+  } else if (listenings.size() == 1 && listenings.front().bell() != nullptr) {
+    listenings.front().bell()->wait(listenings.front().seen(), sleep_ns);
   } else {
     const timespec time = to_timespec(sleep_ns);
     ::nanosleep(&time, nullptr);

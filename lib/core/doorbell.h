@@ -3,9 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace zero {
+
+class Listening;
 
 /// A zeroed Doorbell is ready for use. Ring after publishing; read sequence() before looking, so that no ring is missed.
 class Doorbell {
@@ -18,19 +22,39 @@ class Doorbell {
   /// Sleeps until the sequence differs from `seen` or the time has passed.
   void wait(uint32_t seen, int64_t max_ns);
 
+  /// Sleeps until one of at most kMostListenings bells differs from what was seen or the time has passed. Where the system can wait for one
+  /// word only, that is the first bell's.
+  static void wait_any(std::span<const Listening> listenings, int64_t max_ns);
+  static constexpr size_t kMostListenings = 16;
+
  private:
   std::atomic<uint32_t> sequence_{0};
   std::atomic<uint32_t> sleepers_{0};
 };
 
+/// A doorbell and its sequence as it was before a waiting loop looked. Without a bell it hears nothing.
+class Listening {
+ public:
+  Listening() = default;
+  explicit Listening(Doorbell *bell) : bell_(bell), seen_(bell != nullptr ? bell->sequence() : 0) {}
+
+  Doorbell *bell() const { return bell_; }
+  uint32_t seen() const { return seen_; }
+
+ private:
+  Doorbell *bell_ = nullptr;
+  uint32_t seen_ = 0;
+};
+
 /// One moment of a loop that waits for another core.
 void relax();
 
-/// How a waiting loop behaves: spins, then yields, then sleeps on a doorbell (or for a moment, without one).
+/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one).
 class Backoff {
  public:
-  /// One pause. `bell` may be nullptr; `seen` is its sequence as read before the caller looked.
-  void pause(Doorbell *bell, uint32_t seen);
+  /// One pause, after a look that followed the making of `listenings`.
+  void pause(std::span<const Listening> listenings);
+  void pause(const Listening &listening = {}) { pause({&listening, 1}); }
 
  private:
   int32_t round_ = 0;

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstddef>
 #include <new>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -26,7 +27,7 @@ class ProgressThread {
     const std::lock_guard lock(mutex_);
     if (!reserve() || (!started_ && !start())) return false;
     if (std::find(arriving_.begin(), arriving_.end(), queue) == arriving_.end()) arriving_.push_back(queue);
-    arrived_.notify_one();
+    arrived_.ring();
     return true;
   }
 
@@ -43,6 +44,7 @@ class ProgressThread {
 
   /// Room from the start, so that the steps of a training allocate nothing however their queues meet.
   static constexpr size_t kExpectedQueues = 64;
+  static constexpr int64_t kLongestRestNs = 3'600'000'000'000;
 
   /// All memory is taken on the threads that give queues: on the progress thread nobody could be told that there is none.
   bool reserve() noexcept {
@@ -81,22 +83,42 @@ class ProgressThread {
   void run() {
     Backoff backoff;
     for (;;) {
-      if (take_arrivals()) backoff = Backoff();
-      Doorbell *bell = watched_.front()->doorbell();
-      const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
-      if (drop_finished()) {
+      const std::span<const Listening> heard = listen();
+      if (take_arrivals() || drop_finished()) {
         backoff = Backoff();
-        continue;
+      } else if (watched_.empty()) {
+        arrived_.wait(heard.back().seen(), kLongestRestNs);
+      } else if (hears_all(heard)) {
+        backoff.pause(heard);
       }
-      // With several queues a ring for one must not wait for another's bell: sleep for a moment instead.
-      backoff.pause(watched_.size() == 1 ? bell : nullptr, seen);
     }
   }
 
-  /// Moves newly given queues over; waits for one when there is nothing to do.
+  /// Listens to what the queues sleep on, as many as can be, and last to arrivals.
+  std::span<const Listening> listen() {
+    size_t count = 0;
+    for (const auto &queue : watched_) {
+      if (count + 1 == heard_.size()) break;
+      if (Doorbell *bell = queue->doorbell()) heard_[count++] = Listening(bell);
+    }
+    heard_[count++] = Listening(&arrived_);
+    return {heard_.data(), count};
+  }
+
+  /// False when a look changed what some queue sleeps on.
+  bool hears_all(std::span<const Listening> heard) const {
+    size_t count = 0;
+    for (const auto &queue : watched_) {
+      if (count + 1 == heard_.size()) break;
+      Doorbell *bell = queue->doorbell();
+      if (bell != nullptr && bell != heard[count++].bell()) return false;
+    }
+    return count + 1 == heard.size();
+  }
+
+  /// Moves newly given queues over.
   bool take_arrivals() {
-    std::unique_lock lock(mutex_);
-    if (watched_.empty()) arrived_.wait(lock, [this] { return !arriving_.empty(); });
+    const std::lock_guard lock(mutex_);
     if (arriving_.empty()) return false;
     next_watched_.swap(watched_);
     for (auto &queue : next_watched_) watched_.push_back(std::move(queue));
@@ -128,11 +150,12 @@ class ProgressThread {
   }
 
   std::mutex mutex_;
-  std::condition_variable arrived_;
+  Doorbell arrived_;
   std::condition_variable left_;
   Queues arriving_;
   Queues watched_;       ///< changed by the progress thread only, under the mutex
   Queues next_watched_;  ///< empty, with room for what watched_ may become
+  std::array<Listening, Doorbell::kMostListenings> heard_;
   bool started_ = false;
 };
 

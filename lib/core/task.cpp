@@ -32,7 +32,7 @@ bool Operation::advance() {
   status_ = std::move(task_.handle_.promise().result);
   // The frame goes before done is published: whoever sees done may free what the task refers to.
   std::exchange(task_.handle_, {}).destroy();
-  doorbell_.store(nullptr, std::memory_order_release);
+  doorbell_ = nullptr;
   done_.store(true, std::memory_order_release);
   return true;
 }
@@ -46,12 +46,36 @@ bool Operation::poll_waiting() noexcept {
     driver_.wait_status = exception_status();
   }
   if (driver_.wait_status.ok() && !ready) {
-    doorbell_.store(driver_.waiting->doorbell(), std::memory_order_release);
+    doorbell_ = driver_.waiting->doorbell();
     return false;
   }
   driver_.waiting = nullptr;
   return true;
 }
+
+/// A thread's turn to advance a queue. While it lasts, others sleep until it has ended: what ends an operation then is no ring of a peer.
+class OperationQueue::Turn {
+ public:
+  explicit Turn(OperationQueue &queue) : queue_(queue), taken_(!queue.advanced_.exchange(true, std::memory_order_acquire)) {
+    if (taken_) queue_.doorbell_.store(&queue_.turn_ended_, std::memory_order_release);
+  }
+  Turn(const Turn &) = delete;
+  ~Turn() {
+    if (!taken_) return;
+    queue_.doorbell_.store(next_, std::memory_order_release);
+    queue_.advanced_.store(false, std::memory_order_release);
+    queue_.turn_ended_.ring();
+  }
+
+  bool taken() const { return taken_; }
+  /// What to sleep on afterwards.
+  void leave_to(Doorbell *bell) { next_ = bell; }
+
+ private:
+  OperationQueue &queue_;
+  bool taken_;
+  Doorbell *next_ = nullptr;
+};
 
 OperationQueue::~OperationQueue() {
   // Unlinked one by one: a chain of shared pointers freed at once would recurse.
@@ -71,25 +95,24 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
 }
 
 bool OperationQueue::progress(const Operation *wanted) {
-  std::unique_lock advancing(advance_mutex_, std::try_to_lock);
-  if (!advancing.owns_lock()) return false;
-  Doorbell *bell = nullptr;
-  std::shared_ptr<Operation> operation = first();
-  while (operation != nullptr) {
-    if (wanted != nullptr && wanted->done() && watched()) {
-      // The progress thread may be asleep for what has ended.
-      advancing.unlock();
-      if (bell != nullptr) bell->ring();
-      return false;
+  Doorbell *asleep_on = nullptr;
+  {
+    Turn turn(*this);
+    if (!turn.taken()) return false;
+    std::shared_ptr<Operation> operation = first();
+    for (; operation != nullptr; operation = pop()) {
+      if (wanted != nullptr && wanted->done() && watched()) break;
+      if (operation->doorbell() != nullptr) asleep_on = operation->doorbell();
+      if (!operation->advance()) {
+        turn.leave_to(operation->doorbell());
+        return false;
+      }
     }
-    if (Doorbell *next_bell = operation->doorbell()) bell = next_bell;
-    if (!operation->advance()) return false;
-    const std::lock_guard lock(list_mutex_);
-    head_ = std::move(operation->next_);
-    if (head_ == nullptr) tail_ = nullptr;
-    operation = head_;
+    if (operation == nullptr) return true;
   }
-  return true;
+  // The progress thread may be asleep for what has ended.
+  if (asleep_on != nullptr) asleep_on->ring();
+  return false;
 }
 
 Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
@@ -97,11 +120,10 @@ Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
   progress(operation.get());
   Backoff backoff;
   while (!operation->done()) {
-    Doorbell *bell = doorbell();
-    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
+    const Listening listening(doorbell());
     progress(operation.get());
-    if (operation->done()) break;
-    backoff.pause(bell, seen);
+    const bool heard = doorbell() == listening.bell();
+    if (!operation->done() && heard) backoff.pause(listening);
   }
   return operation->status();
 }
@@ -113,9 +135,12 @@ std::shared_ptr<Operation> OperationQueue::first() {
   return head_;
 }
 
-Doorbell *OperationQueue::doorbell() {
+/// Unlinks the first operation, which has ended, and returns the one behind it.
+std::shared_ptr<Operation> OperationQueue::pop() {
   const std::lock_guard lock(list_mutex_);
-  return head_ != nullptr ? head_->doorbell() : nullptr;
+  head_ = std::move(head_->next_);
+  if (head_ == nullptr) tail_ = nullptr;
+  return head_;
 }
 
 }  // namespace zero

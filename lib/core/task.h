@@ -109,8 +109,9 @@ class Operation {
 
   bool done() const { return done_.load(std::memory_order_acquire); }
   const Status &status() const { return status_; }
-  /// What to sleep on while it is not done; nullptr when unknown. Belongs to an object the task refers to, so it outlives the operation.
-  Doorbell *doorbell() const { return doorbell_.load(std::memory_order_acquire); }
+  /// What is rung when advancing it again may help; nullptr when nothing is. For the thread that advances it. Belongs to an object the task
+  /// refers to, so it outlives the operation.
+  Doorbell *doorbell() const { return doorbell_; }
 
  private:
   friend class OperationQueue;
@@ -121,7 +122,7 @@ class Operation {
   Task::Driver driver_;
   Status status_;
   std::atomic<bool> done_{false};
-  std::atomic<Doorbell *> doorbell_{nullptr};
+  Doorbell *doorbell_ = nullptr;
   std::shared_ptr<Operation> next_;
 };
 
@@ -146,18 +147,24 @@ class OperationQueue {
   /// submit and wait.
   Status run(Task task);
 
-  /// The doorbell of the operation that is under way, or nullptr.
-  Doorbell *doorbell();
+  /// What to sleep on after a look that changed nothing; nullptr when nothing rings. Another look is due first where it differs from what
+  /// it was before the look.
+  Doorbell *doorbell() const { return doorbell_.load(std::memory_order_acquire); }
 
   /// A progress thread, which says so, has taken the queue in and not let go of it.
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
   void set_watched(bool watched) { watched_.store(watched, std::memory_order_relaxed); }
 
  private:
-  std::shared_ptr<Operation> first();
+  class Turn;
 
-  std::mutex list_mutex_;     ///< guards the list
-  std::mutex advance_mutex_;  ///< held by the thread that advances the head
+  std::shared_ptr<Operation> first();
+  std::shared_ptr<Operation> pop();
+
+  std::mutex list_mutex_;              ///< guards the list
+  std::atomic<bool> advanced_{false};  ///< some thread has its turn
+  Doorbell turn_ended_;
+  std::atomic<Doorbell *> doorbell_{nullptr};
   std::shared_ptr<Operation> head_;
   Operation *tail_ = nullptr;
   std::atomic<bool> watched_{false};

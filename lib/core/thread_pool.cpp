@@ -52,7 +52,7 @@ class Pool {
     job.function(job.context, 0);
     job.work();
     Backoff backoff;
-    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause(nullptr, 0);
+    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause();
   }
 
  private:

@@ -56,10 +56,11 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
       ZERO_TRY(pool_.grow(&bucket.data));
       return {};
     }
-    Doorbell *bell = reductions_.queue().doorbell();
-    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
-    reductions_.queue().progress(&reductions_.oldest());
-    if (!reductions_.oldest().done()) backoff.pause(bell, seen);
+    OperationQueue &queue = reductions_.queue();
+    const Listening listening(queue.doorbell());
+    queue.progress(&reductions_.oldest());
+    const bool heard = queue.doorbell() == listening.bell();
+    if (!reductions_.oldest().done() && heard) backoff.pause(listening);
   }
 }
 

@@ -124,7 +124,11 @@ class OperationEnd final : public Waitable {
     *out_ready = operation_.done();
     return {};
   }
-  Doorbell *doorbell() override { return queue_.doorbell(); }
+  /// None when it has ended by now: another look is due.
+  Doorbell *doorbell() override {
+    Doorbell *bell = queue_.doorbell();
+    return operation_.done() ? nullptr : bell;
+  }
 
  private:
   OperationQueue &queue_;

@@ -89,7 +89,7 @@ void finish(State &all, int64_t linger_ms) {
   Backoff backoff;
   bool swept = sweep(all);
   while (!swept && !deadline.passed()) {
-    backoff.pause(nullptr, 0);
+    backoff.pause();
     swept = sweep(all);
   }
   const std::lock_guard lock(all.mutex);

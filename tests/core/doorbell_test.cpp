@@ -11,6 +11,7 @@
 #include <atomic>
 #include <new>
 #include <thread>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -85,12 +86,49 @@ TEST(Doorbell, NoRingIsLostBetweenProcesses) {
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
-TEST(Backoff, SleepsInTheEndWithAndWithoutABell) {
-  Doorbell bell;
-  for (Doorbell *given : {static_cast<Doorbell *>(nullptr), &bell}) {
+/// Whether the system waits for several words at once: a ring of the second bell is heard long before the time is over.
+bool hears_several() {
+  Doorbell bells[2];
+  const Listening listenings[] = {Listening(&bells[0]), Listening(&bells[1])};
+  bells[1].ring();
+  const int64_t begin = now_ns();
+  Doorbell::wait_any(listenings, 200'000'000);
+  return now_ns() - begin < 100'000'000;
+}
+
+TEST(Doorbell, WaitAnyEndsWithTheRingOfAnyBell) {
+  if (!hears_several()) GTEST_SKIP() << "this system waits for one word at a time";
+  constexpr size_t kBells = Doorbell::kMostListenings;
+  Doorbell bells[kBells];
+  for (size_t ringing = 0; ringing < kBells; ++ringing) {
+    std::vector<Listening> listenings;
+    for (Doorbell &bell : bells) listenings.emplace_back(&bell);
+    const int64_t begin = now_ns();
+    std::jthread ringer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      bells[ringing].ring();
+    });
+    Doorbell::wait_any(listenings, kLongNs);
+    EXPECT_LT(now_ns() - begin, kLongNs / 2) << "bell " << ringing;
+    EXPECT_NE(bells[ringing].sequence(), listenings[ringing].seen());
+  }
+}
+
+TEST(Doorbell, WaitAnyEndsAfterItsTime) {
+  Doorbell bells[3];
+  const Listening listenings[] = {Listening(&bells[0]), Listening(&bells[1]), Listening(&bells[2])};
+  const int64_t begin = now_ns();
+  Doorbell::wait_any(listenings, 2'000'000);
+  EXPECT_GE(now_ns() - begin, 1'900'000);
+}
+
+TEST(Backoff, SleepsInTheEndWithAndWithoutBells) {
+  Doorbell bells[2];
+  const Listening listenings[] = {Listening(&bells[0]), Listening(&bells[1])};
+  for (const size_t heard : {0, 1, 2}) {
     Backoff backoff;
     const int64_t begin = now_ns();
-    for (int round = 0; round < 600; ++round) backoff.pause(given, bell.sequence());
+    for (int round = 0; round < 600; ++round) backoff.pause({listenings, heard});
     EXPECT_GE(now_ns() - begin, 5'000'000) << "as many pauses of 50 us and more at the end";
   }
 }
@@ -98,13 +136,15 @@ TEST(Backoff, SleepsInTheEndWithAndWithoutABell) {
 TEST(Backoff, ARingEndsThePause) {
   constexpr int kPauses = 200;
   Doorbell bell;
+  const Listening rung(&bell);
+  bell.ring();
   Backoff backoff;
-  for (int round = 0; round < 600; ++round) backoff.pause(&bell, bell.sequence() - 1);
+  for (int round = 0; round < 600; ++round) backoff.pause(rung);
   // Pauses are of 1 ms by now. The machine may hold up some series, not all of them.
   int64_t shortest_ns = kLongNs;
   for (int series = 0; series < 10; ++series) {
     const int64_t begin = now_ns();
-    for (int round = 0; round < kPauses; ++round) backoff.pause(&bell, bell.sequence() - 1);
+    for (int round = 0; round < kPauses; ++round) backoff.pause(rung);
     shortest_ns = std::min(shortest_ns, now_ns() - begin);
   }
   EXPECT_LT(shortest_ns, kPauses * int64_t{500'000});

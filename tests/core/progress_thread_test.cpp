@@ -1,5 +1,7 @@
 /// @file Progress threads: queues advance while nobody waits for them.
 #include "core/progress_thread.h"
+
+#include "core/clock.h"
 #include "core/thread_pool.h"
 
 #include "tests/core/failures.h"
@@ -7,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -105,6 +108,52 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
     EXPECT_TRUE(reaches(passed, 4 - i));
   }
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(queues[static_cast<size_t>(i)]->wait(operations[static_cast<size_t>(i)]).ok());
+}
+
+Task pass_and_ring(Door &door, Doorbell &passed) {
+  ZERO_CO_TRY(door);
+  passed.ring();
+  co_return {};
+}
+
+// Nothing is polled in time: the thread sleeps on all bells together, and on the one that new queues ring.
+TEST(ProgressThread, HearsTheBellsOfAllQueuesAndOfNewOnes) {
+  Doorbell both[2];
+  const Listening rung[] = {Listening(&both[0]), Listening(&both[1])};
+  both[1].ring();
+  const int64_t asked = now_ns();
+  Doorbell::wait_any(rung, 200'000'000);
+  if (now_ns() - asked > 100'000'000) GTEST_SKIP() << "this system waits for one word at a time";
+  Door closed(true);
+  std::atomic<int> passed{0};
+  const auto waiting = std::make_shared<OperationQueue>();
+  const auto last = waiting->submit(pass(closed, passed));
+  ASSERT_TRUE(watch_queue(waiting, 0));
+  // Where it were not heard, each of these would last until the end of a nap of up to 1 ms. The machine may hold up some, not all of them.
+  constexpr int kPasses = 50;
+  int64_t shortest_ns = INT64_MAX;
+  for (int series = 0; series < 10; ++series) {
+    int64_t series_ns = 0;
+    for (int i = 0; i < kPasses; ++i) {
+      Door door(true);
+      Doorbell done;
+      const Listening listening(&done);
+      const auto queue = std::make_shared<OperationQueue>();
+      const auto operation = queue->submit(pass_and_ring(door, done));
+      ASSERT_TRUE(watch_queue(queue, 0));
+      std::this_thread::sleep_for(std::chrono::milliseconds(4));
+      const int64_t begin = now_ns();
+      door.open();
+      done.wait(listening.seen(), 60'000'000'000);
+      series_ns += now_ns() - begin;
+      EXPECT_TRUE(queue->wait(operation).ok());
+      unwatch_queue(queue, 0);
+    }
+    shortest_ns = std::min(shortest_ns, series_ns);
+  }
+  EXPECT_LT(shortest_ns, kPasses * int64_t{250'000});
+  closed.open();
+  EXPECT_TRUE(waiting->wait(last).ok());
 }
 
 /// Keeps the thread that looks at it until another one has passed.

@@ -135,9 +135,9 @@ TEST(Operation, TellsTheDoorbellOfWhatItWaitsFor) {
   Gate gate(1, &bell);
   Operation operation(wait_for(gate));
   EXPECT_EQ(operation.doorbell(), nullptr);
-  operation.advance();
+  EXPECT_FALSE(operation.advance());
   EXPECT_EQ(operation.doorbell(), &bell);
-  operation.advance();
+  EXPECT_TRUE(operation.advance());
   EXPECT_EQ(operation.doorbell(), nullptr);
 }
 
@@ -264,10 +264,34 @@ TEST(OperationQueue, ProgressReturnsAtOnceWhileAnotherThreadAdvances) {
   const auto operation = queue.submit(wait_slowly(slow));
   std::jthread other([&] { queue.progress(); });
   while (!slow.inside) std::this_thread::yield();
+  const Listening listening(queue.doorbell());
   EXPECT_FALSE(queue.progress());
   EXPECT_FALSE(operation->done());
+  ASSERT_NE(listening.bell(), nullptr);
+  EXPECT_EQ(listening.bell()->sequence(), listening.seen()) << "nothing ended yet";
   slow.leave = true;
+  other.join();
+  EXPECT_NE(listening.bell()->sequence(), listening.seen()) << "whoever waits for the operation sleeps until the turn has ended";
+  EXPECT_EQ(queue.doorbell(), nullptr);
   EXPECT_TRUE(queue.wait(operation).ok());
+}
+
+TEST(OperationQueue, TellsWhatItsFirstOperationSleepsOn) {
+  Doorbell bell;
+  Gate gate(kNever, &bell);
+  Gate silent(kNever);
+  OperationQueue queue;
+  const auto first = queue.submit(wait_for(gate));
+  const auto second = queue.submit(wait_for(silent));
+  EXPECT_EQ(queue.doorbell(), nullptr) << "nothing has begun";
+  EXPECT_FALSE(queue.progress());
+  EXPECT_EQ(queue.doorbell(), &bell);
+  gate.open = true;
+  EXPECT_FALSE(queue.progress());
+  EXPECT_TRUE(first->done());
+  EXPECT_EQ(queue.doorbell(), nullptr) << "nothing rings for the second";
+  silent.open = true;
+  EXPECT_TRUE(queue.wait(second).ok());
 }
 
 TEST(OperationQueue, ThreadsThatWaitAdvanceOneAnothersOperations) {

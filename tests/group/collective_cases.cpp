@@ -284,7 +284,7 @@ void run_ring(Group &group, const CollectiveCase &c, CaseMemory &memory, Report 
   while (!sending->done() || !receiving->done()) {
     group.send_queue(next)->progress();
     group.recv_queue(previous)->progress();
-    if (!sending->done() || !receiving->done()) backoff.pause(nullptr, 0);
+    if (!sending->done() || !receiving->done()) backoff.pause();
   }
   report->expect(sending->status().ok(), to_text(c) + ": send: " + sending->status().text());
   report->expect(receiving->status().ok(), to_text(c) + ": recv: " + receiving->status().text());

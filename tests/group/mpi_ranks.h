@@ -68,7 +68,7 @@ Status wait_for(int64_t deadline_ms, Poll poll) {
     ZERO_TRY(poll(&done));
     if (done) return {};
     ZERO_CHECK(!deadline.passed(), ZERO_E_TIMEOUT, "nothing after %lld ms", static_cast<long long>(deadline_ms));
-    backoff.pause(nullptr, 0);
+    backoff.pause();
   }
 }
 

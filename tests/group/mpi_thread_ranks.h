@@ -77,7 +77,7 @@ inline bool all_close(int64_t patience_ms = 2'000) {
     std::shared_ptr<MpiRoot> passing;
     EXPECT_TRUE(make_mpi_root(process, 0, &passing).ok());
     passing.reset();
-    backoff.pause(nullptr, 0);
+    backoff.pause();
   }
   return fake_mpi::open_communicators() == 0;
 }

@@ -102,7 +102,7 @@ void finish_mails(const Mails &mails, Beside beside) {
   for (bool all = false; !all;) {
     all = beside();
     for (const std::unique_ptr<Mail> &mail : mails) all = mail->progress() && all;
-    if (!all) backoff.pause(nullptr, 0);
+    if (!all) backoff.pause();
   }
 }
 

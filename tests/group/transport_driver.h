@@ -27,13 +27,12 @@ inline Status await(Transport &transport, const std::function<Status(bool *)> &p
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Backoff backoff;
   for (;;) {
-    Doorbell *bell = transport.doorbell();
-    const uint32_t seen = bell != nullptr ? bell->sequence() : 0;
+    const Listening listening(transport.doorbell());
     bool ready = false;
     ZERO_TRY(poll(&ready));
     if (ready) return {};
     ZERO_CHECK(!deadline.passed(), ZERO_E_TIMEOUT, "the test waited %lld ms", static_cast<long long>(deadline_ms));
-    backoff.pause(bell, seen);
+    backoff.pause(listening);
   }
 }
 
