@@ -1,65 +1,111 @@
-/// @file Asking the system.
+/// @file Asking the system, by proc(5), and cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's documentation.
 #include "core/machine.h"
 
 #include "core/hash.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <string>
-#include <string_view>
 
 namespace zero {
 namespace {
 
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE *)>;
 
-/// The first bytes of a small file of the system; empty when it cannot be read.
-std::string contents_of(const char *path) {
-  const File file(std::fopen(path, "re"), &std::fclose);
-  if (file == nullptr) return {};
+/// A file of the system; empty when it cannot be read.
+std::string contents_of(const std::string &path) {
+  std::string contents;
+  const File file(std::fopen(path.c_str(), "re"), &std::fclose);
+  if (file == nullptr) return contents;
   char text[4096];
-  return std::string(text, std::fread(text, 1, sizeof text, file.get()));
+  while (const size_t nbytes = std::fread(text, 1, sizeof text, file.get())) contents.append(text, nbytes);
+  return contents;
 }
 
-/// The number behind `name`, or -1.
-int64_t number_after(const std::string &text, const char *name) {
-  const size_t at = text.find(name);
+/// The number behind `name` at the beginning of a line, or -1.
+int64_t number_after(const std::string &text, const std::string &name) {
+  const std::string lines = "\n" + text;
+  const size_t at = lines.find("\n" + name);
   long long value = -1;
-  if (at == std::string::npos || std::sscanf(text.c_str() + at + std::strlen(name), " %lld", &value) != 1) return -1;
+  if (at == std::string::npos || std::sscanf(lines.c_str() + at + 1 + name.size(), " %lld", &value) != 1) return -1;
   return value;
 }
 
-/// What the control group (version 2) of this process has left; the largest number where there is no limit.
-int64_t group_left_nbytes() {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-  const std::string line = contents_of("/proc/self/cgroup");
-  const size_t at = line.find("0::");
-  if (at == std::string::npos) return kNoLimit;
-  const std::string folder = "/sys/fs/cgroup" + line.substr(at + 3, line.find('\n', at) - at - 3);
-  const int64_t most = number_after(contents_of((folder + "/memory.max").c_str()), "");
-  const int64_t now = number_after(contents_of((folder + "/memory.current").c_str()), "");
-  return most < 0 || now < 0 ? kNoLimit : std::max<int64_t>(0, most - now);
+/// Where a version of control groups keeps what this is about.
+struct Version {
+  const char *mount;
+  const char *most;
+  const char *used;
+  const char *inactive;  ///< pages of files, which the kernel drops when memory is short
+  const char *active;
+};
+constexpr Version kVersion1{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file ",
+                            "total_active_file "};
+constexpr Version kVersion2{"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file ", "active_file "};
+
+/// Looks at one control group.
+void narrow(const Version &version, const std::string &folder, MemoryOffer *offer) {
+  const int64_t most = number_after(contents_of(folder + version.most), "");
+  const int64_t used = number_after(contents_of(folder + version.used), "");
+  if (most < 0 || used < 0) return;
+  const std::string stat = contents_of(folder + "/memory.stat");
+  const int64_t files = std::max<int64_t>(0, number_after(stat, version.inactive)) + std::max<int64_t>(0, number_after(stat, version.active));
+  const int64_t left = std::max<int64_t>(0, most - std::max<int64_t>(0, used - files));
+  if (left >= offer->group_nbytes) return;
+  struct stat place {};
+  if (::stat(folder.c_str(), &place) != 0) return;
+  Hash hash;
+  hash.add(machine_key());
+  hash.add(place.st_dev);
+  hash.add(place.st_ino);
+  offer->group_nbytes = left;
+  offer->group_key = hash.value();
 }
+
+/// Every group up to the mount: in a container its own group is mounted there, and its path may not be found below.
+void narrow_upwards(const Version &version, const std::string &root, std::string path, MemoryOffer *offer) {
+  for (;;) {
+    narrow(version, root + version.mount + path, offer);
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return;
+    path.erase(slash);
+  }
+}
+
+bool lists_memory(const std::string &controllers) { return ("," + controllers + ",").find(",memory,") != std::string::npos; }
 
 }  // namespace
 
-uint64_t host_key() {
+uint64_t machine_key() {
   std::string name = contents_of("/proc/sys/kernel/random/boot_id");
   char host[256] = {};
   if (name.empty() && ::gethostname(host, sizeof host - 1) == 0) name = host;
   return hash_of_text(name);
 }
 
-int64_t memory_available_nbytes() {
+MemoryOffer memory_offer(const std::string &root) {
   constexpr int64_t kKibibyte = 1024;
-  const int64_t free = number_after(contents_of("/proc/meminfo"), "MemAvailable:");
-  const int64_t system = free < 0 ? std::numeric_limits<int64_t>::max() : free * kKibibyte;
-  return std::min(system, group_left_nbytes());
+  const int64_t free = number_after(contents_of(root + "/proc/meminfo"), "MemAvailable:");
+  MemoryOffer offer{free < 0 ? kNoLimit : free * kKibibyte, kNoLimit, 0};
+  std::istringstream lines(contents_of(root + "/proc/self/cgroup"));
+  std::string line;  // "number:controllers:path", version 2 without controllers
+  while (std::getline(lines, line)) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (controllers.empty()) narrow_upwards(kVersion2, root, line.substr(second + 1), &offer);
+    if (lists_memory(controllers)) narrow_upwards(kVersion1, root, line.substr(second + 1), &offer);
+  }
+  return offer;
 }
 
 }  // namespace zero

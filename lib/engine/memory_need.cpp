@@ -1,39 +1,71 @@
-/// @file Adding up over a host.
+/// @file Adding up over the ranks that share memory.
 #include "engine/memory_need.h"
 
-#include "core/machine.h"
 #include "engine/agreement.h"
 #include "engine/slot_memory.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace zero {
 namespace {
 
-constexpr size_t kHost = 0;
-constexpr size_t kOffer = 1;
-constexpr size_t kNeed = 2;
+/// Something that several ranks take memory from: the words of a rank that tell which one it is and what it offers.
+struct Store {
+  size_t key;
+  size_t offer;
+  const char *name;
+};
+constexpr Store kHost{0, 1, "on the host"};
+constexpr Store kControlGroup{2, 3, "in the control group"};
+constexpr size_t kNeed = 4;
 constexpr size_t kWords = kNeed + std::tuple_size_v<MemoryNeed>;
 
-struct Host {
-  int64_t first_rank = 0;
+struct Sharers {
   int64_t ranks = 0;
-  int64_t offer = 0;
+  int64_t offer = std::numeric_limits<int64_t>::max();
   std::array<double, 4> need{};
 };
 
-/// Adds up what all ranks of one host told.
-Host host_of(std::span<const int64_t> words, int64_t rank) {
-  Host host{rank, 0, words[static_cast<size_t>(rank) * kWords + kOffer], {}};
-  const int64_t key = words[static_cast<size_t>(rank) * kWords + kHost];
+/// Adds up what the ranks told that share a store with this one.
+Sharers sharers_of(const Store &store, std::span<const int64_t> words, int64_t rank) {
+  Sharers sharers;
+  const int64_t key = words[static_cast<size_t>(rank) * kWords + store.key];
   for (size_t at = 0; at < words.size(); at += kWords) {
-    if (words[at + kHost] != key) continue;
-    ++host.ranks;
-    host.offer = std::min(host.offer, words[at + kOffer]);
-    for (size_t stage = 0; stage < host.need.size(); ++stage) host.need[stage] += static_cast<double>(words[at + kNeed + stage]);
+    if (words[at + store.key] != key) continue;
+    ++sharers.ranks;
+    sharers.offer = std::min(sharers.offer, words[at + store.offer]);
+    for (size_t stage = 0; stage < sharers.need.size(); ++stage) sharers.need[stage] += static_cast<double>(words[at + kNeed + stage]);
   }
-  return host;
+  return sharers;
+}
+
+/// A limit that the caller set is for the ranks of a host and takes the place of what the system says.
+std::array<int64_t, kWords> words_of(const MemoryNeed &need, MemoryOffer offer, int64_t limit_nbytes) {
+  if (limit_nbytes > 0) offer = {limit_nbytes, std::numeric_limits<int64_t>::max(), 0};
+  std::array<int64_t, kWords> words{};
+  words[kHost.key] = static_cast<int64_t>(machine_key());
+  words[kHost.offer] = offer.system_nbytes;
+  words[kControlGroup.key] = static_cast<int64_t>(offer.group_key);
+  words[kControlGroup.offer] = offer.group_nbytes;
+  std::copy(need.begin(), need.end(), words.begin() + kNeed);
+  return words;
+}
+
+Status check_store(const Store &store, std::span<const int64_t> words, int64_t rank, int64_t stage, bool limited) {
+  constexpr double kGigabyte = 1e9;
+  const Sharers sharers = sharers_of(store, words, rank);
+  const auto &need = sharers.need;
+  const auto asked = need[static_cast<size_t>(stage)];
+  ZERO_CHECK(asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
+             "stage %lld needs %.2f GB %s of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, %.2f, %.2f and "
+             "%.2f GB there",
+             static_cast<long long>(stage), asked / kGigabyte, store.name, static_cast<long long>(rank),
+             static_cast<long long>(sharers.ranks), static_cast<double>(sharers.offer) / kGigabyte,
+             limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte, need[1] / kGigabyte, need[2] / kGigabyte,
+             need[3] / kGigabyte);
+  return {};
 }
 
 }  // namespace
@@ -61,9 +93,8 @@ MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool a
   return need;
 }
 
-Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes) {
-  std::array<int64_t, kWords> words{static_cast<int64_t>(host_key()), limit_nbytes > 0 ? limit_nbytes : memory_available_nbytes()};
-  std::copy(need.begin(), need.end(), words.begin() + kNeed);
+Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes, MemoryOffer offer) {
+  const std::array<int64_t, kWords> words = words_of(need, offer, limit_nbytes);
   std::vector<int64_t> all(static_cast<size_t>(group.size()) * kWords);
   ZERO_CO_TRY(agree_on(group, std::move(mine), "zero_optimizer_seal"));
   Fingerprint fingerprint;
@@ -71,15 +102,9 @@ Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int
   fingerprint.detail = 2;
   ZERO_CO_TRY(tell_all(group, fingerprint, words, all));
   for (int64_t rank = 0; rank < group.size(); ++rank) {
-    constexpr double kGigabyte = 1e9;
-    const Host host = host_of(all, rank);
-    const auto asked = host.need[static_cast<size_t>(stage)];
-    ZERO_CO_CHECK(asked <= static_cast<double>(host.offer), ZERO_E_OUT_OF_MEMORY,
-                  "stage %lld needs %.2f GB on the host of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, "
-                  "%.2f, %.2f and %.2f GB there",
-                  static_cast<long long>(stage), asked / kGigabyte, static_cast<long long>(rank), static_cast<long long>(host.ranks),
-                  static_cast<double>(host.offer) / kGigabyte, limit_nbytes > 0 ? "ZERO_KEY_MEMORY_LIMIT" : "available",
-                  host.need[0] / kGigabyte, host.need[1] / kGigabyte, host.need[2] / kGigabyte, host.need[3] / kGigabyte);
+    for (const Store *store : {&kHost, &kControlGroup}) {
+      ZERO_CO_RETURN_IF_ERROR(check_store(*store, all, rank, stage, limit_nbytes > 0));
+    }
   }
   co_return Status();
 }

@@ -2,6 +2,7 @@
 /// allocation.
 #pragma once
 
+#include "core/machine.h"
 #include "core/task.h"
 #include "engine/format.h"
 #include "engine/plan.h"
@@ -18,8 +19,9 @@ using MemoryNeed = std::array<int64_t, 4>;
 
 MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone, bool adopts);
 
-/// Compares what the ranks of each host need together with what it has: limit_nbytes, or where that is 0 its available memory. Returns
-/// ZERO_E_OUT_OF_MEMORY on every rank when a host has too little, before anything was allocated. `mine` is this rank's error, if any.
-Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes);
+/// Compares what the ranks of each host need together with limit_nbytes, or where that is 0 with what the system offers them: on the host,
+/// and in their control groups (containers, batch jobs). Returns ZERO_E_OUT_OF_MEMORY on every rank when one of them has too little, before
+/// anything was allocated. `mine` is this rank's error, if any.
+Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes, MemoryOffer offer);
 
 }  // namespace zero

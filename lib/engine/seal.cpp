@@ -68,7 +68,7 @@ Task Optimizer::agree_on_plan() {
   const bool counts = planned.ok() && !settings_.on_device;
   MemoryNeed need = counts ? memory_need(plan_, formats_, alone(), one_copy() && group_->rank() > 0) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
-  co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit);
+  co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit, memory_offer());
 }
 
 /// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.

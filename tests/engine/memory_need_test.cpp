@@ -1,11 +1,12 @@
 /// @file Seal refuses what does not fit before it takes anything, and says what would.
-#include "core/machine.h"
+#include "engine/memory_need.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 namespace zero::test {
 namespace {
@@ -46,8 +47,6 @@ TEST(MemoryNeed, StagesThatDoNotFitAreRefusedOnEveryRankWithTheFiguresOfAll) {
 }
 
 TEST(MemoryNeed, WithoutALimitTheMachineDecides) {
-  EXPECT_GT(memory_available_nbytes(), 0);
-  EXPECT_EQ(host_key(), host_key());
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto optimizer = unsealed(group, 1, 0);
     EXPECT_TRUE(group->queue()->run(optimizer->seal()).ok());
@@ -58,6 +57,32 @@ TEST(MemoryNeed, WithoutALimitTheMachineDecides) {
     const Status status = group->queue()->run(huge->seal());
     EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
     EXPECT_NE(std::strstr(status.text(), "are available"), nullptr) << status.text();
+  });
+}
+
+/// Ranks 0 and 1 are in one container, 2 and 3 in another, and the host has room for all.
+MemoryOffer offer_in_containers(int64_t rank, int64_t first_nbytes, int64_t second_nbytes) {
+  return {100'000'000, rank < 2 ? first_nbytes : second_nbytes, rank < 2 ? uint64_t{7} : uint64_t{8}};
+}
+
+TEST(MemoryNeed, RanksOfAControlGroupShareWhatItHasLeft) {
+  run_world(4, [](const std::shared_ptr<Group> &group) {
+    constexpr MemoryNeed kNeed{16'000'000, 10'000'000, 7'000'000, 4'000'000};
+    const auto check = [&](int64_t stage, const MemoryOffer &offer, int64_t limit = 0) {
+      return group->queue()->run(check_memory(*group, {}, kNeed, stage, limit, offer));
+    };
+    EXPECT_TRUE(check(1, offer_in_containers(group->rank(), 20'000'000, 20'000'000)).ok());
+    const Status status = check(1, offer_in_containers(group->rank(), 20'000'000, 19'000'000));
+    EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
+    EXPECT_NE(std::strstr(status.text(), "stage 1 needs 0.02 GB in the control group of rank 2, which holds 2 ranks, but 0.02 GB"), nullptr)
+        << status.text();
+    EXPECT_TRUE(check(2, offer_in_containers(group->rank(), 20'000'000, 19'000'000)).ok());
+    // A limit that the caller set counts instead.
+    EXPECT_TRUE(check(1, offer_in_containers(group->rank(), 0, 0), 40'000'000).ok());
+    EXPECT_EQ(check(0, offer_in_containers(group->rank(), 20'000'000, 20'000'000), 40'000'000).code(), ZERO_E_OUT_OF_MEMORY);
+    // Without control groups their key is that of all ranks, and there is no limit.
+    EXPECT_TRUE(check(0, {64'000'000, std::numeric_limits<int64_t>::max(), 0}).ok());
+    EXPECT_EQ(check(0, {63'000'000, std::numeric_limits<int64_t>::max(), 0}).code(), ZERO_E_OUT_OF_MEMORY);
   });
 }
 
