@@ -36,11 +36,14 @@ class ProgressThread {
     // A child of fork has the lists but not the thread.
     if (!started_ || forked()) return;
     std::erase(arriving_, queue);
-    left_.wait(lock, [&] { return std::find(watched_.begin(), watched_.end(), queue) == watched_.end(); });
+    left_.wait(lock, [&] { return !watches(queue); });
   }
 
  private:
-  using Queues = std::vector<std::shared_ptr<OperationQueue>>;
+  struct Watched {
+    std::shared_ptr<OperationQueue> queue;
+    Listening listening;  ///< to what it slept on before it was looked at
+  };
 
   /// Room from the start, so that the steps of a training allocate nothing however their queues meet.
   static constexpr size_t kExpectedQueues = 64;
@@ -81,15 +84,15 @@ class ProgressThread {
   }
 
   void run() {
-    Backoff backoff;
+    Pacing pacing;
     for (;;) {
       const std::span<const Listening> heard = listen();
-      if (take_arrivals() || drop_finished()) {
-        backoff = Backoff();
+      if (take_arrivals()) {
+        pacing = Pacing();
       } else if (watched_.empty()) {
         arrived_.wait(heard.back().seen(), kLongestRestNs);
-      } else if (hears_all(heard)) {
-        backoff.pause(heard);
+      } else if (look()) {
+        pacing.pause(heard);
       }
     }
   }
@@ -97,23 +100,12 @@ class ProgressThread {
   /// Listens to what the queues sleep on, as many as can be, and last to arrivals.
   std::span<const Listening> listen() {
     size_t count = 0;
-    for (const auto &queue : watched_) {
-      if (count + 1 == heard_.size()) break;
-      if (Doorbell *bell = queue->doorbell()) heard_[count++] = Listening(bell);
+    for (Watched &watched : watched_) {
+      watched.listening = Listening(watched.queue->doorbell());
+      if (watched.listening.bell() != nullptr && count + 1 < heard_.size()) heard_[count++] = watched.listening;
     }
     heard_[count++] = Listening(&arrived_);
     return {heard_.data(), count};
-  }
-
-  /// False when a look changed what some queue sleeps on.
-  bool hears_all(std::span<const Listening> heard) const {
-    size_t count = 0;
-    for (const auto &queue : watched_) {
-      if (count + 1 == heard_.size()) break;
-      Doorbell *bell = queue->doorbell();
-      if (bell != nullptr && bell != heard[count++].bell()) return false;
-    }
-    return count + 1 == heard.size();
   }
 
   /// Moves newly given queues over.
@@ -121,40 +113,50 @@ class ProgressThread {
     const std::lock_guard lock(mutex_);
     if (arriving_.empty()) return false;
     next_watched_.swap(watched_);
-    for (auto &queue : next_watched_) watched_.push_back(std::move(queue));
+    for (Watched &watched : next_watched_) watched_.push_back(std::move(watched));
     next_watched_.clear();
     for (auto &queue : arriving_) {
-      if (std::find(watched_.begin(), watched_.end(), queue) != watched_.end()) continue;
+      if (watches(queue)) continue;
       queue->set_watched(true);
-      watched_.push_back(std::move(queue));
+      watched_.push_back({std::move(queue), {}});
     }
     arriving_.clear();
     return true;
   }
 
-  /// Advances every queue and lets go of those that are empty.
-  bool drop_finished() {
-    bool any = false;
+  bool watches(const std::shared_ptr<OperationQueue> &queue) const {
+    return std::any_of(watched_.begin(), watched_.end(), [&](const Watched &watched) { return watched.queue == queue; });
+  }
+
+  /// Advances every queue and lets go of those that are empty. False when another look is due before a rest.
+  bool look() {
+    bool may_rest = true;
     for (size_t index = 0; index < watched_.size();) {
-      if (!watched_[index]->progress()) {
+      const Watched &watched = watched_[index];
+      const Look look = watched.queue->progress();
+      may_rest = may_rest && look != Look::empty && watched.queue->hears(look, watched.listening.bell());
+      if (look == Look::empty) {
+        drop(index);
+      } else {
         ++index;
-        continue;
       }
-      const std::lock_guard lock(mutex_);
-      watched_[index]->set_watched(false);
-      watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
-      left_.notify_all();
-      any = true;
     }
-    return any;
+    return may_rest;
+  }
+
+  void drop(size_t index) {
+    const std::lock_guard lock(mutex_);
+    watched_[index].queue->set_watched(false);
+    watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(index));
+    left_.notify_all();
   }
 
   std::mutex mutex_;
   Doorbell arrived_;
   std::condition_variable left_;
-  Queues arriving_;
-  Queues watched_;       ///< changed by the progress thread only, under the mutex
-  Queues next_watched_;  ///< empty, with room for what watched_ may become
+  std::vector<std::shared_ptr<OperationQueue>> arriving_;
+  std::vector<Watched> watched_;       ///< changed by the progress thread only, under the mutex
+  std::vector<Watched> next_watched_;  ///< empty, with room for what watched_ may become
   std::array<Listening, Doorbell::kMostListenings> heard_;
   bool started_ = false;
 };

@@ -18,6 +18,19 @@ Status exception_status() noexcept {
   }
 }
 
+namespace {
+
+thread_local uint64_t ended_waits_here = 0;
+
+}  // namespace
+
+uint64_t ended_waits() noexcept { return ended_waits_here; }
+
+void Pacing::pause(std::span<const Listening> listenings) {
+  if (std::exchange(seen_, ended_waits()) != seen_) backoff_ = Backoff();
+  backoff_.pause(listenings);
+}
+
 Operation::Operation(Task task) noexcept : task_(std::move(task)) {
   driver_.current = task_.handle_;
   task_.handle_.promise().driver = &driver_;
@@ -50,21 +63,23 @@ bool Operation::poll_waiting() noexcept {
     return false;
   }
   driver_.waiting = nullptr;
+  ++ended_waits_here;
   return true;
 }
 
-/// A thread's turn to advance a queue. While it lasts, others sleep until it has ended: what ends an operation then is no ring of a peer.
+/// A thread's turn to advance a queue. While it lasts, others sleep until it or an operation has ended: what ends an operation then is no
+/// ring of a peer.
 class OperationQueue::Turn {
  public:
   explicit Turn(OperationQueue &queue) : queue_(queue), taken_(!queue.advanced_.exchange(true, std::memory_order_acquire)) {
-    if (taken_) queue_.doorbell_.store(&queue_.turn_ended_, std::memory_order_release);
+    if (taken_) queue_.doorbell_.store(&queue_.moved_, std::memory_order_release);
   }
   Turn(const Turn &) = delete;
   ~Turn() {
     if (!taken_) return;
     queue_.doorbell_.store(next_, std::memory_order_release);
     queue_.advanced_.store(false, std::memory_order_release);
-    queue_.turn_ended_.ring();
+    queue_.moved_.ring();
   }
 
   bool taken() const { return taken_; }
@@ -94,36 +109,38 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
   return operation;
 }
 
-bool OperationQueue::progress(const Operation *wanted) {
+Look OperationQueue::progress(const Operation *wanted) {
   Doorbell *asleep_on = nullptr;
   {
     Turn turn(*this);
-    if (!turn.taken()) return false;
+    if (!turn.taken()) return Look::elsewhere;
     std::shared_ptr<Operation> operation = first();
-    for (; operation != nullptr; operation = pop()) {
+    while (operation != nullptr) {
       if (wanted != nullptr && wanted->done() && watched()) break;
       if (operation->doorbell() != nullptr) asleep_on = operation->doorbell();
       if (!operation->advance()) {
         turn.leave_to(operation->doorbell());
-        return false;
+        return Look::waits;
       }
+      operation = pop();
+      // Who waits for what has ended need not wait for those behind it.
+      if (operation != nullptr) moved_.ring();
     }
-    if (operation == nullptr) return true;
+    if (operation == nullptr) return Look::empty;
   }
   // The progress thread may be asleep for what has ended.
   if (asleep_on != nullptr) asleep_on->ring();
-  return false;
+  return Look::waits;
 }
 
 Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
   // What ends at once looks at no bell, whose line peers write.
   progress(operation.get());
-  Backoff backoff;
+  Pacing pacing;
   while (!operation->done()) {
     const Listening listening(doorbell());
-    progress(operation.get());
-    const bool heard = doorbell() == listening.bell();
-    if (!operation->done() && heard) backoff.pause(listening);
+    const Look look = progress(operation.get());
+    if (!operation->done() && hears(look, listening.bell())) pacing.pause(listening);
   }
   return operation->status();
 }

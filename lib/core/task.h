@@ -10,8 +10,10 @@
 #include <atomic>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace zero {
@@ -99,6 +101,20 @@ class [[nodiscard]] Task {
   Handle handle_;
 };
 
+/// Waits of tasks that have ended on this thread so far.
+uint64_t ended_waits() noexcept;
+
+/// The pauses of a loop that advances tasks: they begin anew, with the shortest, when a wait has ended.
+class Pacing {
+ public:
+  void pause(std::span<const Listening> listenings);
+  void pause(const Listening &listening) { pause({&listening, 1}); }
+
+ private:
+  Backoff backoff_;
+  uint64_t seen_ = 0;
+};
+
 /// A task that is being run by polling. Advanced by one thread at a time; done() and, after it, status() may be read by any thread.
 class Operation {
  public:
@@ -126,6 +142,13 @@ class Operation {
   std::shared_ptr<Operation> next_;
 };
 
+/// What came of a look at a queue.
+enum class Look {
+  empty,      ///< nothing is left
+  waits,      ///< something is
+  elsewhere,  ///< another thread has its turn
+};
+
 /// Operations that run one after another in the order they were submitted. Whoever needs a result lends its thread by calling progress,
 /// where a progress thread watches the queue no longer than for that result.
 class OperationQueue {
@@ -138,8 +161,8 @@ class OperationQueue {
   std::shared_ptr<Operation> submit(Task task);
 
   /// Advances the first operations as far as they go; once `wanted` has ended, those behind it only where no progress thread will.
-  /// Returns at once when another thread is doing so. True when nothing is left.
-  bool progress(const Operation *wanted = nullptr);
+  /// Returns at once when another thread is doing so.
+  Look progress(const Operation *wanted = nullptr);
 
   /// Waits until the operation has ended and returns its status.
   Status wait(const std::shared_ptr<Operation> &operation);
@@ -147,9 +170,10 @@ class OperationQueue {
   /// submit and wait.
   Status run(Task task);
 
-  /// What to sleep on after a look that changed nothing; nullptr when nothing rings. Another look is due first where it differs from what
-  /// it was before the look.
+  /// What to listen to before a look; nullptr when nothing rings.
   Doorbell *doorbell() const { return doorbell_.load(std::memory_order_acquire); }
+  /// Whether who listened to that and then looked hears of what happens next. Otherwise another look is due.
+  bool hears(Look look, const Doorbell *bell) const { return look == Look::elsewhere ? bell == &moved_ : bell == doorbell(); }
 
   /// A progress thread, which says so, has taken the queue in and not let go of it.
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
@@ -163,7 +187,7 @@ class OperationQueue {
 
   std::mutex list_mutex_;              ///< guards the list
   std::atomic<bool> advanced_{false};  ///< some thread has its turn
-  Doorbell turn_ended_;
+  Doorbell moved_;                     ///< rung when an operation or a turn has ended
   std::atomic<Doorbell *> doorbell_{nullptr};
   std::shared_ptr<Operation> head_;
   Operation *tail_ = nullptr;

@@ -52,7 +52,11 @@ class Pool {
     job.function(job.context, 0);
     job.work();
     Backoff backoff;
-    while (job.helpers.load(std::memory_order_acquire) != 0) backoff.pause();
+    for (;;) {
+      const Listening listening(&finished_);
+      if (job.helpers.load(std::memory_order_acquire) == 0) return;
+      backoff.pause(listening);
+    }
   }
 
  private:
@@ -73,7 +77,7 @@ class Pool {
     try {
       workers_.push_back(std::make_unique<Worker>());
       worker = workers_.back().get();
-      std::thread([worker] { serve(*worker); }).detach();
+      std::thread([this, worker] { serve(*worker); }).detach();
     } catch (...) {
       if (worker != nullptr) workers_.pop_back();
       worker = nullptr;
@@ -82,7 +86,7 @@ class Pool {
     return worker;
   }
 
-  [[noreturn]] static void serve(Worker &worker) {
+  [[noreturn]] void serve(Worker &worker) {
     // The caller's floating-point environment must not decide the bits of a piece.
     std::fesetenv(FE_DFL_ENV);
     for (;;) {
@@ -95,11 +99,13 @@ class Pool {
       job->work();
       worker.taken.store(false, std::memory_order_release);
       job->helpers.fetch_sub(1, std::memory_order_release);
+      finished_.ring();
     }
   }
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  Doorbell finished_;  ///< rung when a helper has left a job
 };
 
 }  // namespace

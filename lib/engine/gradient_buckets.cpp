@@ -48,7 +48,7 @@ bool Gradients::take_free(Bucket &bucket, int64_t index) {
 Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
   if (bucket.data != nullptr) return {};
   const Deadline patience = Deadline::after_ms(kPatienceMs);
-  Backoff backoff;
+  Pacing pacing;
   for (;;) {
     ZERO_TRY(give_back_ended());
     if (take_free(bucket, index)) return {};
@@ -58,9 +58,8 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
     }
     OperationQueue &queue = reductions_.queue();
     const Listening listening(queue.doorbell());
-    queue.progress(&reductions_.oldest());
-    const bool heard = queue.doorbell() == listening.bell();
-    if (!reductions_.oldest().done() && heard) backoff.pause(listening);
+    const Look look = queue.progress(&reductions_.oldest());
+    if (!reductions_.oldest().done() && queue.hears(look, listening.bell())) pacing.pause(listening);
   }
 }
 
@@ -114,7 +113,8 @@ void Gradients::close_bucket(int64_t index) {
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
     kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), plan_.bucket(index).flat.count());
   }
-  if (!alone_ && next_submitted_ < plan_.order().size() && plan_.order()[next_submitted_] != index) {
+  const bool reduces = !alone_ && (!late() || reducing_);
+  if (reduces && next_submitted_ < plan_.order().size() && plan_.order()[next_submitted_] != index) {
     stalled_nbytes_.fetch_add(plan_.bucket(index).flat.count() * dtype_nbytes(bucket.dtype), std::memory_order_relaxed);
   }
 }

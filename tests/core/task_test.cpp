@@ -169,13 +169,13 @@ TEST(OperationQueue, RunsOperationsInTheOrderTheyCameIn) {
   Gate gate(kNever);
   const auto first = queue.submit(note(notes, 1, &gate));
   const auto second = queue.submit(note(notes, 2));
-  EXPECT_FALSE(queue.progress());
+  EXPECT_EQ(queue.progress(), Look::waits);
   EXPECT_TRUE(notes.empty());
   gate.open = true;
   EXPECT_TRUE(queue.wait(second).ok());
   EXPECT_TRUE(first->done());
   EXPECT_EQ(notes, (std::vector<int>{1, 2}));
-  EXPECT_TRUE(queue.progress());
+  EXPECT_EQ(queue.progress(), Look::empty);
   EXPECT_EQ(queue.doorbell(), nullptr);
 }
 
@@ -202,9 +202,9 @@ TEST(OperationQueue, WhoLeavesOperationsToAProgressThreadWakesIt) {
   const auto first = queue.submit(wait_for(gate));
   const auto second = queue.submit(give({}));
   queue.set_watched(true);
-  EXPECT_FALSE(queue.progress(first.get()));
+  EXPECT_EQ(queue.progress(first.get()), Look::waits);
   EXPECT_EQ(bell.sequence(), 0U);
-  EXPECT_FALSE(queue.progress(first.get()));
+  EXPECT_EQ(queue.progress(first.get()), Look::waits);
   EXPECT_TRUE(first->done());
   EXPECT_EQ(bell.sequence(), 1U);
   EXPECT_TRUE(queue.wait(second).ok());
@@ -239,41 +239,84 @@ TEST(OperationQueue, AnUnfinishedLongQueueIsFreedWithoutRecursion) {
     OperationQueue queue;
     queue.submit(wait_for(gate));
     for (int i = 0; i < 200'000; ++i) queue.submit(note(notes, i));
-    EXPECT_FALSE(queue.progress());
+    EXPECT_EQ(queue.progress(), Look::waits);
   }
   EXPECT_TRUE(notes.empty());
 }
 
+/// Holds whoever looks at it until it is told to let go.
+class Slow final : public Waitable {
+ public:
+  Status poll(bool *out_ready) override {
+    inside = true;
+    while (!leave) std::this_thread::yield();
+    *out_ready = true;
+    return {};
+  }
+  std::atomic<bool> inside{false};
+  std::atomic<bool> leave{false};
+};
+
+Task wait_slowly(Slow &slow) {
+  ZERO_CO_TRY(slow);
+  co_return {};
+}
+
 TEST(OperationQueue, ProgressReturnsAtOnceWhileAnotherThreadAdvances) {
-  class Slow final : public Waitable {
-   public:
-    Status poll(bool *out_ready) override {
-      inside = true;
-      while (!leave) std::this_thread::yield();
-      *out_ready = true;
-      return {};
-    }
-    std::atomic<bool> inside{false};
-    std::atomic<bool> leave{false};
-  } slow;
-  const auto wait_slowly = [](Slow &waitable) -> Task {
-    ZERO_CO_TRY(waitable);
-    co_return {};
-  };
+  Slow slow;
   OperationQueue queue;
+  Doorbell elsewhere;
   const auto operation = queue.submit(wait_slowly(slow));
   std::jthread other([&] { queue.progress(); });
   while (!slow.inside) std::this_thread::yield();
   const Listening listening(queue.doorbell());
-  EXPECT_FALSE(queue.progress());
+  const Look look = queue.progress();
+  EXPECT_EQ(look, Look::elsewhere);
   EXPECT_FALSE(operation->done());
   ASSERT_NE(listening.bell(), nullptr);
   EXPECT_EQ(listening.bell()->sequence(), listening.seen()) << "nothing ended yet";
+  EXPECT_TRUE(queue.hears(look, listening.bell()));
+  EXPECT_FALSE(queue.hears(look, &elsewhere)) << "rings that the other thread's turn has seen are past";
+  EXPECT_FALSE(queue.hears(look, nullptr));
   slow.leave = true;
   other.join();
   EXPECT_NE(listening.bell()->sequence(), listening.seen()) << "whoever waits for the operation sleeps until the turn has ended";
   EXPECT_EQ(queue.doorbell(), nullptr);
+  EXPECT_FALSE(queue.hears(Look::waits, listening.bell())) << "the turn has ended";
   EXPECT_TRUE(queue.wait(operation).ok());
+}
+
+TEST(OperationQueue, WhoWaitsForAnOperationIsWokenBeforeThoseBehindItHaveEnded) {
+  Slow first;
+  Slow second;
+  OperationQueue queue;
+  const auto operation = queue.submit(wait_slowly(first));
+  queue.submit(wait_slowly(second));
+  std::jthread other([&] { queue.progress(); });
+  while (!first.inside) std::this_thread::yield();
+  const Listening listening(queue.doorbell());
+  first.leave = true;
+  while (!second.inside) std::this_thread::yield();
+  EXPECT_TRUE(operation->done());
+  EXPECT_NE(listening.bell()->sequence(), listening.seen());
+  second.leave = true;
+}
+
+TEST(Pacing, PausesBeginAnewWhenAWaitHasEnded) {
+  // Over a thousand looks in vain, no more than two of them at one wait: with pauses that grow over all of them they take half a second.
+  constexpr int kWaits = 600;
+  const auto wait_often = []() -> Task {
+    for (int i = 0; i < kWaits; ++i) {
+      Gate gate(2);
+      ZERO_CO_TRY(gate);
+    }
+    co_return {};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const uint64_t before = ended_waits();
+  EXPECT_TRUE(run(wait_often()).ok());
+  EXPECT_EQ(ended_waits() - before, static_cast<uint64_t>(kWaits));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250));
 }
 
 TEST(OperationQueue, TellsWhatItsFirstOperationSleepsOn) {
@@ -284,10 +327,10 @@ TEST(OperationQueue, TellsWhatItsFirstOperationSleepsOn) {
   const auto first = queue.submit(wait_for(gate));
   const auto second = queue.submit(wait_for(silent));
   EXPECT_EQ(queue.doorbell(), nullptr) << "nothing has begun";
-  EXPECT_FALSE(queue.progress());
+  EXPECT_EQ(queue.progress(), Look::waits);
   EXPECT_EQ(queue.doorbell(), &bell);
   gate.open = true;
-  EXPECT_FALSE(queue.progress());
+  EXPECT_EQ(queue.progress(), Look::waits);
   EXPECT_TRUE(first->done());
   EXPECT_EQ(queue.doorbell(), nullptr) << "nothing rings for the second";
   silent.open = true;
