@@ -35,6 +35,12 @@ std::byte *BucketPool::take() {
   return buffer;
 }
 
+/// The shared ones are taken again first.
+void BucketPool::give_back(std::byte *buffer) {
+  const bool shared = buffer >= first_.data() && buffer < first_.data() + first_.nbytes();
+  free_.insert(shared ? free_.end() : free_.begin(), buffer);
+}
+
 bool BucketPool::at_limit() const { return limit_nbytes_ != 0 && (buffers_ + 1) * nbytes_ > limit_nbytes_; }
 
 Status BucketPool::grow(std::byte **out) {

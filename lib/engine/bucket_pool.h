@@ -20,7 +20,7 @@ class BucketPool {
   std::byte *take();
   /// A new buffer. Errors: ZERO_E_POOL_LIMIT, ZERO_E_OUT_OF_MEMORY.
   Status grow(std::byte **out);
-  void give_back(std::byte *buffer) { free_.push_back(buffer); }
+  void give_back(std::byte *buffer);
   /// True when one more buffer would pass the limit.
   bool at_limit() const;
 
@@ -37,7 +37,7 @@ class BucketPool {
   int64_t buffers_ = 0;
   Arena first_;
   std::vector<Arena> more_;
-  std::vector<std::byte *> free_;  ///< has room for all buffers, so giving back never allocates
+  std::vector<std::byte *> free_;  ///< has room for all buffers, so giving back never allocates; those that peers read in place come last
   std::atomic<int64_t> grow_count_{0};
 };
 

@@ -34,20 +34,23 @@ void Prefetch::stop() {
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
+  group_.reset();
 }
 
-/// A forward pass that no backward pass follows, as in evaluation, begins the order again.
+/// A forward pass that no backward pass follows, as in evaluation, begins the order again. Whether one began or a tensor came once more (as
+/// tied ones do) is not known after the order was left: what was seen then stays for the next step.
 void Prefetch::follow(int64_t id) {
   if (position_ < order_.size() && order_[position_] == id) {
     ++position_;
   } else if (!order_.empty() && order_.front() == id) {
     position_ = 1;
-    seen_.clear();
     surprised_ = false;
+    if (!departed_) seen_.clear();
   } else {
     surprised_ = true;
+    departed_ = true;
   }
-  seen_.push_back(id);
+  if (seen_.size() < kMostSeen) seen_.push_back(id);
 }
 
 Task Prefetch::take(int64_t id, std::byte **out) {
@@ -109,10 +112,11 @@ Task Prefetch::drop() {
 }
 
 void Prefetch::end_step() {
-  if (surprised_) order_ = seen_;
+  if (departed_) order_ = seen_;
   seen_.clear();
   position_ = 0;
   surprised_ = false;
+  departed_ = false;
 }
 
 }  // namespace zero

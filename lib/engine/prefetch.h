@@ -47,6 +47,7 @@ class Prefetch {
   void follow(int64_t id);
 
   static constexpr size_t kNothing = SIZE_MAX;
+  static constexpr size_t kMostSeen = 1 << 20;  ///< between two steps, of which there may be none
 
   struct Ahead {
     int64_t id;
@@ -65,9 +66,10 @@ class Prefetch {
 
   std::vector<int64_t> given_;  ///< the order of the first step
   std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet
-  std::vector<int64_t> seen_;   ///< what was acquired since the order last began
+  std::vector<int64_t> seen_;   ///< what was acquired since the last step or pass that kept to the order
   size_t position_ = 0;         ///< in the order, of what comes next
-  bool surprised_ = false;      ///< this step left the order
+  bool surprised_ = false;      ///< what comes next is not known
+  bool departed_ = false;       ///< this step left the order
   std::vector<Ahead> ahead_;    ///< order_[position_] and on
   PoolSizes foreseen_;          ///< the pool of a caller that releases a tensor before it acquires the next
   size_t held_ = kNothing;      ///< what was acquired last, in foreseen_

@@ -192,6 +192,29 @@ TEST(Prefetch, DifferentTensorsOfOneShapeAreNoCollective) {
   });
 }
 
+/// Tied tensors come twice in a pass: to begin with, and in its middle.
+TEST(Prefetch, AStepThatLeavesTheOrderCostsTheNextOnesOnly) {
+  const Model model = layers(2);
+  const std::vector<int64_t> regular = {0, 1, 3, 4, 5, 6, 0, 6, 5, 4, 3, 1};
+  const std::vector<int64_t> irregular = {0, 1, 4, 5, 6, 0, 6, 5, 4, 1};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_ahead(group, model, 1 << 20);
+    const auto sent_by = [&](const std::vector<int64_t> &order, int64_t step) {
+      const auto params = params_of(*optimizer, model);
+      const int64_t before = optimizer->traffic(OperationKind::all_gather).sent_elements;
+      visit(*optimizer, model, order, params);
+      train_once(*optimizer, model, step);
+      return optimizer->traffic(OperationKind::all_gather).sent_elements - before;
+    };
+    int64_t step = 0;
+    (void)sent_by(regular, step++);
+    const int64_t once = sent_by(regular, step++);  // each visit gathers its tensor once, ahead or not
+    (void)sent_by(irregular, step++);
+    for (int healing = 0; healing < 2; ++healing) (void)sent_by(regular, step++);
+    for (int healed = 0; healed < 3; ++healed) EXPECT_EQ(sent_by(regular, step++), once);
+  });
+}
+
 /// Which read the shards that initialisers write, and end only when other ranks have come.
 TEST(Prefetch, InitialisersAreRefusedWhileGathersRunAhead) {
   const Model model = equal_layers(2);
