@@ -8,8 +8,8 @@
 
 namespace zero {
 
-/// all[r * mine.size() + i] = word i of rank r. A collective of the kind that `fingerprint` names; its count is set here. Both spans must
-/// outlive the task; `all` has mine.size() words for each rank, at most 64.
+/// all[r * mine.size() + i] = word i of rank r. A collective of the kind that `fingerprint` names. Both spans must outlive the task; `all`
+/// has mine.size() words for each rank, at most 64.
 Task tell_all(Group &group, Fingerprint fingerprint, std::span<const int64_t> mine, std::span<int64_t> all);
 
 /// ZERO_OK when every rank comes with ZERO_OK; otherwise this rank's own error or, where that is ZERO_OK, ZERO_E_PEER_FAILED naming the

@@ -36,6 +36,7 @@ Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source,
 void Gradients::close() {
   reductions_.stop();
   if (group_ != nullptr && pool_.mapping() != nullptr) group_->transport().unshare(*pool_.mapping());
+  group_.reset();
   pool_.release();
   local_.release();
   brought_.release();
@@ -52,17 +53,22 @@ Status Gradients::check_acquire(int64_t id) {
   const Tensor &tensor = tensors_[static_cast<size_t>(id)];
   ZERO_CHECK(tensor.ready.count() < params_[id].count, ZERO_E_STATE, "the gradient of %s is ready already; the step comes next",
              params_[id].name.c_str());
-  const Tensor &shared = holder(id);
-  for (const int64_t name : shared.names) {
-    ZERO_CHECK(name == id || !tensors_[static_cast<size_t>(name)].acquired, ZERO_E_STATE,
-               "the gradient of %s is acquired under the name %s, which is tied to it; give that to zero_optimizer_grad_ready first",
-               params_[id].name.c_str(), params_[name].name.c_str());
-  }
-  const bool adds = shared.written.count() > 0 && !lands(home(id));
+  ZERO_TRY(check_not_filled_elsewhere(id));
+  const bool adds = holder(id).written.count() > 0 && !lands(home(id));
   ZERO_CHECK(!adds || !weighted() || tensor.acquired, ZERO_E_UNSUPPORTED,
              "%s is tied and its gradient is weighted: what was given under the other name cannot be added to in place; give this one from "
              "memory of your own",
              params_[id].name.c_str());
+  return {};
+}
+
+/// What the caller fills under another name of a tied tensor is the same memory.
+Status Gradients::check_not_filled_elsewhere(int64_t id) const {
+  for (const int64_t name : tensors_[static_cast<size_t>(params_.holder(id))].names) {
+    ZERO_CHECK(name == id || !tensors_[static_cast<size_t>(name)].acquired, ZERO_E_STATE,
+               "the gradient of %s is acquired under the name %s, which is tied to it; give that to zero_optimizer_grad_ready first",
+               params_[id].name.c_str(), params_[name].name.c_str());
+  }
   return {};
 }
 
@@ -106,6 +112,7 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
              "grad is NULL, but the gradient of %s is not acquired; call zero_optimizer_grad_acquire first or give an address",
              params_[id].name.c_str());
   Bucket &bucket = home(id);
+  if (grad != nullptr && !lands(bucket)) ZERO_TRY(check_not_filled_elsewhere(id));
   if (kind_ != MicroStep::local || !lands(bucket)) ZERO_TRY(need_buffer(bucket, index));
   started_ = true;
   given_ = true;

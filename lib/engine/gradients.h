@@ -131,6 +131,7 @@ class Gradients {
   /// @name The caller's side (gradients.cpp)
   /// @{
   Status check_acquire(int64_t id);
+  Status check_not_filled_elsewhere(int64_t id) const;
   void offer_sum(int64_t id);
   void take_in(int64_t id, const std::byte *values, Range range);
   Status fetch(int64_t id, const void *grad, Range range, Device &device, void *stream);

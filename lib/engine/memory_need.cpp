@@ -70,25 +70,29 @@ Status check_store(const Store &store, std::span<const int64_t> words, int64_t r
 
 }  // namespace
 
-MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, bool alone, bool adopts) {
+MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, const NeedOptions &options) {
   int64_t largest_bucket = 0;
   int64_t largest_param = 0;  // in the dtype that is handed out
   int64_t largest_coded = 0;
+  int64_t gathered = 0;
   for (const PlannedBucket &bucket : plan.buckets()) {
     const Format &format = formats[static_cast<size_t>(bucket.space)];
     if (format.trains) largest_bucket = std::max(largest_bucket, bucket.flat.count() * dtype_nbytes(format.grad));
     for (const int64_t id : bucket.params) {
       const int64_t nbytes = plan.param(id).flat.count() * dtype_nbytes(format.value);
       largest_param = std::max(largest_param, nbytes);
+      gathered += nbytes;
       if (format.coded()) largest_coded = std::max(largest_coded, nbytes);
     }
   }
   MemoryNeed need{};
   for (int64_t stage = 0; stage < 4; ++stage) {
     int64_t &nbytes = need[static_cast<size_t>(stage)];
-    nbytes = SlotMemory::nbytes(plan, formats, {stage, alone, adopts && (stage == 1 || stage == 2)});
-    if (!alone && stage >= 2) nbytes += 2 * largest_bucket;
-    nbytes += !alone && stage == 3 ? largest_param + largest_coded : largest_coded;
+    nbytes = SlotMemory::nbytes(plan, formats, {stage, options.alone, options.adopts && (stage == 1 || stage == 2)});
+    nbytes += stage == 0 ? options.whole_workspace_nbytes : options.workspace_nbytes;
+    if (!options.alone && stage >= 2) nbytes += 2 * largest_bucket;
+    if (!options.alone && stage == 3) nbytes += largest_param + std::min(options.ahead_nbytes, gathered);
+    nbytes += largest_coded;
   }
   return need;
 }

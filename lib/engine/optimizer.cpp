@@ -108,7 +108,9 @@ Status Optimizer::add_set(const Config &config, int64_t *out_set) {
   const kernels::Algorithm *algorithm = settings_.algorithm;
   if (config.is_set(ZERO_KEY_ALGORITHM)) {
     ZERO_TRY(read_algorithm(config, &algorithm));
-    ZERO_CHECK((algorithm == nullptr) == (settings_.algorithm == nullptr), ZERO_E_UNSUPPORTED,
+    // Only the optimizer's own name tells apart who keeps parameters only and who leaves updates to the caller.
+    const bool alike = algorithm != nullptr ? settings_.algorithm != nullptr : config.str(ZERO_KEY_ALGORITHM) == settings_.algorithm_name();
+    ZERO_CHECK(alike, ZERO_E_UNSUPPORTED,
                "ZERO_KEY_ALGORITHM of the set is \"%s\", but that of the optimizer is \"%s\": the library updates all sets or none",
                config.str(ZERO_KEY_ALGORITHM).c_str(), settings_.algorithm_name());
   }
@@ -209,7 +211,7 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
 }
 
 /// While a task is under way the host knows what it knew before.
-Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) ? Status() : learn_run(); }
+Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) > 0 ? Status() : learn_run(); }
 
 Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
   ZERO_TRY(check_set(set));

@@ -11,6 +11,7 @@
 #include "engine/hyper_set.h"
 #include "engine/line_up.h"
 #include "engine/loss_scale.h"
+#include "engine/memory_need.h"
 #include "engine/module_buffers.h"
 #include "engine/param_pool.h"
 #include "engine/params.h"
@@ -235,6 +236,7 @@ class Optimizer {
   Status check_range(int64_t id, int64_t offset, int64_t count) const;
   /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
   enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
+  Status usable();
   Task run(Task body, Uses uses = Uses::parameters);
   void take_deadline();
   void lose(const Status &cause);
@@ -255,7 +257,9 @@ class Optimizer {
   Status check_matrices() const;
   Status allocate();
   Status allocate_on_device();
+  Task reach();
   Task share_memory();
+  NeedOptions needs() const;
   Task reach_devices(bool *out);
   bool lines_up() const;
   void make_views();
@@ -320,7 +324,7 @@ class Optimizer {
   /// @name Steps (step.cpp)
   /// @{
   Task step_body(zero_step_result *out);
-  Task reduce_body(zero_step_result *out, bool replicates);
+  Task reduce_body(const char *call, zero_step_result *out, bool replicates);
   Task gather_body();
   Status check_trains(int64_t id) const;
   Task micro_step_body(int32_t kind);
@@ -336,6 +340,7 @@ class Optimizer {
   Task vote_there();
   Task compare_runs();
   void sum_contributions() const;
+  Task vote_of_model();
   Status check_alike() const;
   void tell_run();
   Status learn_run() const;
@@ -415,7 +420,8 @@ class Optimizer {
 
   Phase phase_ = Phase::building;
   std::atomic<bool> sealed_{false};     ///< what does not change after seal may be read by any thread
-  std::atomic<bool> under_way_{false};  ///< a task that changes parameters or states has begun and not ended
+  std::atomic<int64_t> under_way_{0};  ///< tasks that change parameters or states and have begun and not ended
+  std::atomic<int64_t> acquiring_{0};  ///< param_acquires that have begun and not ended
   Status failure_;                      ///< why the optimizer is lost
 
   std::vector<Access> access_;

@@ -7,11 +7,12 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  ZERO_CO_RETURN_IF_ERROR(failure_);
-  ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  ZERO_CO_RETURN_IF_ERROR(usable());
   take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
+  acquiring_.fetch_add(1, std::memory_order_release);
   Status status = co_await acquire_body(id, dst, dst_count, out_data, stream);
+  acquiring_.fetch_sub(1, std::memory_order_release);
   // A rank that could not take part leaves the others waiting.
   if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
   if (poisons_group(status.code()) || status.code() == ZERO_E_DEVICE_FAILED) lose(status);
@@ -63,8 +64,9 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   }
   ++access.count;
   ++acquired_count_;
+  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
   *out_data = data;
-  co_return kernels_.status();
+  co_return Status();
 }
 
 Status Optimizer::find_memory(const void *memory, const char *argument, bool *out_on_device) const {

@@ -111,6 +111,14 @@ Status Params::set_order(std::span<const int64_t> ids) {
   return {};
 }
 
+Status Params::check_order() const {
+  ZERO_CHECK(order_.empty() || static_cast<int64_t>(order_.size()) == size(), ZERO_E_STATE,
+             "zero_optimizer_set_order gave the order of %zu parameters, but there are %lld now; give it again after the last "
+             "zero_optimizer_add_param",
+             order_.size(), static_cast<long long>(size()));
+  return {};
+}
+
 Status Params::check_id(int64_t id) const {
   ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld parameters (from 0)",
              static_cast<long long>(id), static_cast<long long>(size()));
@@ -118,7 +126,7 @@ Status Params::check_id(int64_t id) const {
 }
 
 std::vector<int64_t> Params::order() const {
-  if (static_cast<int64_t>(order_.size()) == size()) return order_;
+  if (!order_.empty()) return order_;
   std::vector<int64_t> ids(params_.size());
   std::iota(ids.rbegin(), ids.rend(), 0);
   return ids;

@@ -49,6 +49,8 @@ class Params {
   Status add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id);
   /// `ids` must hold every parameter exactly once.
   Status set_order(std::span<const int64_t> ids);
+  /// Whether an order that was given holds all parameters.
+  Status check_order() const;
 
   int64_t size() const { return static_cast<int64_t>(params_.size()); }
   const Param &operator[](int64_t id) const { return params_[static_cast<size_t>(id)]; }

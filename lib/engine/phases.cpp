@@ -31,7 +31,7 @@ Status Optimizer::check_phase(const char *call, Phase first, Phase last) const {
 }
 
 Status Optimizer::check_call(const char *call, Phase first, Phase last) const {
-  ZERO_CHECK(!under_way_.load(std::memory_order_acquire), ZERO_E_STATE, "%s must wait until the operation under way has ended", call);
+  ZERO_CHECK(under_way_.load(std::memory_order_acquire) == 0, ZERO_E_STATE, "%s must wait until the operation under way has ended", call);
   return check_phase(call, first, last);
 }
 
@@ -72,17 +72,24 @@ Task Optimizer::in_order(Task body, void *stream) {
   co_return status.ok() ? led : status;
 }
 
+/// Whether the optimizer may go on. Ranks that wait inside it for one whose group has failed are told.
+Status Optimizer::usable() {
+  ZERO_TRY(failure_);
+  const Status status = group_->usable();
+  if (!status.ok() && phase_ != Phase::building) lose(status);
+  return status;
+}
+
 Task Optimizer::run(Task body, Uses uses) {
-  ZERO_CO_RETURN_IF_ERROR(failure_);
-  ZERO_CO_RETURN_IF_ERROR(group_->usable());
+  ZERO_CO_RETURN_IF_ERROR(usable());
   take_deadline();
-  under_way_.store(true, std::memory_order_release);
+  under_way_.fetch_add(1, std::memory_order_release);
   Status status;
   if (uses == Uses::parameters) status = co_await prefetch_.drop();
   if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
   if (status.ok()) status = co_await body;
   if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
-  under_way_.store(false, std::memory_order_release);
+  under_way_.fetch_sub(1, std::memory_order_release);
   co_return status;
 }
 

@@ -29,6 +29,7 @@ void Reductions::stop() {
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
+  group_.reset();
 }
 
 Status Reductions::keep_sums() {
@@ -91,8 +92,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   } else {
     if (goal != Goal::finish) ZERO_CO_TRY(add_to_sums(index, contribution));
     if (goal == Goal::sum) co_return Status();
-    sums_to_slot(index);
-    finite = kernels_.all_within(own, place.dtype, bucket.own.count());
+    finite = sums_to_slot(index);
   }
   finite_ = finite_ && finite;
   if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
@@ -112,13 +112,14 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   co_return Status();
 }
 
-void Reductions::sums_to_slot(int64_t index) {
+/// False when an element of the slot is not finite.
+bool Reductions::sums_to_slot(int64_t index) const {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
-  float *sums = sums_of(index);
-  const void *source = sums;
-  group_->reducer()->reduce({sums, &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor_});
-  kernels_.convert(place.at(bucket.own.begin), place.dtype, sums, DType::f32, bucket.own.count());
+  const void *source = sums_of(index);
+  const DType out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
+  return group_->reducer()->reduce(
+      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor_, out_dtype});
 }
 
 void Reductions::end_micro_step() {

@@ -84,7 +84,7 @@ class Reductions {
   Task exchange_weights(double weight);
   Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
   Task add_to_sums(int64_t index, const std::byte *contribution);
-  void sums_to_slot(int64_t index);
+  bool sums_to_slot(int64_t index) const;
   float *sums_of(int64_t index) const { return sums_[static_cast<size_t>(index)]; }
 
   const Plan &plan_;

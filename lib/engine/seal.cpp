@@ -3,7 +3,6 @@
 
 #include "engine/agreement.h"
 #include "engine/device_reducer.h"
-#include "engine/memory_need.h"
 #include "engine/sealed_text.h"
 
 #include <algorithm>
@@ -25,8 +24,7 @@ Task Optimizer::seal_body() {
     others_wait = !agreed.ok() && model_parent_ != nullptr;
   }
   if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
-  if (agreed.ok()) agreed = co_await share_memory();
-  if (agreed.ok()) agreed = co_await agree_on(*group_, prepare(), "zero_optimizer_seal");
+  if (agreed.ok()) agreed = co_await agree_on(*group_, co_await reach(), "zero_optimizer_seal");
   if (!agreed.ok()) {
     if (others_wait) {
       group_->fail(agreed);
@@ -63,12 +61,22 @@ Task Optimizer::agree_on_plan() {
   const std::string text = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
   ZERO_CO_TRY(compare_texts(*group_, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
-  Status planned = plan_all();
+  Status planned = params_.check_order();
+  if (planned.ok()) planned = plan_all();
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !settings_.on_device;
-  MemoryNeed need = counts ? memory_need(plan_, formats_, alone(), one_copy() && group_->rank() > 0) : MemoryNeed{};
+  MemoryNeed need = counts ? memory_need(plan_, formats_, needs()) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit, memory_offer());
+}
+
+NeedOptions Optimizer::needs() const {
+  const bool runs_ahead = settings_.overlap && !alone() && !group_->transport().single_thread();
+  return {.alone = alone(),
+          .adopts = one_copy() && group_->rank() > 0,
+          .ahead_nbytes = runs_ahead ? settings_.prefetch_nbytes : 0,
+          .workspace_nbytes = updates_.workspace_nbytes(formats_, alone()),
+          .whole_workspace_nbytes = updates_.workspace_nbytes(formats_, true)};
 }
 
 /// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
@@ -193,6 +201,16 @@ std::vector<bool> Optimizer::counted_buckets() const {
   const bool first = model_group_ == nullptr || model_group_->rank() == 0;
   for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !formats_[static_cast<size_t>(bucket.space)].replicated);
   return counted;
+}
+
+/// Who cannot share leaves nobody waiting for it: all come to the agreement that follows.
+Task Optimizer::reach() {
+  Status shared = co_await share_memory();
+  if (!shared.ok()) {
+    for (const std::shared_ptr<Group> &group : {reduce_group_, gather_group_}) group->fail(shared);
+    co_return shared;
+  }
+  co_return prepare();
 }
 
 /// What other ranks read lies in one mapping per group: contributions in the group of reductions, parameters in that of gathers.

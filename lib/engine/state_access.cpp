@@ -107,6 +107,9 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &to));
   ZERO_CO_RETURN_IF_ERROR(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
+  const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
+  ZERO_CO_CHECK(!of_param || !gradients_.started(), ZERO_E_STATE,
+                "gradients of a step were given; zero_optimizer_step comes before parameters are written");
   const auto holder = static_cast<size_t>(params_.holder(id));
   if (slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
   if (slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
@@ -117,7 +120,6 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data));
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
   co_return note_write(id, slot);

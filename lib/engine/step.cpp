@@ -38,10 +38,15 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
   take_deadline();
-  Status status = gradients_.acquire(id, out_data, out_accumulate);
+  void *data = nullptr;
+  int64_t accumulate = 0;
+  Status status = gradients_.acquire(id, &data, &accumulate);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
-  return status;
+  ZERO_TRY(status);
+  *out_data = data;
+  *out_accumulate = accumulate;
+  return {};
 }
 
 Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
@@ -65,7 +70,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
 }
 
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream)); }
-Task Optimizer::reduce(zero_step_result *out, void *stream) { return run(in_order(reduce_body(out, false), stream)); }
+Task Optimizer::reduce(zero_step_result *out, void *stream) { return run(in_order(reduce_body("zero_optimizer_reduce", out, false), stream)); }
 Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream)); }
 Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream)); }
 
@@ -84,16 +89,18 @@ Task Optimizer::step_body(zero_step_result *out) {
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
   ZERO_CO_RETURN_IF_ERROR(check_capture(out));
-  ZERO_CO_TRY(reduce_body(nullptr, replicates_));
+  ZERO_CO_TRY(reduce_body("zero_optimizer_step", nullptr, replicates_));
   if (!skips_) ZERO_CO_TRY(update());
   ZERO_CO_TRY(gather_body());
   co_return write_result(out);
 }
 
 /// `replicates`: the update of this step will write into all ranks' memory.
-Task Optimizer::reduce_body(zero_step_result *out, bool replicates) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_step", Phase::running, Phase::running));
+Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replicates) {
+  ZERO_CO_RETURN_IF_ERROR(check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
+  ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
+                "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
   ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
@@ -157,6 +164,7 @@ uint64_t Optimizer::hyper_hash(bool with_run) const {
   Hash hash;
   for (const HyperSet &set : sets_) hash.add(set.values());
   if (with_run) hash.add(run_.applied_count);
+  if (with_run) hash.add(run_.skipped_count);
   if (with_run) hash.add(run_.loss_scale);
   return hash.value();
 }
@@ -186,11 +194,25 @@ Task Optimizer::vote(Finding &change) {
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
   if (model_group_ != nullptr) {
-    votes_ = vote_sums_;
-    ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
+    ZERO_CO_TRY(vote_of_model());
   }
   if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
   if (vote_sums_[kWeightless] == 0) judge();
+  co_return Status();
+}
+
+/// Ranks that all have come to the same vote add theirs up with those of the model's other groups: each of them counts once as often.
+Task Optimizer::vote_of_model() {
+  votes_ = vote_sums_;
+  Hash hash;
+  hash.add(run_.loss_scale);
+  votes_[kHyperHash] = static_cast<int64_t>(hash.value());
+  ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
+  const auto expected = hash.value() * static_cast<uint64_t>(model_group_->size());
+  ZERO_CO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
+                "loss scales differ between the ranks of the model group: rank %lld has %.17g (%lld steps without overflow, %lld overflows)",
+                static_cast<long long>(model_group_->rank()), run_.loss_scale.value, static_cast<long long>(run_.loss_scale.growth_count),
+                static_cast<long long>(run_.loss_scale.overflow_count));
   co_return Status();
 }
 
@@ -281,15 +303,18 @@ Status Optimizer::refresh(void *stream) {
 Status Optimizer::loss_scale_address(void *stream, void **out) {
   ZERO_TRY(check_call("zero_optimizer_loss_scale_address", Phase::running, Phase::running));
   ZERO_TRY(check_not_captured("zero_optimizer_loss_scale_address", stream));
-  *out = &run_.loss_scale.value;
-  if (!settings_.on_device) return {};
+  if (!settings_.on_device) {
+    *out = &run_.loss_scale.value;
+    return {};
+  }
   ZERO_TRY(device_->follow(stream));
   tell_run();
   ZERO_TRY(device_->lead(stream));
-  *out = device_kernels_->loss_scale();
   const Status status = kernels_.status();
   if (!status.ok()) lose(status);
-  return status;
+  ZERO_TRY(status);
+  *out = device_kernels_->loss_scale();
+  return {};
 }
 
 Task Optimizer::apply_body() {
@@ -349,6 +374,7 @@ Task Optimizer::gather_body() {
     device_kernels_->end_step(counts);
     judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
   } else if (!skips_ && counts) {
+    master_written_.assign(master_written_.size(), false);  // every parameter is its master's rounding now
     ++run_.applied_count;
     run_told_ = false;
   }

@@ -62,6 +62,7 @@ void TrailingGathers::stop() {
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
   was_watched_ = false;
+  group_.reset();
   operations_.clear();
   order_.clear();
   next_ = 0;

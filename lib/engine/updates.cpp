@@ -54,7 +54,7 @@ void Updates::clear() {
   jobs_.clear();
   norm_index_.clear();
   norms_.release();
-  workspaces_.release();
+  workspace_memory_.release();
 }
 
 /// Tensors of one set that lie end to end become one piece, unless the update of each stands alone.

@@ -43,6 +43,8 @@ class Updates {
   Status begin_states(const MemorySource &source) const;
   /// Once all places are known.
   Status prepare();
+  /// What updates of everything, or of this rank's cuts, need beside the slots.
+  int64_t workspace_nbytes(std::span<const Format> formats, bool all) const { return workspaces(formats, all).nbytes(); }
   /// Every piece with the hyper-parameters that it has now.
   std::span<const UpdateJob> all_jobs();
 
@@ -68,6 +70,12 @@ class Updates {
 
   /// @name Updates that need whole tensors (updates_whole.cpp)
   /// @{
+  struct Workspaces {
+    int64_t count = 0;
+    int64_t elements = 0;  ///< of each
+    int64_t nbytes() const { return count * elements * static_cast<int64_t>(sizeof(float)); }
+  };
+  Workspaces workspaces(std::span<const Format> formats, bool all) const;
   Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
   Task add_norms(Group &group);
   int64_t *norms_at(int64_t param) const;
@@ -87,9 +95,8 @@ class Updates {
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
   int64_t norm_count_ = 0;
   Arena norms_;  ///< kernels::kNormWords words of each
-  Arena workspaces_;
-  int64_t workspace_count_ = 0;
-  int64_t workspace_elements_ = 0;  ///< of each
+  Workspaces workspaces_;
+  Arena workspace_memory_;
 };
 
 }  // namespace zero

@@ -19,24 +19,34 @@ Status Updates::prepare_whole(std::span<const Format> formats, const MemorySourc
   }
   const int64_t norms_nbytes = norm_count_ * kernels::kNormWords * static_cast<int64_t>(sizeof(int64_t));
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, norms_nbytes, &norms_));
-  workspace_elements_ = 0;
+  workspaces_ = workspaces(formats, all_);
+  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspaces_.nbytes(), &workspace_memory_);
+}
+
+/// A matrix is updated by the rank whose cut it is, or by all.
+Updates::Workspaces Updates::workspaces(std::span<const Format> formats, bool all) const {
+  Workspaces result;
   int64_t matrices = 0;
-  for (const Piece &piece : pieces_) {
-    if (!algorithm_of(piece).matrix) continue;
-    const std::vector<int64_t> &shape = params_[piece.param].shape;
-    workspace_elements_ = std::max(workspace_elements_, round_up(kernels::muon_workspace(shape[0], shape[1]), kTensorStart));
-    ++matrices;
+  for (const PlannedBucket &bucket : plan_.buckets()) {
+    const Format &format = formats[static_cast<size_t>(bucket.space)];
+    if (!format.trains || format.algorithm == nullptr || !format.algorithm->matrix) continue;
+    for (const int64_t id : bucket.params) {
+      const int64_t begin = plan_.param(id).flat.begin - bucket.flat.begin;
+      if (params_[id].count == 0 || (!all && intersect(bucket.own, {begin, begin + params_[id].count}).empty())) continue;
+      const std::vector<int64_t> &shape = params_[id].shape;
+      result.elements = std::max(result.elements, round_up(kernels::muon_workspace(shape[0], shape[1]), kTensorStart));
+      ++matrices;
+    }
   }
-  workspace_count_ = kernels_.workspace_count(matrices);
-  return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspace_count_ * workspace_elements_ * static_cast<int64_t>(sizeof(float)),
-                               &workspaces_);
+  result.count = kernels_.workspace_count(matrices);
+  return result;
 }
 
 /// `number`: among matrices.
 void Updates::place_matrix(UpdateJob &job, int64_t param, int64_t number) const {
   job.rows = params_[param].shape[0];
   job.columns = params_[param].shape[1];
-  job.workspace = reinterpret_cast<float *>(workspaces_.data()) + number % workspace_count_ * workspace_elements_;
+  job.workspace = reinterpret_cast<float *>(workspace_memory_.data()) + number % workspaces_.count * workspaces_.elements;
 }
 
 /// nullptr: its update needs none.

@@ -153,7 +153,8 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   Finding finding;
   ZERO_CO_RETURN_IF_ERROR(find_change(&finding));
   ZERO_CO_TRY(share_finding(finding));
-  if (finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0) ZERO_CO_TRY(compare_replicas(replicas, finding));
+  const bool compares = finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0;
+  if (compares) ZERO_CO_TRY(compare_replicas(replicas, finding));
   *out = {};
   out->struct_size = sizeof *out;
   out->found = finding.found;
@@ -164,7 +165,7 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   out->slot = finding.slot;
   out->offset = finding.offset;
   out->count = finding.count;
-  out->replica_nbytes = replicas.nbytes();
+  out->replica_nbytes = compares ? replicas.nbytes() : 0;
   out->shard_nbytes = window_open_ ? shard_sums_.nbytes() : 0;
   co_return Status();
 }

@@ -63,5 +63,40 @@ TEST(BuffersOverProcesses, ARankThatCannotShareItsShardIsToldToAllAtOnce) {
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
+/// The same in seal, which shares several pieces of memory one after another. Their failure, unlike that of the groups that seal makes
+/// before, leaves the group usable.
+TEST(OptimizersOverProcesses, ARankThatCannotShareItsMemoryLeavesNobodyWaiting) {
+  const std::string name = meeting_name();
+  const ProcessResults results = run_process_ranks(
+      3,
+      [&](int64_t rank, int out_fd) {
+        std::vector<std::shared_ptr<Optimizer>> kept;
+        int64_t left_usable = 0;
+        Status status = Status::error(ZERO_E_STATE, "not tried yet");
+        for (int files = 0; !status.ok() && files < 50; ++files) {
+          const std::shared_ptr<Group> group = connect_rank(name + "." + std::to_string(files), rank, 3, 1);
+          if (group == nullptr) return 1;
+          kept.emplace_back();
+          const int64_t count = 1000;
+          int64_t id = 0;
+          if (!Optimizer::create(group, Config(), &kept.back()).ok()) return 2;
+          if (!kept.back()->add_param(nullptr, "p", ZERO_DTYPE_F32, &count, 1, &id).ok()) return 3;
+          const int64_t begin = now_ns();
+          {
+            const NoMoreFiles no_more(rank == 1 ? files : 50);
+            status = group->queue()->run(kept.back()->seal());
+          }
+          // The deadline is 60 s.
+          if (now_ns() - begin > 10'000'000'000) return 4;
+          const bool usable = group->queue()->run(barrier(*group)).ok();
+          left_usable += !status.ok() && usable ? 1 : 0;
+          write_text(out_fd, status.text() + std::string("\n"));
+        }
+        return left_usable > 0 && status.ok() ? 0 : 5;
+      },
+      240'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
 }  // namespace
 }  // namespace zero::test

@@ -60,6 +60,41 @@ TEST(MemoryNeed, WithoutALimitTheMachineDecides) {
   });
 }
 
+TEST(MemoryNeed, CountsWhatUpdatesOfMatricesNeedAndWhatIsGatheredAhead) {
+  const auto seal = [](const std::shared_ptr<Group> &group, const char *algorithm, int64_t stage, int64_t ahead, int64_t limit) {
+    Config config;
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, stage).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, 1).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_PREFETCH_BYTES, ahead).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_MEMORY_LIMIT, limit).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_BUCKET_BYTES, 65'536).ok());
+    EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, algorithm).ok());
+    std::shared_ptr<Optimizer> optimizer;
+    EXPECT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+    for (const char *name : {"a", "b"}) {
+      const int64_t shape[] = {512, 512};
+      int64_t id = 0;
+      EXPECT_TRUE(optimizer->add_param(nullptr, name, ZERO_DTYPE_F32, shape, 2, &id).ok());
+    }
+    const Status status = group->queue()->run(optimizer->seal());
+    MemoryUse use{};
+    EXPECT_TRUE(!status.ok() || optimizer->memory(ZERO_MEMORY_TOTAL, &use).ok());
+    EXPECT_LE(use.peak_nbytes * group->size(), limit);
+    return status.code();
+  };
+  // Parameters, gradients and a moment of 2 MiB each, and at least 3 MiB to multiply matrices of 1 MiB.
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    EXPECT_EQ(seal(group, "muon", 0, 0, 8 << 20), ZERO_E_OUT_OF_MEMORY);
+    EXPECT_EQ(seal(group, "muon", 0, 0, 20 << 20), ZERO_OK);
+  });
+  // 8 MiB over all ranks; on each two buckets and a tensor as it is acquired, of 1 MiB each, and up to 2 MiB for those ahead.
+  run_world(4, [&](const std::shared_ptr<Group> &group) {
+    EXPECT_EQ(seal(group, "adamw", 3, 0, 22 << 20), ZERO_OK);
+    EXPECT_EQ(seal(group, "adamw", 3, 1 << 24, 22 << 20), ZERO_E_OUT_OF_MEMORY);
+    EXPECT_EQ(seal(group, "adamw", 3, 1 << 24, 32 << 20), ZERO_OK);
+  });
+}
+
 /// Ranks 0 and 1 are in one container, 2 and 3 in another, and the host has room for all.
 MemoryOffer offer_in_containers(int64_t rank, int64_t first_nbytes, int64_t second_nbytes) {
   return {100'000'000, rank < 2 ? first_nbytes : second_nbytes, rank < 2 ? uint64_t{7} : uint64_t{8}};

@@ -324,6 +324,18 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
   });
 }
 
+/// Squares of gradients that were scaled in different ways have no sum.
+TEST_P(Stages, LossScalesThatDifferBetweenHalvesAreAMismatch) {
+  run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
+    begin_everywhere(*world, mine);
+    ASSERT_TRUE(mine.optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, mine.half == 0 ? 64 : 32).ok());
+    const Status status = run_task(*mine.optimizer, mine.optimizer->step(nullptr));
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+    EXPECT_NE(std::string(status.text()).find("loss scales differ"), std::string::npos) << status.text();
+    EXPECT_TRUE(world->queue()->run(barrier(*world)).ok());
+  });
+}
+
 /// Steps of three ranks wait for rank 3, which takes none, in one group or the other: for replicas (rank 1) or for the rest of the model.
 void expect_abort_ends_steps(int64_t stage, const std::function<void(const CutRank &, int64_t rank)> &abort) {
   run_cut(stage, [&](const std::shared_ptr<Group> &world, const CutRank &mine) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 
 namespace zero::test {
 namespace {
@@ -259,6 +260,32 @@ TEST_P(Stages, TiedTensorsAreUpdatedOnceWithTheSumOfBothGradients) {
         EXPECT_TRUE(tied->param_release(2).ok());
       });
     }
+  }
+}
+
+/// The address that one name gave is the caller's until all of it was given: another name's gradient would be written there.
+TEST_P(Stages, ATiedGradientThatIsBeingFilledIsNotOverwritten) {
+  const std::vector<Tensor> tensors = {{300, DType::f32}, {300, DType::f32, 0, false, 0}};
+  for (const int64_t ranks : {1, 2}) {
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const auto tied = make(group, config_of(GetParam()), {kSets[0]}, tensors, {0, 1});
+      const auto given = make(group, config_of(GetParam()), {kSets[0]}, tensors, {0, 1});
+      const std::vector<std::byte> first = gradient(*tied, tensors[0], 0, 0);
+      const std::vector<std::byte> other = gradient(*tied, tensors[1], 1, 0);
+      void *data = nullptr;
+      int64_t accumulate = 1;
+      ASSERT_TRUE(tied->grad_acquire(0, &data, &accumulate).ok());
+      EXPECT_EQ(accumulate, 0);
+      std::memcpy(data, first.data(), first.size());
+      for (const int64_t count : {300, 100}) EXPECT_EQ(tied->grad_ready(1, other.data(), 0, count).code(), ZERO_E_STATE);
+      ASSERT_TRUE(tied->grad_ready(0, nullptr, 0, 300).ok());
+      ASSERT_TRUE(tied->grad_ready(1, other.data(), 0, 300).ok());
+      step(*tied);
+      give(*given, 0, tensors[0], 0, 0);
+      give(*given, 1, tensors[1], 1, 0);
+      step(*given);
+      EXPECT_TRUE(slots_of(*tied, 0) == slots_of(*given, 0));
+    });
   }
 }
 

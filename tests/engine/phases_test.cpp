@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <thread>
 
 namespace zero::test {
 namespace {
@@ -158,6 +161,58 @@ TEST(Phases, ConfigsThatMakeNoSenseAreRefused) {
   });
 }
 
+TEST(Seal, CallsAreRefusedUntilItHasEnded) {
+  std::atomic<bool> tried{false};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    EXPECT_EQ(add(*optimizer, "a", {3}), ZERO_OK);
+    if (group->rank() == 1) {
+      while (!tried) std::this_thread::yield();
+    }
+    const auto seal = group->queue()->submit(optimizer->seal());
+    group->queue()->progress();
+    if (group->rank() == 0) {
+      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).code(), ZERO_E_STATE);
+      EXPECT_EQ(add(*optimizer, "b", {3}), ZERO_E_STATE);
+      EXPECT_FALSE(seal->done());
+      tried = true;
+    }
+    EXPECT_TRUE(group->queue()->wait(seal).ok());
+  });
+}
+
+TEST(Seal, AnOrderThatLacksParametersIsRefused) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = bare_optimizer(group);
+    const int64_t order[] = {0, 1};
+    EXPECT_EQ(add(*optimizer, "a", {3}), ZERO_OK);
+    EXPECT_TRUE(optimizer->set_order(order, 1).ok());
+    EXPECT_EQ(add(*optimizer, "b", {3}), ZERO_OK);
+    const Status status = group->queue()->run(optimizer->seal());
+    EXPECT_EQ(status.code(), ZERO_E_STATE);
+    EXPECT_NE(std::strstr(status.text(), "the order of 1 parameters, but there are 2 now"), nullptr) << status.text();
+    EXPECT_TRUE(optimizer->set_order(order, 2).ok());
+    EXPECT_TRUE(group->queue()->run(optimizer->seal()).ok());
+  });
+}
+
+TEST(Sets, KeepToTheKindOfTheirOptimizer) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    for (const char *kind : {"custom", "none", "adamw"}) {
+      Config config;
+      ASSERT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, kind).ok());
+      const auto optimizer = bare_optimizer(group, config);
+      for (const char *other : {"custom", "none", "sgd"}) {
+        Config of_set;
+        ASSERT_TRUE(of_set.set_str(ZERO_KEY_ALGORITHM, other).ok());
+        int64_t set = 0;
+        const bool fits = std::strcmp(kind, other) == 0 || (std::strcmp(kind, "adamw") == 0 && std::strcmp(other, "sgd") == 0);
+        EXPECT_EQ(optimizer->add_set(of_set, &set).code(), fits ? ZERO_OK : ZERO_E_UNSUPPORTED) << kind << " " << other;
+      }
+    }
+  });
+}
+
 TEST(Seal, NamesTheFirstDifferenceOnEveryRank) {
   run_world(3, [](const std::shared_ptr<Group> &group) {
     const auto optimizer = bare_optimizer(group);
@@ -262,6 +317,71 @@ TEST(Begin, TakesOverEditsBetweenSteps) {
       EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_ROOT)).code(), stage == 3 ? ZERO_E_STATE : ZERO_OK);
       train_step(*optimizer, model, manner, 1);
     });
+  }
+}
+
+TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Model model;
+    model.ranks = 2;
+    model.counts = {100, 600};
+    Manner manner;
+    manner.stage = stage;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      train_step(*optimizer, model, manner, 0);
+      const float value = 3;
+      const auto edits = {
+          std::function<Status()>([&] { return run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 5, &value, 1)); }),
+          std::function<Status()>([&] { return optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, 3, 0, 0); }),
+      };
+      for (const auto &edit : edits) {
+        ASSERT_TRUE(edit().ok());
+        for (const Status &status : {run_task(*optimizer, optimizer->step(nullptr)), run_task(*optimizer, optimizer->reduce(nullptr))}) {
+          EXPECT_EQ(status.code(), ZERO_E_STATE);
+          EXPECT_NE(std::strstr(status.text(), "zero_optimizer_begin takes them over"), nullptr) << status.text();
+        }
+        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        give_gradients(*optimizer, model, manner, 1);
+        // Neither begin nor, after it, the step could come now.
+        EXPECT_EQ(edit().code(), ZERO_E_STATE);
+        EXPECT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_FIRST_MOMENT, 5, &value, 1)).ok());
+        EXPECT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+      }
+    });
+  }
+}
+
+TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    for (const int64_t ranks : {1, 2}) {
+      Model model;
+      model.ranks = ranks;
+      model.counts = {600};
+      model.recipe.dtype = DType::bf16;
+      Manner manner;
+      manner.stage = stage;
+      run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+        const auto optimizer = make_optimizer(group, model, manner);
+        begin_training(*optimizer, model, manner);
+        const std::vector<float> master(600, 1.0F);
+        const std::vector<std::byte> param = encode(std::vector<float>(600, 2.0F), DType::bf16);
+        std::vector<std::byte> read(param.size());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, master.data(), 600)).ok());
+        train_step(*optimizer, model, manner, 0);
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, param.data(), 600)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
+        EXPECT_EQ(read, param);
+        // Written together, the parameter is its master's rounding.
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, param.data(), 600)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, master.data(), 600)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
+        EXPECT_EQ(read, encode(master, DType::bf16));
+      });
+    }
   }
 }
 

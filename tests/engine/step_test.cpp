@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 
@@ -279,17 +282,66 @@ TEST_P(Stages, TheSplitStepIsTheStep) {
   });
 }
 
-TEST_P(Stages, HyperParametersThatDifferBetweenRanksAreAMismatch) {
+TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
   Model model;
   model.ranks = 2;
   model.counts = {300};
   Manner manner;
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto expect_mismatch = [&](const std::function<Status(Optimizer &)> &set) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      ASSERT_TRUE(set(*optimizer).ok());
+      EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_MISMATCH);
+    };
+    const int64_t rank = group->rank();
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LR, rank == 0 ? 0.1 : 0.2); });
+    for (const int32_t key : {ZERO_KEY_STEP_COUNT, ZERO_KEY_SKIPPED_COUNT}) {
+      expect_mismatch([rank, key](Optimizer &optimizer) { return optimizer.set_i64(key, rank); });
+    }
+  });
+}
+
+/// What every rank's update will sum waits for nobody.
+TEST(Stalled, GradientsThatComeInTheirOrderAreNot) {
+  for (const bool overlap : {false, true}) {
+    Model model;
+    model.ranks = 2;
+    model.counts = {1024, 1024, 1024, 1024};
+    Manner manner;
+    manner.stage = 1;
+    manner.bucket_nbytes = 4096;
+    manner.norm = false;
+    manner.overlap = overlap;
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = make_optimizer(group, model, manner);
+      begin_training(*optimizer, model, manner);
+      for (int64_t step = 0; step < 2; ++step) train_step(*optimizer, model, manner, step);
+      EXPECT_EQ(optimizer->step_times().stalled_nbytes, 0);
+    });
+  }
+}
+
+/// A rank that heard of the failure of its group tells those that wait for it in the optimizer, whose groups are others.
+TEST_P(Stages, AFailureOfTheGroupEndsStepsThatWait) {
+  Model model;
+  model.ranks = 3;
+  model.counts = {300};
+  Manner manner;
+  manner.stage = GetParam();
+  std::barrier gone(3);
+  run_world(3, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, model, manner);
     begin_training(*optimizer, model, manner);
-    ASSERT_TRUE(optimizer->set_f64(0, ZERO_KEY_LR, group->rank() == 0 ? 0.1 : 0.2).ok());
-    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_MISMATCH);
+    gone.arrive_and_wait();
+    const auto begin = std::chrono::steady_clock::now();
+    if (group->rank() != 1) group->fail(Status::error(ZERO_E_MISMATCH, "ranks called different collectives"));
+    const Status status = run_task(*optimizer, optimizer->step(nullptr));
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << status.text();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline is 60 s
+    gone.arrive_and_wait();  // nobody releases anything before all know
   });
 }
 

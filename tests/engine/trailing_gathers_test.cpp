@@ -149,5 +149,31 @@ TEST_P(Trailing, ALostRankIsTheErrorOfAnInitialiserAndOfAllThatComesAfter) {
   });
 }
 
+TEST_P(Trailing, InitialisersAreRefusedWhileAnAcquireWaits) {
+  const Model model = layers();
+  const Manner manner = overlapped(GetParam());
+  std::atomic<int64_t> refused{0};
+  run_hosts(kRanks, kPerHost, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make(group, model, manner);
+    ASSERT_TRUE(reduce_and_apply(*optimizer, model, manner, 0).ok());
+    const bool last = group->rank() == kRanks - 1;
+    while (last && refused < kRanks - 1) std::this_thread::yield();
+    ASSERT_TRUE(run_task(*optimizer, optimizer->gather()).ok());
+    void *data = nullptr;
+    const auto acquire = optimizer->queue()->submit(optimizer->param_acquire(6, nullptr, 0, &data));
+    optimizer->queue()->progress();
+    if (!last) {
+      EXPECT_FALSE(acquire->done());
+      EXPECT_EQ(optimizer->init_param(0, ZERO_INITIALISER_CONSTANT, 1, 0, 0).code(), ZERO_E_STATE);
+      ++refused;
+    }
+    EXPECT_TRUE(optimizer->queue()->wait(acquire).ok());
+    EXPECT_NE(data, nullptr);
+    EXPECT_TRUE(optimizer->init_param(0, ZERO_INITIALISER_CONSTANT, 1, 0, 0).ok());
+    EXPECT_TRUE(optimizer->param_release(6).ok());
+    EXPECT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+  });
+}
+
 }  // namespace
 }  // namespace zero::test

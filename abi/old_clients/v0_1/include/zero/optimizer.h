@@ -171,7 +171,8 @@ ZERO_API int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struc
  *   group   [in]  kept alive by the optimizer
  *   config  [in]  or NULL for defaults (adamw, stage 1)
  *   out     [out] the optimizer, the caller's
- * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm, a hyper-parameter it lacks, keys that clash. Not a collective. Since ZERO_0.1.
+ * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm, a hyper-parameter it lacks and what ZERO_KEY_ONE_COPY excludes, otherwise
+ * ZERO_E_INVALID_ARGUMENT for keys that clash. Not a collective. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
 
@@ -190,8 +191,7 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
  * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
  * ranks of both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and
  * what becomes of non-finite gradients over it. zero_group_abort of one of the groups also ends steps that wait in the other one.
- *   group  [in] kept alive by the optimizer
- * Since ZERO_0.1.
+ *   group  [in] kept alive by the optimizer. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group);
 
@@ -211,7 +211,7 @@ ZERO_API int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_
 /*
  * Gives the order in which gradients become ready, which is the order of reductions; default: last registered first. Before seal, the same
  * on all ranks. Gradients may still become ready in any order, at the price of memory (stages 2 and 3) and overlap.
- *   ids, count  [in] every parameter exactly once
+ *   ids, count  [in] every parameter exactly once (a parameter added later: ZERO_E_STATE in seal)
  * Not a collective. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count);
@@ -246,7 +246,8 @@ ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
 
 /*
- * Takes over first values, before the first step and again after parameters were edited. Optimizer states stay as they are.
+ * Takes over first values, before the first step and again after parameters were edited (a step before that is ZERO_E_STATE). Optimizer
+ * states stay as they are.
  *   source  [in] a zero_source, the same on all ranks
  * Parameters never written are zero. In stage 3, and of 8-bit parameters in all stages, acquired ones are whole copies until the first
  * begin; later edits go through zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are
@@ -257,8 +258,8 @@ ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t s
 
 /*
  * Fills a parameter with first values: each rank only what it updates of it, so that no rank holds the whole tensor in stage 3. The same bits
- * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin and the acquires of
- * a step (ZERO_E_STATE while stage 3 gathers ahead of them); on all ranks with the same arguments. Not a collective.
+ * at any world size, stage and shard weights. Between seal and begin(ZERO_SOURCE_SHARDS), or later before another begin and the acquires and
+ * gradients of a step (ZERO_E_STATE while they are under way); on all ranks with the same arguments. Not a collective.
  *   initialiser  [in] a zero_initialiser
  *   a, b         [in] finite; uniform: a <= b; normal: b >= 0; no value may lie beyond the largest of the parameter's dtype
  *   seed         [in] any; parameters of one seed have values of their own each
@@ -271,8 +272,7 @@ ZERO_API int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id
  * The address of a module buffer, whole on every rank, zero at first, the caller's to write. Valid from seal to release.
  *   id         [in]
  *   out_data   [out] aligned to 64 bytes; NULL for a buffer without elements
- *   out_count  [out] elements
- * Since ZERO_0.1.
+ *   out_count  [out] elements. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count);
 
@@ -298,7 +298,7 @@ ZERO_API int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t
 
 /*
  * An address for the tensor's gradient in the library's memory, valid until the whole tensor was given to grad_ready. May wait for
- * reductions under way when the pool of stages 2 and 3 is empty.
+ * reductions under way when the pool of stages 2 and 3 is empty. One name of a tied tensor at a time.
  *   out_data        [out] aligned to 64 bytes; NULL for a tensor without elements
  *   out_accumulate  [out] 0: overwrite (first time in this step); 1: add to what is there
  * Errors also: ZERO_E_STATE when the gradient is ready already; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
@@ -311,7 +311,8 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
  * its own, and they are added up (those of a second name with ZERO_DIVISOR_WEIGHTS from memory of the caller).
  *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
- * Errors also: ZERO_E_STATE: ready before, or grad NULL without grad_acquire; ZERO_E_POOL_LIMIT; a failed reduction's. Since ZERO_0.1.
+ * Errors also: ZERO_E_STATE: ready before, grad NULL without grad_acquire, or acquired by another name; ZERO_E_POOL_LIMIT; a failed
+ * reduction's. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count,
                                            void *stream);
@@ -399,8 +400,7 @@ ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t
  *   index      [in]  0 .. count - 1
  *   out_slot   [out] a zero_slot
  *   out_dtype  [out] a zero_dtype
- *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements
- * Since ZERO_0.1.
+ *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
 ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
@@ -408,11 +408,11 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
 
 /*
  * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
- * empty; overlapping writes: the highest rank's values stay. Parameters written are visible after begin(ZERO_SOURCE_SHARDS).
+ * empty; overlapping writes: the highest rank's values stay. Parameters are written between steps and visible after
+ * begin(ZERO_SOURCE_SHARDS), which takes the master where that was written since the last begin or step.
  *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD is read between reduce and gather only, and cannot be written
  *   offset, count  [in] in entries of the slot (zero_optimizer_slot): elements, or for scales one per 256 elements
- *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0
- * Since ZERO_0.1.
+ *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
                                      void *stream);
