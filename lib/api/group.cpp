@@ -251,7 +251,7 @@ int32_t zero_group_status(zero_group *group) {
       object->send_queue(peer)->progress();
       object->recv_queue(peer)->progress();
     }
-    return object->usable();
+    return object->look();
   });
 }
 

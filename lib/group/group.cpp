@@ -48,6 +48,21 @@ Status Group::usable() {
   return failure_;
 }
 
+Status Group::look() {
+  if (const Status aborted = aborted_above(); !aborted.ok()) fail(aborted);
+  return usable();
+}
+
+Status Group::aborted_above() const {
+  for (const std::weak_ptr<Group> &above : above_) {
+    const std::shared_ptr<Group> living = above.lock();
+    if (living == nullptr) continue;
+    Status standing = living->usable();
+    if (standing.code() == ZERO_E_ABORTED) return standing;
+  }
+  return {};
+}
+
 void Group::fail(const Status &cause) {
   const Status told = told_to_peers(cause, rank_);
   std::vector<std::weak_ptr<Group>> children;
@@ -72,6 +87,8 @@ void Group::fail(const Status &cause) {
 }
 
 void Group::adopt(const std::shared_ptr<Group> &child) {
+  child->above_ = above_;
+  child->above_.push_back(weak_from_this());
   Status aborted;
   {
     const std::lock_guard lock(failure_mutex_);
@@ -189,6 +206,7 @@ Status Round::poll(bool *out_ready) {
   *out_ready = arrived_;
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
+  ZERO_TRY(above_.look(group_));
   if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
   group_.progress_messages(nullptr);
   return {};
@@ -196,7 +214,9 @@ Status Round::poll(bool *out_ready) {
 
 Status Quiet::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll_quiet(out_ready));
-  if (!*out_ready && group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (*out_ready) return {};
+  ZERO_TRY(above_.look(group_));
+  if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
   return {};
 }
 
@@ -238,10 +258,10 @@ void Group::progress_collectives() {
 }
 
 /// A message under way, in either direction.
-class Message final : public Waitable {
+class MessageUnderWay final : public Waitable {
  public:
   using PollPeer = Status (Transport::*)(int64_t, bool *);
-  Message(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer, const OperationQueue *queue)
+  MessageUnderWay(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer, const OperationQueue *queue)
       : group_(group),
         fingerprint_(fingerprint),
         peer_(peer),
@@ -252,13 +272,14 @@ class Message final : public Waitable {
         deadline_(Deadline::after_ms(deadline_ms_)) {
     count_->fetch_add(1, std::memory_order_relaxed);
   }
-  Message(const Message &) = delete;
-  ~Message() { count_->fetch_sub(1, std::memory_order_relaxed); }
+  MessageUnderWay(const MessageUnderWay &) = delete;
+  ~MessageUnderWay() { count_->fetch_sub(1, std::memory_order_relaxed); }
 
   Status poll(bool *out_ready) override {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
-    if (!*out_ready && deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
     if (*out_ready) return {};
+    ZERO_TRY(above_.look(group_));
+    if (deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
     group_.progress_messages(queue_);
     group_.progress_collectives();
     return {};
@@ -274,6 +295,7 @@ class Message final : public Waitable {
   const std::shared_ptr<std::atomic<int64_t>> count_;
   int64_t deadline_ms_;
   Deadline deadline_;
+  AbortWatch above_;
 };
 
 Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
@@ -286,7 +308,7 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
   fingerprint.root = peer;
   const int64_t nbytes = count * dtype_nbytes(dtype);
   Status status = transport_->send_start(peer, fingerprint, {data, nbytes});
-  Message message(*this, fingerprint, peer, &Transport::send_poll, send_queue(peer).get());
+  MessageUnderWay message(*this, fingerprint, peer, &Transport::send_poll, send_queue(peer).get());
   if (status.ok()) status = co_await message;
   if (!status.ok()) co_return co_await give_up(status);
   count_call(OperationKind::send);
@@ -303,7 +325,7 @@ Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
   fingerprint.count = count;
   fingerprint.root = peer;
   Status status = transport_->recv_start(peer, fingerprint, data, count * dtype_nbytes(dtype));
-  Message message(*this, fingerprint, peer, &Transport::recv_poll, recv_queue(peer).get());
+  MessageUnderWay message(*this, fingerprint, peer, &Transport::recv_poll, recv_queue(peer).get());
   if (status.ok()) status = co_await message;
   if (!status.ok()) co_return co_await give_up(status);
   count_call(OperationKind::recv);

@@ -26,7 +26,7 @@ struct Traffic {
   int64_t sent_nbytes = 0;
 };
 
-class Group {
+class Group : public std::enable_shared_from_this<Group> {
  public:
   Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
   Group(const Group &) = delete;
@@ -55,11 +55,13 @@ class Group {
 
   /// ZERO_OK, or the error that poisoned the group.
   Status usable();
+  /// The same, and first whether a group above was aborted.
+  Status look();
   /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes on to the groups split from it.
   void fail(const Status &cause);
   /// False while, after a failure, something may still use memory that was given to calls.
   bool quiet() const { return !transport_->holds_memory(); }
-  /// Remembers a group that was split from this one: to abort this one aborts it.
+  /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it. Before anything else is done with it.
   void adopt(const std::shared_ptr<Group> &child);
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
@@ -79,9 +81,10 @@ class Group {
   Task recv(void *data, int64_t count, DType dtype, int64_t peer);
 
  private:
+  friend class AbortWatch;
   friend class Round;
   friend class Quiet;
-  friend class Message;
+  friend class MessageUnderWay;
 
   /// Advances messages that others wait for while this thread waits for something else: messages and collectives do not wait for one
   /// another. `own` is a queue that this thread is advancing.
@@ -90,6 +93,8 @@ class Group {
   void progress_collectives();
   /// The deadline of the collective under way has passed.
   bool late();
+  /// The error of a group above that was aborted, also on a rank that is not in this group.
+  Status aborted_above() const;
   /// Poisons the group for a call that has failed, and waits for the memory that it was given.
   Task give_up(Status cause);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
@@ -130,8 +135,19 @@ class Group {
   Status aborted_;                              ///< the cause, when it was aborted, before or after it failed
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
   std::weak_ptr<Group> heeded_;
+  std::vector<std::weak_ptr<Group>> above_;  ///< the group that this one was split from, and those above that
 
   std::array<Counters, kOperationKinds> counters_;
+};
+
+/// Looks while something waits whether a group above was aborted: seldom, because their transports may ask the system.
+class AbortWatch {
+ public:
+  Status look(const Group &group) { return ++polls_ % kPollsPerLook == 0 ? group.aborted_above() : Status(); }
+
+ private:
+  static constexpr int32_t kPollsPerLook = 16;
+  int32_t polls_ = 0;
 };
 
 /// One round of the collective under way: await it, use the arrivals; they are given back when it goes out of scope.
@@ -155,6 +171,7 @@ class Round final : public Waitable {
   std::span<Arrival> arrivals_;
   bool started_ = false;
   bool arrived_ = false;
+  AbortWatch above_;
 };
 
 /// Awaits that no peer reads memory offered before.
@@ -166,6 +183,7 @@ class Quiet final : public Waitable {
 
  private:
   Group &group_;
+  AbortWatch above_;
 };
 
 }  // namespace zero

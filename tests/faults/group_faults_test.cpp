@@ -167,6 +167,55 @@ TEST(GroupFaultsThreads, AbortReachesRanksThatWaitInAGroupSplitFromIt) {
   expect_errors(outcomes, ZERO_E_ABORTED, {"rank 2", "all_reduce"}, 50 + kGraceMs);
 }
 
+/// Rank 0, alone in its part, aborts the world; rank 1 waits with wait(part) in the other part, in whose every call rank 2 is missing.
+/// The part is split from the world, or from a group between that is released. Returns what rank 1 got.
+template <class Wait>
+Outcome abort_from_outside(Wait wait, bool between = false) {
+  const std::string at = meeting("abort_outside");
+  Outcome outcome;
+  std::latch done(1);
+  run_thread_ranks(3, [&](int64_t rank) {
+    std::shared_ptr<Group> world;
+    std::shared_ptr<Group> part;
+    ASSERT_TRUE(connect(at, rank, 3, &world, 20'000).ok());
+    ASSERT_TRUE(world->queue()->run(split(*world, rank == 0 ? 0 : 1, 0, &part)).ok());
+    if (between) {
+      const std::shared_ptr<Group> released = std::move(part);
+      ASSERT_TRUE(released->queue()->run(split(*released, 0, 0, &part)).ok());
+    }
+    if (rank == 0) {
+      sleep_ms(50);
+      world->fail(Status::error(ZERO_E_ABORTED, "rank 0 gave the world up on purpose"));
+    }
+    if (rank == 1) {
+      outcome = timed([&] { return wait(*part); });
+      done.count_down();
+    }
+    done.wait();
+    if (rank == 2) {
+      EXPECT_EQ(part->look().code(), ZERO_E_ABORTED);
+      EXPECT_EQ(run_all_reduce(*part).code(), ZERO_E_ABORTED);
+    }
+  });
+  return outcome;
+}
+
+TEST(GroupFaultsThreads, AbortReachesGroupsThatTheAbortingRankIsNotIn) {
+  float value = 1;
+  const Outcome outcomes[] = {
+      abort_from_outside(run_all_reduce),
+      abort_from_outside(run_all_reduce, true),
+      abort_from_outside([&](Group &part) { return part.send_queue(1)->run(part.send(&value, 1, DType::f32, 1)); }),
+      abort_from_outside([&](Group &part) { return part.recv_queue(1)->run(part.recv(&value, 1, DType::f32, 1)); }),
+      abort_from_outside([](Group &part) {
+        const Deadline patience = Deadline::after_ms(2'000);
+        while (part.look().ok() && !patience.passed()) sleep_ms(1);
+        return part.usable();
+      }),
+  };
+  for (const Outcome &outcome : outcomes) expect_errors({outcome}, ZERO_E_ABORTED, {"gave the world up"}, 50 + kGraceMs);
+}
+
 /// Rank 0 calls all_reduce in one child of the world, rank 1 a barrier in another; the patient rank waits longer. Returns what the other
 /// got.
 Status call_different_groups(int64_t patient) {
