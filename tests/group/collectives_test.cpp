@@ -107,6 +107,27 @@ INSTANTIATE_TEST_SUITE_P(Hosts, CollectivesOverHosts,
                                          HostsCase{{0, 0, 1, 1, 2, 2}, 2}, HostsCase{{0, 0, 0, 0, 1, 1}, 2}, HostsCase{{0, 0, 0, 1}, 1},
                                          HostsCase{{0, 1, 0, 1}, 1}));
 
+/// Blocks are of 16, so that a round offers 15 contributions of 16 bits and a sum of 32: more than a block's contributions.
+TEST(CollectivesOverUnequalHosts, ContributionsToNeighboursAndASumFitARound) {
+  constexpr int64_t kStagingNbytes = 131072;
+  Hosts hosts(32, 0);
+  hosts.resize(48, 1);
+  const CollectiveCase collective{OperationKind::reduce_scatter, DType::f16, ReduceOp::sum, 48 * 2048, 0};
+  std::vector<Report> reports(hosts.size());
+  run_thread_ranks(static_cast<int64_t>(hosts.size()), [&](int64_t rank) {
+    std::shared_ptr<Transport> transport;
+    Report &report = reports[static_cast<size_t>(rank)];
+    const auto same = [](std::shared_ptr<Transport> far) { return far; };
+    const std::string meeting = "collectives_test.unequal." + std::to_string(::getpid());
+    const Status status = connect_host_transport(meeting, rank, hosts, &transport, same, kStagingNbytes);
+    report.expect(status.ok() && transport->host_block() == 16, status.text());
+    if (!status.ok()) return;
+    Group group(std::move(transport), test_reducer(), kHostsDeadlineMs);
+    run_collective_case(group, collective, &report);
+  });
+  for (const Report &report : reports) EXPECT_EQ(report.failures, 0) << report.text;
+}
+
 /// Memory of one rank for its contribution and its result: in an arena that all ranks can read, or private.
 struct Memory {
   Memory(Group &group, bool shared, int64_t nbytes) : group_(group) {

@@ -19,16 +19,17 @@ namespace zero::test {
 using Hosts = std::vector<int64_t>;
 
 inline constexpr int64_t kHostsDeadlineMs = 60'000;
+inline constexpr int64_t kHostsStagingNbytes = 16384;
 
 /// What stands between hosts instead of the transport that all ranks meet over.
 using FarWay = std::function<std::shared_ptr<Transport>(std::shared_ptr<Transport>)>;
 
 inline Status connect_host_transport(
     const std::string &name, int64_t rank, const Hosts &hosts, std::shared_ptr<Transport> *out,
-    const FarWay &far_way = [](std::shared_ptr<Transport> far) { return far; }) {
+    const FarWay &far_way = [](std::shared_ptr<Transport> far) { return far; }, int64_t staging_nbytes = kHostsStagingNbytes) {
   const int64_t host = hosts[static_cast<size_t>(rank)];
   const auto begin = hosts.begin();
-  const LocalOptions options{kHostsDeadlineMs, 16384};
+  const LocalOptions options{kHostsDeadlineMs, staging_nbytes};
   OperationQueue queue;
   std::shared_ptr<Transport> near;
   std::shared_ptr<Transport> far;

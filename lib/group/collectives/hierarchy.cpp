@@ -75,8 +75,9 @@ class ScatterTurns : public Turns {
         sum_dtype_(dtype_nbytes(call.dtype) == 2 ? DType::f32 : call.dtype),
         element_(dtype_nbytes(call.dtype)),
         sum_element_(dtype_nbytes(sum_dtype_)) {
-    const int64_t most =
-        static_cast<int64_t>(group.scratch().size()) / std::max(blocks_.size() * element_, (2 * count() - 1) * sum_element_);
+    // A round offers a piece to each neighbour and, in its other turns, a sum besides.
+    const int64_t offered = (blocks_.size() - 1) * element_ + sum_element_;
+    const int64_t most = static_cast<int64_t>(group.scratch().size()) / std::max(offered, (2 * count() - 1) * sum_element_);
     step_ = most >= kLine ? most / kLine * kLine : std::max<int64_t>(most, 1);
   }
 
