@@ -300,6 +300,7 @@ class MessageUnderWay final : public Waitable {
 
 Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
   ZERO_CO_RETURN_IF_ERROR(usable());
+  ZERO_CO_RETURN_IF_ERROR(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++sent_messages_[static_cast<size_t>(peer)];
   fingerprint.kind = OperationKind::send;
@@ -318,6 +319,7 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
 
 Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
   ZERO_CO_RETURN_IF_ERROR(usable());
+  ZERO_CO_RETURN_IF_ERROR(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++received_messages_[static_cast<size_t>(peer)];
   fingerprint.kind = OperationKind::recv;

@@ -106,6 +106,11 @@ std::pair<Transport *, int64_t> HierarchyTransport::way_to(int64_t peer) const {
   return {far_.get(), peer};
 }
 
+Status HierarchyTransport::check_thread(int64_t peer) const {
+  const auto [way, rank] = way_to(peer);
+  return way->check_thread(rank);
+}
+
 Status HierarchyTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   const auto [way, rank] = way_to(peer);
   return way->send_start(rank, fingerprint, offer);

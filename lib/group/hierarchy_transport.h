@@ -24,6 +24,7 @@ class HierarchyTransport final : public Transport {
   Place place() const override;
   const char *name() const override { return name_.c_str(); }
   bool single_thread() const override { return far_->single_thread(); }
+  Status check_thread(int64_t peer) const override;
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
   int64_t host_block() const override { return host_block_; }
   int64_t round_nbytes() const override;

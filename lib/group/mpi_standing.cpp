@@ -118,6 +118,8 @@ bool MpiTransport::send_blocks_idle(int64_t peer) const {
 }
 
 std::string MpiTransport::standings(const Fingerprint &mine) {
+  // Where this thread cannot know, it may be what all wait for.
+  if (const Status allowed = links_.root().check_thread(); !allowed.ok()) return allowed.text();
   std::vector<int64_t> asked;
   {
     const auto guard = lock();

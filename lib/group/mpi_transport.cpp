@@ -270,7 +270,7 @@ Status MpiTransport::poll_quiet(bool *out_quiet) {
 Status MpiTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   const auto guard = lock();
   ZERO_TRY(look());
-  ZERO_TRY(links_.root().check_thread());
+  ZERO_TRY(check_thread(peer));
   // Only read: the message copies it into its own memory.
   auto *data = const_cast<std::byte *>(static_cast<const std::byte *>(offer.data));
   return sends_[static_cast<size_t>(peer)].start(links_, fingerprint, data, offer.nbytes, round_nbytes_);
@@ -279,7 +279,7 @@ Status MpiTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Of
 Status MpiTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
   const auto guard = lock();
   ZERO_TRY(look());
-  ZERO_TRY(links_.root().check_thread());
+  ZERO_TRY(check_thread(peer));
   return recvs_[static_cast<size_t>(peer)].start(links_, fingerprint, static_cast<std::byte *>(data), nbytes, round_nbytes_);
 }
 

@@ -38,6 +38,7 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   void leave_hosts_out() override;
   const char *name() const override { return "mpi"; }
   bool single_thread() const override { return mpi_needs_single_thread(); }
+  Status check_thread(int64_t) const override { return links_.root().check_thread(); }
   int64_t staging_nbytes() const override;
   int64_t round_nbytes() const override { return round_nbytes_; }
 

@@ -34,6 +34,7 @@ class NcclTransport final : public Transport {
   int64_t host_block() const override { return reaches() ? 1 : under_->host_block(); }
   const char *name() const override { return name_.c_str(); }
   bool single_thread() const override { return under_->single_thread(); }
+  Status check_thread(int64_t peer) const override { return under_->check_thread(peer); }
   bool within_process() const override { return !reaches() && under_->within_process(); }
   int64_t staging_nbytes() const override;
   bool copies_offers() const override { return true; }

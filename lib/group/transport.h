@@ -64,6 +64,8 @@ class Transport {
   virtual const char *name() const = 0;
   /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
   virtual bool single_thread() const { return false; }
+  /// ZERO_OK where this thread may begin a message with the peer, otherwise why not.
+  virtual Status check_thread(int64_t /*peer*/) const { return {}; }
   /// True when all ranks are threads of this process.
   virtual bool within_process() const { return false; }
   /// Bytes of staging memory this transport holds for this rank.

@@ -1,6 +1,8 @@
 /// @file The MPI transport over a fake MPI whose ranks are threads: what a real MPI does not do on demand. Each call of the module fails in
 /// turn, sends that do not end, threads that may not call, tags that run out.
+#include "group/collectives.h"
 #include "tests/core/failures.h"
+#include "tests/group/collective_cases.h"
 #include "tests/group/fake_mpi.h"
 #include "tests/group/mpi_thread_ranks.h"
 #include "tests/status_text.h"
@@ -162,6 +164,31 @@ TEST(MpiThreads, WithoutThreadMultipleOtherThreadsAreRefusedOrWait) {
   fake_mpi::begin_world(1);
   ASSERT_TRUE(connect(&transport).ok());
   EXPECT_FALSE(mpi_needs_single_thread());
+}
+
+TEST(MpiThreads, WithoutThreadMultipleAMessageOfAnotherThreadIsRefusedAndASumSaysWhyItWaited) {
+  fake_mpi::begin_world(1);
+  fake_mpi::set_thread_level(ZERO_MPI_THREAD_FUNNELED, true);
+  std::shared_ptr<Transport> transport;
+  ASSERT_TRUE(connect(&transport).ok());
+  auto owned = std::make_unique<Group>(std::move(transport), test::test_reducer(), 50);
+  Group &group = *owned;
+  float value = 1;
+  const auto run_there = [](const std::shared_ptr<OperationQueue> &queue, Task task) {
+    Status status;
+    std::thread([&] { status = queue->run(std::move(task)); }).join();
+    return status;
+  };
+  EXPECT_EQ(run_there(group.send_queue(0), group.send(&value, 1, DType::f32, 0)).code(), ZERO_E_STATE);
+  EXPECT_EQ(run_there(group.recv_queue(0), group.recv(&value, 1, DType::f32, 0)).code(), ZERO_E_STATE);
+  EXPECT_TRUE(group.usable().ok()) << group.usable().text();
+  EXPECT_TRUE(group.queue()->run(zero::barrier(group)).ok());
+  const Status late = run_there(group.queue(), zero::barrier(group));
+  EXPECT_EQ(late.code(), ZERO_E_TIMEOUT);
+  EXPECT_TRUE(contains(late, "MPI_THREAD_MULTIPLE")) << late.text();
+  owned.reset();
+  fake_mpi::begin_world(1);
+  ASSERT_TRUE(connect(&transport).ok());
 }
 
 TEST(MpiThreads, ARankThatNeverCreatesTheGroupIsTheDeadlinesError) {
