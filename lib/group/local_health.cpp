@@ -9,6 +9,13 @@ namespace {
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
+/// ThreadSanitizer knows no fences; what it looks for are accesses that nothing orders, and these are ordered by what is taken and posted.
+void fence([[maybe_unused]] std::memory_order order) {
+#if !defined(__SANITIZE_THREAD__)
+  std::atomic_thread_fence(order);
+#endif
+}
+
 std::string operation_text(const Standing::View &view) { return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind); }
 
 }  // namespace
@@ -21,8 +28,17 @@ void PoisonRecord::write(const Status &cause) {
   state_.store(kWritten, std::memory_order_release);
 }
 
+bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.readable(); }
+
+/// After memory of a peer was read where it lies: a peer that fails before it is told so may let its caller write there. An acquire load
+/// alone holds back what follows it, not the reads before it.
+bool LocalTransport::may_have_read_torn() const {
+  fence(std::memory_order_acquire);
+  return has_failed();
+}
+
 Status LocalTransport::health() {
-  if (!failed_.load(std::memory_order_acquire) && !own().header().poison.readable()) return {};
+  if (!has_failed()) return {};
   const std::lock_guard lock(failure_mutex_);
   if (!failed_.load(std::memory_order_relaxed)) {
     failure_ = own().header().poison.read();
@@ -51,6 +67,8 @@ void LocalTransport::tell_all(const Status &failure) {
   for (const Segment &segment : segments_) {
     if (segment.mapping() != nullptr) segment.header().poison.write(failure);
   }
+  // Whoever sees what the caller writes afterwards sees the failure too.
+  fence(std::memory_order_release);
 }
 
 Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {

@@ -82,8 +82,7 @@ Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
     const Message &message = mailbox.slots[index % 2];
     const Status taken = take_chunk(peer, receiving, message);
     if (!taken.ok()) return fail(taken);
-    // A sender that fails before it is told that its memory was read may let its caller write there.
-    if (message.kind == MessageKind::arena) ZERO_TRY(health());
+    if (message.kind == MessageKind::arena && may_have_read_torn()) return health();
     mailbox.taken.store(index + 1, std::memory_order_release);
     segment(peer).header().bell.ring();
   }

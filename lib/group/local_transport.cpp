@@ -223,11 +223,10 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   return {};
 }
 
-/// An error of what still reads arrivals is met again when the collective ends. A peer that fails before it is told that its memory was
-/// read may let its caller write there.
+/// An error of what still reads arrivals is met again when the collective ends.
 void LocalTransport::consume() {
   if (copier_ != nullptr) (void)copier_->settle();
-  if (reads_in_place_ && !health().ok()) may_be_torn_ = true;
+  if (reads_in_place_ && may_have_read_torn()) may_be_torn_ = true;
   untaken_ = false;
   const uint64_t index = rounds_ - 1;
   for (int64_t peer = 0; peer < size_; ++peer) {

@@ -124,6 +124,8 @@ class LocalTransport final : public Transport {
   Status take_chunk(int64_t peer, Receiving &receiving, const Message &message);
 
   // Health.
+  bool has_failed() const;
+  bool may_have_read_torn() const;
   Status fail(const Status &cause);
   void tell_all(const Status &failure);
   Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);

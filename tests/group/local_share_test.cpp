@@ -1,4 +1,5 @@
 /// @file The local transport's shared mappings and derived transports, ranks as threads.
+#include "tests/core/failures.h"
 #include "tests/group/local_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/status_text.h"
@@ -322,6 +323,31 @@ TEST(LocalShare, WhatWasReadWhileItsOwnerFailedIsAnError) {
       EXPECT_EQ(quiet(*transport).code(), while_read ? ZERO_E_TIMEOUT : ZERO_OK);
     });
   }
+}
+
+TEST(LocalShare, WhatWasReadInPlaceIsGivenBackWithoutMemoryAlsoAfterAFailure) {
+  const std::string name = fresh_name();
+  std::barrier step(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 2);
+    const auto arena = make_arena(rank);
+    std::vector<PeerMemory> peers;
+    ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
+    const Fingerprint fingerprint = call(OperationKind::all_gather, 1, kArenaBytes);
+    const std::vector<Offer> offers(2, {arena->data(), kArenaBytes});
+    std::vector<Arrival> arrivals(2, {nullptr, kArenaBytes});
+    ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
+    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
+    step.arrive_and_wait();
+    if (rank == 0) transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+    step.arrive_and_wait();
+    {
+      const test::FailingNew failing(0);
+      EXPECT_NO_THROW(transport->consume());
+    }
+    EXPECT_EQ(quiet(*transport).code(), ZERO_E_TIMEOUT);
+    step.arrive_and_wait();
+  });
 }
 
 TEST(LocalDerive, RanksInNoGroupGetNoneAndLaterGroupsStillMeet) {
