@@ -12,6 +12,8 @@
 #include "group/nccl_transport.h"
 #include "group/tcp_transport.h"
 
+#include <new>
+
 namespace zero {
 namespace {
 
@@ -59,6 +61,21 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
+/// What a local transport failed in is the far one's failure too. Without memory it has no text, and peers may hear nothing of it.
+void pass_failure(Transport &local, Transport &far) noexcept {
+  Status failure = Status::from_text(ZERO_E_PEER_FAILED, {});
+  try {
+    failure = local.health();
+  } catch (const std::bad_alloc &) {
+    // Only the text of a failure takes memory.
+  }
+  try {
+    if (!failure.ok()) far.poison(failure);
+  } catch (const std::bad_alloc &) {
+    // It has noted the failure before it tells of it.
+  }
+}
+
 /// Ranks of a group between hosts that share a host move their data through shared memory; `name` is their group's. Where all do, nothing
 /// is left to the transport between hosts: the local one only holds it, and tells it of a failure, because MPI must then not be finalised.
 Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &options, std::shared_ptr<HostsTransport> far,
@@ -82,9 +99,7 @@ Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &option
     *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(far), std::move(hosts));
     co_return Status();
   }
-  const auto end = [local, far](Transport *) {
-    if (Status status = local->health(); !status.ok()) far->poison(status);
-  };
+  const auto end = [local, far](Transport *) { pass_failure(*local, *far); };
   *out = std::shared_ptr<Transport>(local.get(), end);
   co_return Status();
 }

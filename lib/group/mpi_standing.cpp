@@ -65,8 +65,9 @@ Status MpiTransport::watch_peer(int64_t peer, const Fingerprint &) {
 void MpiTransport::poison(const Status &cause) {
   const auto guard = lock();
   if (!failure_.ok()) return;
-  failure_ = cause;
+  // What comes after needs memory.
   links_.root().note_failure();
+  failure_ = cause;
   MpiControl message;
   message.kind = MpiControl::poison;
   message.code = cause.code();

@@ -36,6 +36,7 @@ TcpMesh::TcpMesh(std::vector<TcpPeer> peers, int64_t rank) : rank_(rank), ways_(
     ways_[i].peer = std::move(peers[i]);
     if (ways_[i].peer.link != nullptr) ways_[i].state = State::open;
   }
+  spares_.reserve(kMostSpares);
 }
 
 TcpMesh::~TcpMesh() {
@@ -84,7 +85,7 @@ void TcpMesh::progress() {
     nfds_t count = 0;
     for (; rank < size() && count < sockets.size(); ++rank) {
       Way &way = this->way(rank);
-      if (way.peer.link != nullptr && std::exchange(way.fresh, false)) receive(rank);
+      if (way.fresh) receive(rank);
       if (way.peer.link == nullptr) continue;
       sockets[count] = {way.peer.link->socket(), POLLIN, 0};
       sources[count++] = rank;
@@ -97,27 +98,34 @@ void TcpMesh::progress() {
 }
 
 void TcpMesh::receive(int64_t source) {
-  TcpLink *link = way(source).peer.link.get();
-  if (link == nullptr) return;
-  for (;;) {
-    std::vector<std::byte> bytes = spare();
-    const TcpLink::Received received = link->receive(&bytes);
-    if (received == TcpLink::Received::frame) {
-      if (sort(source, TcpFrame(std::move(bytes)))) continue;
-      return end(source, State::breached);
+  Way &way = this->way(source);
+  if (way.peer.link == nullptr) return;
+  way.fresh = true;
+  TcpLink::Received received = TcpLink::Received::frame;
+  while (received == TcpLink::Received::frame) {
+    if (!way.unsorted) {
+      std::vector<std::byte> bytes = spare();
+      received = way.peer.link->receive(&bytes);
+      way.frame = TcpFrame(std::move(bytes));
+      way.unsorted = received == TcpLink::Received::frame;
     }
-    give_back(TcpFrame(std::move(bytes)));
-    if (received == TcpLink::Received::ended) end(source, State::ended);
-    return;
+    if (!way.unsorted) continue;
+    const bool sorted = sort(source, std::move(way.frame));
+    way.unsorted = false;
+    if (!sorted) return end(source, State::breached);
   }
+  way.fresh = false;
+  give_back(std::move(way.frame));
+  if (received == TcpLink::Received::ended) end(source, State::ended);
 }
 
 void TcpMesh::end(int64_t source, State state) {
   way(source).state = state;
+  way(source).fresh = false;
   way(source).peer.link.reset();
 }
 
-bool TcpMesh::sort(int64_t source, TcpFrame frame) {
+bool TcpMesh::sort(int64_t source, TcpFrame &&frame) {
   if (!frame.valid()) return false;
   if (frame.kind() == TcpKind::query) {
     reply(source, frame.group());
@@ -127,11 +135,12 @@ bool TcpMesh::sort(int64_t source, TcpFrame frame) {
   return former_.contains(frame.group()) || keep(source, std::move(frame));
 }
 
-bool TcpMesh::keep(int64_t source, TcpFrame frame) {
+bool TcpMesh::keep(int64_t source, TcpFrame &&frame) {
   Way &way = this->way(source);
-  way.early_nbytes += frame.nbytes() + kFrameNbytes;
-  if (way.early_nbytes > kMostEarlyNbytes) return false;
+  const int64_t nbytes = frame.nbytes() + kFrameNbytes;
+  if (way.early_nbytes + nbytes > kMostEarlyNbytes) return false;
   early_[frame.group()].emplace_back(source, std::move(frame));
+  way.early_nbytes += nbytes;
   return true;
 }
 
@@ -165,7 +174,7 @@ std::vector<std::byte> TcpMesh::spare() {
   return bytes;
 }
 
-void TcpMesh::give_back(TcpFrame frame) {
+void TcpMesh::give_back(TcpFrame frame) noexcept {
   if (spares_.size() < kMostSpares && frame.nbytes() <= kMostSpareNbytes) spares_.push_back(frame.take_bytes());
 }
 

@@ -73,8 +73,9 @@ std::span<const std::byte> bytes_of(const T &value) {
 /// A group on the mesh. Called under the mesh's lock.
 class TcpMember {
  public:
-  /// False when no rank of the group would send such a frame: the connection it came by is then given up.
-  virtual bool on_frame(int64_t source, TcpFrame frame) = 0;
+  /// False when no rank of the group would send such a frame: the connection it came by is then given up. Without memory for it,
+  /// std::bad_alloc, and the frame is the caller's still.
+  virtual bool on_frame(int64_t source, TcpFrame &&frame) = 0;
   virtual TcpAnswer answer() const = 0;
 
  protected:
@@ -106,7 +107,7 @@ class TcpMesh {
   void send(int64_t rank, TcpKind kind, uint64_t group, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {});
   /// Whether all that was sent to the rank is on its way, or never will be.
   bool flushed(int64_t rank);
-  /// Sends what waits and hands out what has come.
+  /// Sends what waits and hands out what has come. Without memory, std::bad_alloc, and nothing of what has come is lost.
   void progress();
 
   /// Frames that came for the group before go to the member at once.
@@ -116,13 +117,15 @@ class TcpMesh {
   /// The same without memory: frames for the group are kept, as of one that was never made.
   void drop(uint64_t number) noexcept { members_.erase(number); }
   /// Takes the memory of a frame that is used up, for frames to come.
-  void give_back(TcpFrame frame);
+  void give_back(TcpFrame frame) noexcept;
 
  private:
   struct Way {
     TcpPeer peer;  ///< link is nullptr unless state is open
     State state = State::none;
-    bool fresh = true;         ///< the link may hold what its maker has read
+    bool fresh = true;      ///< the link may hold what was read before: by its maker, or when memory ran out
+    bool unsorted = false;  ///< `frame` has come and is not sorted: memory ran out
+    TcpFrame frame;
     int64_t early_nbytes = 0;  ///< kept for groups that this rank has not made
   };
   using Early = std::vector<std::pair<int64_t, TcpFrame>>;
@@ -131,8 +134,8 @@ class TcpMesh {
   const Way &way(int64_t rank) const { return ways_[static_cast<size_t>(rank)]; }
   bool flush();
   void receive(int64_t source);
-  bool sort(int64_t source, TcpFrame frame);
-  bool keep(int64_t source, TcpFrame frame);
+  bool sort(int64_t source, TcpFrame &&frame);
+  bool keep(int64_t source, TcpFrame &&frame);
   void reply(int64_t source, uint64_t group);
   void end(int64_t source, State state);
   std::vector<std::byte> spare();

@@ -14,7 +14,6 @@ constexpr int64_t kAnswerMs = 100;  ///< how long a rank that is alive may take 
 constexpr int64_t kPauseNs = 200'000;
 constexpr size_t kMostRanksInText = 8;
 constexpr size_t kLongestText = 4096;
-constexpr size_t kMostMessageFrames = 8;  ///< a notice and the chunks under way, and the next notice
 
 long long number(int64_t value) { return static_cast<long long>(value); }
 
@@ -23,15 +22,15 @@ void pause() {
   ::nanosleep(&time, nullptr);
 }
 
-bool keep(std::vector<TcpFrame> *frames, TcpFrame frame) {
-  if (frames->size() >= kMostMessageFrames) return false;
+}  // namespace
+
+bool TcpTransport::keep(Frames *frames, size_t most, TcpFrame &&frame) {
+  if (frames->size() >= most) return false;
   frames->push_back(std::move(frame));
   return true;
 }
 
-}  // namespace
-
-bool TcpTransport::on_frame(int64_t source, TcpFrame frame) {
+bool TcpTransport::on_frame(int64_t source, TcpFrame &&frame) {
   const auto found = std::find(members_.begin(), members_.end(), source);
   if (found == members_.end()) return false;
   Peer &peer = at(found - members_.begin());
@@ -40,13 +39,13 @@ bool TcpTransport::on_frame(int64_t source, TcpFrame frame) {
     case TcpKind::round:
       return note_round(peer, std::move(frame));
     case TcpKind::request:
-      return nbytes == sizeof(Fingerprint) && keep(&peer.replies, std::move(frame));
+      return nbytes == sizeof(Fingerprint) && keep(&peer.replies, kMostMessageFrames, std::move(frame));
     case TcpKind::taken:
-      return nbytes == sizeof(int64_t) && keep(&peer.replies, std::move(frame));
+      return nbytes == sizeof(int64_t) && keep(&peer.replies, kMostMessageFrames, std::move(frame));
     case TcpKind::offer:
-      return nbytes == sizeof(Fingerprint) && keep(&peer.coming, std::move(frame));
+      return nbytes == sizeof(Fingerprint) && keep(&peer.coming, kMostMessageFrames, std::move(frame));
     case TcpKind::chunk:
-      return nbytes > 0 && keep(&peer.coming, std::move(frame));
+      return nbytes > 0 && keep(&peer.coming, kMostMessageFrames, std::move(frame));
     case TcpKind::poison:
       return note_poison(frame);
     case TcpKind::left:

@@ -17,9 +17,6 @@ struct RoundHead {
 };
 static_assert((sizeof(TcpHead) + sizeof(RoundHead)) % alignof(std::max_align_t) == 0);
 
-/// A peer may have sent the round after the one this rank is in, not more.
-constexpr size_t kMostRounds = 2;
-
 long long number(int64_t value) { return static_cast<long long>(value); }
 
 }  // namespace
@@ -101,13 +98,12 @@ Status TcpTransport::start(const Fingerprint *fingerprint, std::span<const Offer
 }
 
 /// False when it is not a round's frame, or comes too early.
-bool TcpTransport::note_round(Peer &peer, TcpFrame frame) {
-  if (frame.content().size() < sizeof(RoundHead) || peer.rounds.size() >= kMostRounds) return false;
+bool TcpTransport::note_round(Peer &peer, TcpFrame &&frame) {
+  if (frame.content().size() < sizeof(RoundHead)) return false;
   const auto head = frame.begin<RoundHead>();
   const auto piece_nbytes = static_cast<int64_t>(frame.content().size() - sizeof head);
   if (head.has_fingerprint > 1 || head.nbytes != piece_nbytes || head.nbytes > kRoundNbytes) return false;
-  peer.rounds.push_back(std::move(frame));
-  return true;
+  return keep(&peer.rounds, kMostRounds, std::move(frame));
 }
 
 Status TcpTransport::take_pieces() {

@@ -86,9 +86,19 @@ class TcpTransport final : public HostsTransport, private TcpMember {
     bool active = false;
     bool complete() const { return met && taken_nbytes == nbytes; }
   };
-  /// Frames that have come and are not used yet, in order. A peer waits for this rank before it sends more than a few.
+  /// Frames that have come and are not used yet, in order. A peer waits for this rank before it sends more than a few: for these there is
+  /// room from the beginning.
   using Frames = std::vector<TcpFrame>;
+  static constexpr size_t kMostRounds = 2;         ///< the one that this rank is in, and the next
+  static constexpr size_t kMostMessageFrames = 8;  ///< a notice and the chunks under way, and the next notice
+  static bool keep(Frames *frames, size_t most, TcpFrame &&frame);
   struct Peer {
+    Peer() {
+      rounds.reserve(kMostRounds);
+      replies.reserve(kMostMessageFrames);
+      coming.reserve(kMostMessageFrames);
+    }
+
     bool left = false;
     bool awaited = false;  ///< by the round under way
     Frames rounds;
@@ -127,9 +137,9 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status take_coming(int64_t peer, const TcpFrame &frame);
 
   // Health. Under the lock.
-  bool on_frame(int64_t source, TcpFrame frame) override;
+  bool on_frame(int64_t source, TcpFrame &&frame) override;
   TcpAnswer answer() const override;
-  bool note_round(Peer &peer, TcpFrame frame);
+  bool note_round(Peer &peer, TcpFrame &&frame);
   bool note_poison(const TcpFrame &frame);
   bool note_answer(Peer &peer, const TcpFrame &frame);
   Status fail(const Status &cause);

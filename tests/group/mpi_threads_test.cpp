@@ -1,7 +1,6 @@
 /// @file The MPI transport over a fake MPI whose ranks are threads: what a real MPI does not do on demand. Each call of the module fails in
 /// turn, sends that do not end, threads that may not call, tags that run out.
 #include "group/collectives.h"
-#include "tests/core/failures.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/fake_mpi.h"
 #include "tests/group/mpi_thread_ranks.h"
@@ -334,30 +333,6 @@ TEST(MpiThreads, WhoWatchesIsToldOfARankThatLeft) {
     EXPECT_TRUE(contains(status, "rank 1 released the group")) << status.text();
     EXPECT_EQ(transport->health().code(), ZERO_E_PEER_LEFT);
   });
-}
-
-TEST(MpiThreads, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
-  std::barrier step(2);
-  run_ranks(2, [&step](int64_t rank, std::shared_ptr<Transport> transport) {
-    EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
-    step.arrive_and_wait();
-    if (rank == 0) {
-      fake_mpi::hold_sends(true);
-      const Fingerprint fingerprint = call(OperationKind::exchange, 2);
-      EXPECT_EQ(exchange(*transport, &fingerprint, 40'000, 40'000, 20).code(), ZERO_E_TIMEOUT);
-      const int64_t before = mpi_quarantined_nbytes();
-      {
-        const test::FailingNew no_memory(0);
-        transport.reset();
-      }
-      EXPECT_GT(mpi_quarantined_nbytes(), before);
-      fake_mpi::hold_sends(false);
-      EXPECT_EQ(fake_mpi::disturbed_sends(), 0);
-    }
-    step.arrive_and_wait();
-  });
-  // The next world is not disturbed.
-  run_ranks(2, [](int64_t, std::shared_ptr<Transport> transport) { EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok()); });
 }
 
 TEST(MpiThreads, SendsThatDoNotEndHoldTheRankBackAndTheirMemoryOutlivesTheGroup) {
