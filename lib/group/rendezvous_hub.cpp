@@ -81,7 +81,9 @@ void Hub::forget_gone() {
 
 Status Hub::accept_new() {
   constexpr size_t kMaxStrangers = 256;
-  for (;;) {
+  // So many at a time that a flood of them does not keep the caller here.
+  constexpr int kMostAtATime = 256;
+  for (int i = 0; i < kMostAtATime; ++i) {
     OwnedFd socket = accept_guest(listener_.get());
     if (!socket.valid()) {
       ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s",
@@ -95,6 +97,7 @@ Status Hub::accept_new() {
     if (strangers_.size() > kMaxStrangers) ZERO_TRY(hear_new());
     while (strangers_.size() > kMaxStrangers) strangers_.pop_front();
   }
+  return {};
 }
 
 Status Hub::hear_new() {

@@ -168,6 +168,26 @@ TEST(RendezvousBreach, AllWhoHaveComeLearnWhyTheMeetingEnds) {
   EXPECT_EQ(meeting.told(status), 4);
 }
 
+TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheHubInOneLook) {
+  const std::string name = fresh_name();
+  OwnedFd listener;
+  Role role = Role::again;
+  ASSERT_TRUE(enter_meeting(name, &listener, &role).ok());
+  ASSERT_EQ(role, Role::hub);
+  const OwnedFd kept(::dup(listener.get()));
+  const MeetingTerms terms{name, 0, 2, 7, 20'000, Deadline::after_ms(20'000)};
+  Joiner mine;
+  const Watch watch;
+  std::vector<Joiner> out;
+  Hub hub(std::move(listener), terms, &mine, watch, &out);
+  std::vector<OwnedFd> strangers;
+  while (strangers.size() < 300) strangers.emplace_back(connect_stranger(name));
+  bool ready = false;
+  EXPECT_TRUE(hub.poll(&ready).ok());
+  const OwnedFd left(::accept4(kept.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  EXPECT_TRUE(left.valid()) << "all were accepted at one look";
+}
+
 TEST(RendezvousBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
   LedMeeting meeting(2, 2);
   send_packet(meeting.peers[0].get(), hello_of(1, 2), {}, -1);
