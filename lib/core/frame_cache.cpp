@@ -2,6 +2,8 @@
 /// whoever gives it back, and a thread begins with some: so a step that repeats allocates nothing, whichever threads its operations ran on.
 #include "core/frame_cache.h"
 
+#include "core/fork_guard.h"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -91,6 +93,8 @@ constinit thread_local FrameCache *own = nullptr;
 struct OwnEnd {
   FrameCache *cache = nullptr;
   ~OwnEnd() {
+    // In a child the lock may be held for ever, by a thread that only the parent has.
+    if (forked()) return;
     own = nullptr;
     if (cache != nullptr) leave(*cache);
   }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -14,6 +15,7 @@
 namespace {
 
 thread_local int64_t allocations_left = -1;
+thread_local std::atomic<bool> *hangs_here = nullptr;
 std::array<std::atomic<int>, 4> failures_left{};
 std::array<std::atomic<int>, 4> reasons{};
 
@@ -31,6 +33,10 @@ bool fails(zero::test::SystemCall call) {
 }  // namespace
 
 void *operator new(std::size_t nbytes) {
+  if (hangs_here != nullptr) {
+    *hangs_here = true;
+    for (;;) ::pause();
+  }
   if (allocations_left == 0) throw std::bad_alloc();
   if (allocations_left > 0) --allocations_left;
   if (void *data = std::malloc(nbytes != 0 ? nbytes : 1)) return data;
@@ -69,6 +75,9 @@ namespace zero::test {
 
 FailingNew::FailingNew(int64_t allowed) { allocations_left = allowed; }
 FailingNew::~FailingNew() { allocations_left = -1; }
+
+HangingNew::HangingNew(std::atomic<bool> *hangs) { hangs_here = hangs; }
+HangingNew::~HangingNew() { hangs_here = nullptr; }
 
 FailingCall::FailingCall(SystemCall call, int times, int reason) : call_(call) {
   reasons[static_cast<size_t>(call)] = reason;

@@ -2,6 +2,7 @@
 /// Knows nothing of what is tested.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,13 @@ class FailingNew {
  public:
   explicit FailingNew(int64_t allowed);
   ~FailingNew();
+};
+
+/// While it lives, operator new on this thread sets `*hangs` and does not return before the process ends.
+class HangingNew {
+ public:
+  explicit HangingNew(std::atomic<bool> *hangs);
+  ~HangingNew();
 };
 
 /// System calls that the linker routes through here.
