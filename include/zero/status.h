@@ -23,10 +23,12 @@ extern "C" {
  *   -200 .. -299  this handle: release it and make a new one
  *   -300 .. -399  this group: it is poisoned on every rank; only status, describe and release still work
  *   -400 .. -499  this process
- * Numbers are never reused. Exceptions: after seal, an optimizer's collective loses the optimizer on all ranks with any code but
- * ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE and ZERO_E_UNSUPPORTED, so also with ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on the others), and
- * later calls return it again; a seal, zero_buffer_create or zero_buffer_whole_acquire that ends with ZERO_E_PEER_FAILED leaves the group
- * usable. An optimizer works in groups of its own: when a step fails, the group that it was made from may still be usable.
+ * Numbers are never reused. Exceptions: what a collective, a message or a split of zero/group.h meets once it has begun poisons the group
+ * with any code, so also ZERO_E_OUT_OF_MEMORY and, in a split, ZERO_E_RENDEZVOUS, ZERO_E_SYSTEM or ZERO_E_UNSUPPORTED: this call returns
+ * that code, later calls and the other ranks ZERO_E_PEER_FAILED. After seal, an optimizer's collective loses the optimizer on all ranks
+ * with any code but ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE and ZERO_E_UNSUPPORTED, so also with ZERO_E_OUT_OF_MEMORY (ZERO_E_PEER_FAILED on
+ * the others), and later calls return it again; a seal, zero_buffer_create or zero_buffer_whole_acquire that ends with ZERO_E_PEER_FAILED
+ * leaves the group usable. An optimizer works in groups of its own: when a step fails, the group that it was made from may still be usable.
  */
 enum zero_status {
   ZERO_OK = 0,

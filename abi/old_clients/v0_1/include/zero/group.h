@@ -2,7 +2,7 @@
  * Process groups: N ranks that call the same collectives in the same order.
  *
  * Order and agreement. Each collective carries a fingerprint (sequence number, operation, dtype, count, reduce op, root). When ranks
- * differ, every rank gets ZERO_E_MISMATCH with both calls named, and no user memory has changed.
+ * differ, every rank gets ZERO_E_MISMATCH with both calls named, and neither of them has changed user memory.
  *
  * Sums follow one tree over ranks on every transport: T(lo, hi) = T(lo, mid) + T(mid, hi), mid = lo + the largest power of two below
  * hi - lo. f16, bf16 and f32 are added in fp32, f64 in fp64, and rounded to the element type once (to nearest even). Integers add and
@@ -182,7 +182,7 @@ ZERO_API int32_t zero_group_status(zero_group *group);
 
 /*
  * Poisons the group, the groups split from it and the optimizers made from it on every rank with ZERO_E_ABORTED; calls that are waiting
- * return at once. Does not wait for other ranks.
+ * return at once. Does not wait for other ranks. Where the group had failed before, only groups that this rank is in are poisoned.
  *   reason  [in] text for the other ranks' error, or NULL
  * Errors: ZERO_E_BAD_HANDLE. Threads: any, also while other threads wait in the group. Since ZERO_0.1.
  */
@@ -212,8 +212,9 @@ ZERO_API int32_t zero_group_quiet(const zero_group *group, int64_t *out);
  * In place: all_reduce and reduce: recv may equal send; reduce_scatter: recv may be this rank's own part of send; all_gather and gather:
  * send may be this rank's own part of recv; scatter: recv may be root's own part of send. Any other overlap is an error.
  * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT (then the group is as before, but the other ranks are still waiting for this
- * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned. On an error of the last
- * kind recv may be partly written, except for ZERO_E_MISMATCH. Threads: see the head of this file. Since ZERO_0.1.
+ * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned; what zero/status.h says of
+ * calls that have begun. After such an error recv may be partly written; not after ZERO_E_MISMATCH in a text that names this very call: a
+ * rank that still ends a call gets the error of others that are a call ahead. Threads: see the head of this file. Since ZERO_0.1.
  */
 
 /* recv = op over ranks of send; send_count == recv_count. */
@@ -266,7 +267,9 @@ ZERO_API int32_t zero_group_all_to_all_async(zero_group *group, const void *send
 /*
  * Point to point: a send meets the recv its peer makes with the same count and dtype; messages between two ranks keep their order. A send
  * returns when its memory is free again, which may be only when the peer receives. Sends, receives and collectives do not wait for one
- * another, so two ranks that exchange begin their sends or receives with _async. peer: another rank, not this one.
+ * another, so two ranks that exchange begin their sends or receives with _async. peer: another rank, not this one. ZERO_E_STATE, with the
+ * group as before, on a thread from which MPI does not reach the peer: MPI did not grant MPI_THREAD_MULTIPLE, and another thread made the
+ * first group over MPI.
  */
 ZERO_API int32_t zero_group_send(zero_group *group, const void *send, int64_t send_count, int32_t dtype, int64_t peer, void *stream);
 ZERO_API int32_t zero_group_send_async(zero_group *group, const void *send, int64_t send_count, int32_t dtype, int64_t peer, void *stream,
