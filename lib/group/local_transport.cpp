@@ -91,6 +91,13 @@ bool LocalTransport::travels_in_message(const Offer &offer) const {
   return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0 && copier_ == nullptr;
 }
 
+/// What lies in an arena is read there, and then peers must be waited for. A copy of a little costs less than to hear from them, but for
+/// memory that the host cannot read.
+bool LocalTransport::pays_to_stage(const Piece &piece) const {
+  constexpr int64_t kLittleNbytes = 1024;
+  return piece.nbytes <= kLittleNbytes && piece.rest_nbytes == 0 && copier_ == nullptr;
+}
+
 Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half) {
   pieces_.clear();
   rest_is_there_ = true;
@@ -108,7 +115,7 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
   }
   int64_t used = 0;
   for (Piece &piece : pieces_) {
-    if (find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) {
+    if (!pays_to_stage(piece) && find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) {
       offered_in_place_ = rounds_ + 1;
       continue;
     }

@@ -112,6 +112,7 @@ class LocalTransport final : public Transport {
   bool all_quiet();
   Status place_pieces(std::span<const Offer> offers, uint64_t half);
   bool travels_in_message(const Offer &offer) const;
+  bool pays_to_stage(const Piece &piece) const;
   const Piece &piece_of(const Offer &offer) const;
   void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
   Status accept(int64_t peer, const Message &message, Arrival *out);

@@ -132,7 +132,7 @@ class Transport {
   /// @name Derived objects. Collective over the transport: all ranks run them in the same order, between collectives.
   /// @{
   /// Makes every rank's mapping (nullptr: none) addressable by the others where possible; out has size() entries. Offers that lie in a
-  /// shared mapping are then read in place instead of being copied.
+  /// shared mapping are then read in place instead of being copied, unless they are little.
   virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) = 0;
   /// Stops offering a shared mapping in place; call it before letting go of the mapping.
   virtual void unshare(const Mapping &mapping) = 0;

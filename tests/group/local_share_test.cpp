@@ -127,8 +127,7 @@ TEST(LocalShare, PiecesThatReachBeyondTheArenaAreStaged) {
 }
 
 /// A round out of each rank's arena, or out of memory of its own, that rank 1 takes late; `look` sees rank 0's transport before it does.
-void take_late(bool shares, const std::function<void(Transport &, const Fingerprint &)> &look) {
-  constexpr int64_t kNbytes = 4096;
+void take_late(bool shares, int64_t nbytes, const std::function<void(Transport &, const Fingerprint &)> &look) {
   const std::string name = fresh_name();
   std::barrier step(2);
   run_thread_ranks(2, [&](int64_t rank) {
@@ -138,15 +137,15 @@ void take_late(bool shares, const std::function<void(Transport &, const Fingerpr
     if (shares) {
       ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
     }
-    const Fingerprint fingerprint = call(OperationKind::all_gather, 1, kNbytes);
-    const std::vector<Offer> offers(2, {arena->data(), kNbytes});
-    std::vector<Arrival> arrivals(2, {nullptr, kNbytes});
+    const Fingerprint fingerprint = call(OperationKind::all_gather, 1, nbytes);
+    const std::vector<Offer> offers(2, {arena->data(), nbytes});
+    std::vector<Arrival> arrivals(2, {nullptr, nbytes});
     ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
     ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
     if (rank == 0) look(*transport, fingerprint);
     step.arrive_and_wait();
     const std::byte *arrived = static_cast<const std::byte *>(arrivals[static_cast<size_t>(1 - rank)].data);
-    EXPECT_EQ(arrived[kNbytes - 1], static_cast<std::byte>(2 - rank));
+    EXPECT_EQ(arrived[nbytes - 1], static_cast<std::byte>(2 - rank));
     transport->consume();
     step.arrive_and_wait();
     EXPECT_TRUE(quiet(*transport).ok());
@@ -156,17 +155,19 @@ void take_late(bool shares, const std::function<void(Transport &, const Fingerpr
 }
 
 TEST(LocalShare, WhoStillReadsInPlaceIsWaitedForAndNamed) {
-  take_late(true, [](Transport &transport, const Fingerprint &fingerprint) {
+  take_late(true, 4096, [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_EQ(quiet(transport, 20).code(), ZERO_E_TIMEOUT);
     EXPECT_NE(transport.standings(fingerprint).find("rank 1"), std::string::npos);
   });
 }
 
 TEST(LocalShare, NobodyIsWaitedForWhoReadsWhatWasStaged) {
-  take_late(false, [](Transport &transport, const Fingerprint &fingerprint) {
+  const auto look = [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_TRUE(quiet(transport, 0).ok());
     EXPECT_EQ(transport.standings(fingerprint), "every rank has arrived");
-  });
+  };
+  take_late(false, 4096, look);
+  take_late(true, 1024, look);
 }
 
 TEST(LocalShare, RanksMayShareNothing) {
