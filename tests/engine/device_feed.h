@@ -132,10 +132,12 @@ class Feed {
       caller_copy(stream_, data_[static_cast<size_t>(id)], given, std::ssize(values), 0);
     }
   }
-  void give(Optimizer &optimizer) const {
+  /// All but one. With the look at the stream that comes first in every exported call.
+  void give(Optimizer &optimizer, int64_t but = -1) const {
+    expect_ok(optimizer.check_stream(stream_), "check_stream");
     if (kind_.weights > 0) expect_ok(optimizer.set_weight(static_cast<double>(kind_.weights)), "set_weight");
     for (int64_t id = kTensors - 1; id >= 0; --id) {
-      if (!has_gradient(kind_, id)) continue;
+      if (!has_gradient(kind_, id) || id == but) continue;
       expect_ok(optimizer.grad_ready(id, data_[static_cast<size_t>(id)], 0, kCounts[id], stream_), "grad_ready");
     }
   }

@@ -40,6 +40,7 @@ struct Runtime {
   int failing = -1;  ///< number of the call that fails
   cudaError_t failure = cudaErrorUnknown;
   cudaError_t answer = cudaSuccess;  ///< of the work itself
+  bool captures = false;             ///< the stream that is asked about
   std::vector<std::string> work;     ///< what was done on the named device, in the right mode
   std::vector<std::string> astray;   ///< what was not
 
@@ -150,6 +151,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *add
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int *out) {
   *out = 1;
+  if (std::exchange(runtime.captures, false)) return note(cudaErrorStreamCaptureUnsupported);
   return work("stream device");
 }
 cudaError_t cudaHostAlloc(void **, size_t, unsigned) { return work("pin"); }
@@ -163,7 +165,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
 cudaError_t cudaStreamDestroy(cudaStream_t) { return work("end stream"); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return work_in(stream, "wait"); }
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *out) {
-  *out = cudaStreamCaptureStatusActive;
+  *out = runtime.captures ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return work("captures");
 }
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t stream) { return work_in(stream, "copy"); }
@@ -199,7 +201,7 @@ std::vector<Call> calls() {
   void *const some = &found;
   return {
       {{"find"}, [=](const zero_cuda_table &cuda) { return cuda.memory_device(kNamed, some, &found); }},
-      {{"stream device"}, [=](const zero_cuda_table &cuda) { return cuda.stream_device(kNamed, some, &found); }},
+      {{"captures", "stream device"}, [=](const zero_cuda_table &cuda) { return cuda.stream_device(kNamed, some, &found); }},
       {{"pin"}, [=](const zero_cuda_table &cuda) { return cuda.pinned_alloc(kNamed, 64, &out); }},
       {{"unpin"}, [=](const zero_cuda_table &cuda) { return cuda.pinned_free(kNamed, some); }},
       {{"stream"}, [=](const zero_cuda_table &cuda) { return cuda.stream_create(kNamed, &out); }},
@@ -340,9 +342,22 @@ TEST(CudaModule, TellsWhoseMemoryAndStreamsTheseAre) {
   EXPECT_EQ(device, -1) << "of the host";
   EXPECT_EQ(cuda.stream_device(kNamed, &device, &device), 0);
   EXPECT_EQ(device, 1);
-  int32_t captured = 0;
-  EXPECT_EQ(cuda.stream_captures(kNamed, &device, &captured), 0);
-  EXPECT_EQ(captured, 1);
+  for (const bool captures : {false, true}) {
+    int32_t captured = -1;
+    runtime.captures = captures;
+    EXPECT_EQ(cuda.stream_captures(kNamed, &device, &captured), 0);
+    EXPECT_EQ(captured, captures ? 1 : 0);
+  }
+}
+
+TEST(CudaModule, CapturedStreamsAreBelievedAndTheirCapturesGoOn) {
+  int64_t device = -2;
+  runtime = {};
+  runtime.captures = true;
+  EXPECT_EQ(zero_cuda_module()->stream_device(kNamed, &device, &device), 0);
+  EXPECT_EQ(device, kNamed);
+  EXPECT_TRUE(runtime.captures);
+  expect_own_thread();
 }
 
 TEST(CudaModule, DriversThatCannotTellAStreamsDeviceAreBelieved) {

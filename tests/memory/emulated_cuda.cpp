@@ -125,9 +125,10 @@ int32_t memory_device(int64_t, const void *address, int64_t *out) {
   return 0;
 }
 
-int32_t stream_device(int64_t, void *stream, int64_t *out) {
+/// One that is captured cannot be asked.
+int32_t stream_device(int64_t device, void *stream, int64_t *out) {
   if (fails()) return kFailed;
-  *out = emulated::device_of_stream(stream);
+  *out = static_cast<Stream *>(stream)->captures() ? device : emulated::device_of_stream(stream);
   return 0;
 }
 

@@ -75,11 +75,14 @@ static int32_t module_memory_device(int64_t device, const void *address, int64_t
   return leave(error, &visit);
 }
 
+/* To ask for the device of a captured stream is an error that ends the capture. */
 static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) {
   zero_cuda_visit visit;
-  int found = -1;
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  int found = (int)device;
   cudaError_t error = enter(device, &visit);
-  if (error == cudaSuccess) error = cudaStreamGetDevice((cudaStream_t)stream, &found);
+  if (error == cudaSuccess) error = cudaStreamIsCapturing((cudaStream_t)stream, &status);
+  if (error == cudaSuccess && status == cudaStreamCaptureStatusNone) error = cudaStreamGetDevice((cudaStream_t)stream, &found);
   if (error == cudaErrorCallRequiresNewerDriver) {
     (void)cudaGetLastError();
     found = (int)device;

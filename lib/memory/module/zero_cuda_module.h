@@ -44,7 +44,7 @@ typedef struct zero_cuda_table {
   int32_t (*device_name)(int64_t device, char *out, int64_t out_nbytes);
   /* The device whose memory an address belongs to, whichever it is; -1 for memory of the host, pinned or not. */
   int32_t (*memory_device)(int64_t device, const void *address, int64_t *out);
-  /* Drivers older than CUDA 12.8 cannot tell; then it is `device`. */
+  /* Drivers older than CUDA 12.8 cannot tell, nor can any of a stream that is captured; then it is `device`. */
   int32_t (*stream_device)(int64_t device, void *stream, int64_t *out);
 
   /* Memory of the host that copies reach at full speed. */
