@@ -50,9 +50,14 @@ Status DeviceReducer::check_memory(const void *memory, const char *argument) con
   return memory != nullptr ? kernels_.device().find(memory, argument, &here) : Status();
 }
 
+/// Ranks meet in what follows, which a graph cannot do. To follow a captured stream would already make this device's work part of it.
 Status DeviceReducer::follow(void *stream) const {
-  ZERO_TRY(kernels_.device().check_stream(stream));
-  return kernels_.device().follow(stream);
+  const Device &device = kernels_.device();
+  bool captured = false;
+  ZERO_TRY(device.check_stream(stream));
+  ZERO_TRY(device.captures(stream, &captured));
+  ZERO_CHECK(!captured, ZERO_E_STATE, "stream is captured, but calls in which ranks meet cannot become part of a CUDA graph");
+  return device.follow(stream);
 }
 
 /// The device of a group and what works on it.

@@ -196,6 +196,33 @@ TEST_F(NcclCalls, MemoryOfACallThatFailedIsTheCallersWhenTheGroupIsQuiet) {
 }
 #endif
 
+TEST_F(NcclCalls, CapturedStreamsAreRefusedAndNeitherTheGraphNorTheGroupIsLost) {
+  run_ranks([](Rank &self) {
+    float *data = self.memory(kCount, 1);
+    float *copied = self.memory(kCount, 0);
+    const auto call = [&] {
+      return zero_group_all_reduce(self.group, data, kCount, data, kCount, ZERO_DTYPE_F32, ZERO_REDUCE_SUM, self.stream);
+    };
+    ZERO_EXPECT_OK(call());
+    caller_wait(self.stream);
+    caller_capture_begin(self.stream);
+    caller_copy(self.stream, copied, data, kCount * static_cast<int64_t>(sizeof(float)), 0);
+    EXPECT_TRUE(failed_with(call(), ZERO_E_STATE, "cannot become part of a CUDA graph"));
+    EXPECT_TRUE(failed_with(zero_group_broadcast(self.group, data, kCount, ZERO_DTYPE_F32, 0, self.stream), ZERO_E_STATE, "CUDA graph"));
+    zero_request *request = nullptr;
+    EXPECT_TRUE(failed_with(zero_group_broadcast_async(self.group, data, kCount, ZERO_DTYPE_F32, 0, self.stream, &request), ZERO_E_STATE,
+                            "CUDA graph"));
+    void *graph = caller_capture_end(self.stream);
+    ASSERT_NE(graph, nullptr);
+    caller_replay(graph, self.stream);
+    caller_wait(self.stream);
+    EXPECT_EQ(self.seen(copied, kCount), all(kCount, kRanks));
+    caller_graph_destroy(graph);
+    ZERO_EXPECT_OK(call());
+    EXPECT_EQ(self.seen(data, kCount), all(kCount, kRanks * kRanks));
+  });
+}
+
 TEST_F(NcclCalls, RequestsAndSplitGroupsTakeMemoryOfDevices) {
   run_ranks([](Rank &self) {
     zero_group *half = nullptr;
