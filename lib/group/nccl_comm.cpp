@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <thread>
 
 namespace zero {
@@ -41,12 +42,13 @@ class NcclComm::Ending {
 
   /// On a thread of its own.
   void run() {
-    if (!in_order_ || !finish()) {
-      (void)nccl_.comm_abort(comm_);
-      await_lane();
-    } else {
-      (void)nccl_.comm_free(comm_);
-    }
+    bool entered = false;
+    const auto end = [&] {
+      entered = true;
+      end_comm();
+    };
+    (void)lane_->within(std::cref(end));
+    if (!entered) end_comm();  // the end must come, whatever the device does
     bool was_quarantined = false;
     {
       const std::lock_guard lock(mutex_);
@@ -83,6 +85,15 @@ class NcclComm::Ending {
   }
 
  private:
+  void end_comm() {
+    if (!in_order_ || !finish()) {
+      (void)nccl_.comm_abort(comm_);
+      await_lane();
+    } else {
+      (void)nccl_.comm_free(comm_);
+    }
+  }
+
   /// False when other ranks do not come to it.
   bool finish() {
     if (nccl_.comm_finish(comm_) != 0) return false;
@@ -153,7 +164,10 @@ Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &ar
   ZERO_TRY(lane_->follow());
   areas_ = areas;
   state_ = State::given;
-  return check(nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()), "a round of sends and receives");
+  int32_t error = 0;
+  const auto give = [&] { error = nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()); };
+  ZERO_TRY(lane_->within(std::cref(give)));  // by std::cref nothing is allocated
+  return check(error, "a round of sends and receives");
 }
 
 /// What NCCL has not taken in is not yet in the stream.

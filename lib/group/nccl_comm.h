@@ -1,5 +1,6 @@
 /// @file NcclComm: one communicator of NCCL and the stream it works in. Knows pieces and ranks; never rounds. Nothing here waits for other
-/// ranks, and the end, which NCCL may never come to, is awaited by a thread of its own.
+/// ranks, and the end, which NCCL may never come to, is awaited by a thread of its own. NCCL is called with the device as the thread's
+/// current one, but for looks at its state: it gives a thread its device back, and to one that had none device 0.
 #pragma once
 
 #include "core/clock.h"

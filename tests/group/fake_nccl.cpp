@@ -34,9 +34,19 @@ std::shared_ptr<ncclComm> comm_of(ncclComm_t handle, const char *entry) {
   return found->second;
 }
 
+/// NCCL makes a device current by itself, and then the one that it found; where it found none, device 0. Nothing better can be done where
+/// the thread could not get its device.
+void check_device(const ncclComm &comm, const char *entry) {
+  const auto number = [](int64_t device) { return static_cast<int>(device); };
+  if (emulated::current_device() != comm.device && !emulated::was_refused())
+    die("%s on rank %d's communicator of device %d by a thread on device %d", entry, comm.rank, number(comm.device),
+        number(emulated::current_device()));
+}
+
 /// One that may be given something.
 std::shared_ptr<ncclComm> idle_comm_of(ncclComm_t handle, const char *entry) {
   std::shared_ptr<ncclComm> comm = comm_of(handle, entry);
+  check_device(*comm, entry);
   if (comm->waits() || comm->polls > 0) die("%s on rank %d's communicator, where something is under way", entry, comm->rank);
   return comm;
 }
@@ -108,6 +118,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
   World &all = world();
   const std::lock_guard lock(all.mutex);
   check_config(config);
+  if (emulated::current_device() < 0) die("%s by a thread without a device", __func__);
   *out = nullptr;
   if (fails(__func__)) return ncclSystemError;
   if (size < 1 || rank < 0 || rank >= size) return ncclInvalidArgument;
@@ -165,6 +176,7 @@ ncclResult_t ncclGroupEnd() {
   if (fails(__func__)) group->error = ncclSystemError;
   if (group->comm == nullptr) return group->error;
   ncclComm &comm = *group->comm;
+  check_device(comm, __func__);
   if (group->error != ncclSuccess) return comm.error = group->error;
   group->sticks = all.controls.stick.due(comm.rank);
   group->breaks = all.controls.breaks.due_from(comm.rank);
@@ -176,6 +188,7 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
   World &all = world();
   std::unique_lock lock(all.mutex);
   const std::shared_ptr<ncclComm> comm = comm_of(handle, __func__);
+  check_device(*comm, __func__);
   const bool failed = fails(__func__);
   if (all.controls.hang_abort == comm->rank || all.controls.hang_abort == fake_nccl_every_rank) all.hang(lock);
   comm->abort();

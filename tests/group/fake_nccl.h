@@ -4,6 +4,8 @@
 /// A communicator is busy for some looks at its state after each operation. The first look that finds it idle gives the move to its stream,
 /// after what the stream was given until then. Two ranks that have not met that way before are busy until both have come.
 ///
+/// Calls come from threads on the communicator's device, but for looks at its state.
+///
 /// Ranks are those of a communicator; -1: none. Moves (the groups of sends and receives that a rank gives, over all its communicators) and
 /// calls are counted from 0 on from when they are named.
 #pragma once

@@ -64,7 +64,7 @@ TEST_F(NcclTable, ErrorsOfTheNetworkComeWithTheStateWhileMovesNeverEnd) {
   EXPECT_EQ(error, ncclRemoteError);
   EXPECT_FALSE(zero.ends());
   EXPECT_EQ(zero.move({zero.send(1, 0, 8)}), ncclRemoteError);
-  EXPECT_EQ(nccl().comm_finish(zero.comm), ncclRemoteError);
+  EXPECT_EQ(zero.finish(), ncclRemoteError);
 }
 
 TEST_F(NcclTable, ACommunicatorMayNeverBegin) {
@@ -93,7 +93,7 @@ TEST_F(NcclTable, ACommunicatorMayNeverEnd) {
   fake_nccl_stick_finalize(0);
   Seat seat(new_id(), 0, 1, 0);
   ASSERT_EQ(seat.settle(), 0);
-  EXPECT_EQ(nccl().comm_finish(seat.comm), 0);
+  EXPECT_EQ(seat.finish(), 0);
   EXPECT_EQ(seat.settle(100), kStillBusy);
 }
 
@@ -103,7 +103,7 @@ TEST_F(NcclTable, AbortAndFreeMayHang) {
   Seat aborted(new_id(), 0, 1, 0);
   Seat freed(new_id(), 0, 1, 0);
   ASSERT_EQ(freed.settle(), 0);
-  ASSERT_EQ(nccl().comm_finish(freed.comm), 0);
+  ASSERT_EQ(freed.finish(), 0);
   ASSERT_EQ(freed.settle(), 0);
   std::atomic<int> returned{0};
   std::jthread aborting([&] {
@@ -111,7 +111,7 @@ TEST_F(NcclTable, AbortAndFreeMayHang) {
     ++returned;
   });
   std::jthread freeing([&] {
-    EXPECT_EQ(nccl().comm_free(std::exchange(freed.comm, nullptr)), 0);
+    EXPECT_EQ(freed.free(), 0);
     ++returned;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -140,11 +140,11 @@ TEST_F(NcclTable, CallsThatFailTellTheirCode) {
   EXPECT_EQ(busy, 0);
   EXPECT_EQ(seat.settle(), 0);
   fake_nccl_fail("ncclCommFinalize", 0);
-  EXPECT_EQ(nccl().comm_finish(seat.comm), ncclSystemError);
-  ASSERT_EQ(nccl().comm_finish(seat.comm), 0);
+  EXPECT_EQ(seat.finish(), ncclSystemError);
+  ASSERT_EQ(seat.finish(), 0);
   EXPECT_EQ(seat.settle(), 0);
   fake_nccl_fail("ncclCommDestroy", 0);
-  EXPECT_EQ(nccl().comm_free(std::exchange(seat.comm, nullptr)), ncclSystemError);
+  EXPECT_EQ(seat.free(), ncclSystemError);
   Seat other(new_id(), 0, 1, 0);
   fake_nccl_fail("ncclCommAbort", 0);
   EXPECT_EQ(other.abort(), ncclSystemError);
@@ -177,7 +177,7 @@ TEST_F(NcclTableDeathTest, ABusyCommunicatorIsGivenNothing) {
   ASSERT_NO_FATAL_FAILURE(open_pair(&zero, &one));
   ASSERT_EQ(zero.move({zero.send(1, 0, 8)}), 0);
   EXPECT_DEATH(zero.move({zero.send(1, 0, 8)}), "ncclSend on rank 0's communicator, where something is under way");
-  EXPECT_DEATH(nccl().comm_finish(zero.comm), "ncclCommFinalize on rank 0's communicator, where something is under way");
+  EXPECT_DEATH(zero.finish(), "ncclCommFinalize on rank 0's communicator, where something is under way");
 }
 
 TEST_F(NcclTableDeathTest, MovesAreBetweenTwoRanksAndOfTheCommunicatorsDevice) {
@@ -206,10 +206,17 @@ TEST_F(NcclTableDeathTest, BothSidesOfAMoveHaveOneSize) {
 TEST_F(NcclTableDeathTest, CommunicatorsAreEndedBeforeTheyAreFreedAndNotUsedAfterwards) {
   Seat seat(new_id(), 0, 1, 0);
   ASSERT_EQ(seat.settle(), 0);
-  EXPECT_DEATH(nccl().comm_free(seat.comm), "was not finalized");
+  EXPECT_DEATH(seat.free(), "was not finalized");
   void *freed = seat.comm;
   seat.end();
   EXPECT_DEATH(nccl().comm_abort(freed), "ncclCommAbort on a communicator that was freed or never made");
+}
+
+TEST_F(NcclTableDeathTest, CallsComeFromThreadsOnTheCommunicatorsDevice) {
+  Seat seat(new_id(), 0, 1, 1);
+  ASSERT_EQ(seat.settle(), 0);
+  EXPECT_DEATH(nccl().comm_finish(seat.comm), "ncclCommFinalize on rank 0's communicator of device 1 by a thread on device -1");
+  EXPECT_DEATH(nccl().comm_abort(seat.comm), "ncclCommAbort on rank 0's communicator of device 1 by a thread on device -1");
 }
 
 }  // namespace

@@ -60,11 +60,7 @@ class Seat {
   Seat &operator=(const Seat &) = delete;
 
   int32_t begin(const Id &id, int64_t rank, int64_t size) {
-    zero_cuda_visit visit;
-    EXPECT_EQ(cuda().enter(device_, &visit), 0);
-    const int32_t error = nccl().comm_begin(id.data(), rank, size, &comm);
-    EXPECT_EQ(cuda().leave(&visit), 0);
-    return error;
+    return within([&] { return nccl().comm_begin(id.data(), rank, size, &comm); });
   }
   /// Looks at the state until nothing is under way, but no more often than `looks`.
   int32_t settle(int64_t looks = 1 << 20) const {
@@ -77,7 +73,7 @@ class Seat {
     return kStillBusy;
   }
   int32_t move(std::vector<zero_nccl_move> moves) const {
-    return nccl().move(comm, moves.data(), static_cast<int64_t>(moves.size()), stream_);
+    return within([&] { return nccl().move(comm, moves.data(), static_cast<int64_t>(moves.size()), stream_); });
   }
   zero_nccl_move send(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, 1}; }
   zero_nccl_move recv(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, 0}; }
@@ -101,19 +97,36 @@ class Seat {
     return ended != 0;
   }
 
-  void end() {
-    EXPECT_EQ(nccl().comm_finish(comm), 0);
-    EXPECT_EQ(settle(), 0);
-    EXPECT_EQ(nccl().comm_free(comm), 0);
-    comm = nullptr;
+  int32_t finish() const {
+    return within([&] { return nccl().comm_finish(comm); });
   }
-  int32_t abort() { return comm != nullptr ? nccl().comm_abort(std::exchange(comm, nullptr)) : 0; }
+  int32_t free() {
+    return within([&] { return nccl().comm_free(std::exchange(comm, nullptr)); });
+  }
+  void end() {
+    EXPECT_EQ(finish(), 0);
+    EXPECT_EQ(settle(), 0);
+    EXPECT_EQ(free(), 0);
+  }
+  int32_t abort() {
+    if (comm == nullptr) return 0;
+    return within([&] { return nccl().comm_abort(std::exchange(comm, nullptr)); });
+  }
 
   void *comm = nullptr;
 
  private:
   static constexpr int64_t kMemory = 1 << 16;
 
+  /// With the device as the thread's current one.
+  template <class Use>
+  int32_t within(Use &&use) const {
+    zero_cuda_visit visit;
+    EXPECT_EQ(cuda().enter(device_, &visit), 0);
+    const int32_t error = use();
+    EXPECT_EQ(cuda().leave(&visit), 0);
+    return error;
+  }
   char *at(int64_t offset) const { return static_cast<char *>(memory_) + offset; }
   void copy(void *to, const void *from, size_t nbytes) const {
     caller_copy(stream_, to, from, static_cast<int64_t>(nbytes), 0);

@@ -222,10 +222,12 @@ int32_t stream_follow(int64_t device, void *stream, void *event) {
   return stream_of(device, stream).follow(*static_cast<Event *>(event)) ? 0 : kCaptured;
 }
 
-thread_local int64_t current_device = 0;
+thread_local int64_t current_device = -1;
+thread_local bool was_refused = false;
 
 int32_t enter(int64_t device, zero_cuda_visit *out) {
-  if (fails()) return kFailed;
+  was_refused = fails();
+  if (was_refused) return kFailed;
   *out = {static_cast<int32_t>(current_device), -1};  // there is no stack here: what leave() makes current again
   current_device = device;
   return 0;
@@ -245,6 +247,7 @@ int32_t load(int64_t device) {
 }  // namespace
 
 int64_t emulated::current_device() { return ::current_device; }
+bool emulated::was_refused() { return ::was_refused; }
 
 emulated::Spinning::Spinning() { ++spinning; }
 emulated::Spinning::~Spinning() { --spinning; }

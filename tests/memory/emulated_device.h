@@ -11,8 +11,10 @@ constexpr int32_t kFailed = 719;
 /// Counts a call, and tells whether it fails.
 bool fails();
 
-/// The calling thread's.
+/// The calling thread's; -1: none, as threads begin.
 int64_t current_device();
+/// Whether the calling thread was to get one, and that failed.
+bool was_refused();
 
 /// Whether the code of kernels was brought to a device. Launches before that end the process.
 bool is_loaded(int64_t device);
