@@ -308,8 +308,8 @@ bool DeviceKernels::leave_jobs_to_graphs(std::span<const UpdateJob> jobs) {
 }
 
 /// What was sent before has arrived when the work given so far has ended.
-void DeviceKernels::send_jobs() {
-  if (!settle().ok()) return;
+bool DeviceKernels::send_jobs() {
+  if (!settle().ok()) return false;
   std::swap(sent_, next_);
   std::byte *at = jobs_.data();
   const auto send = [&](const auto &values) {
@@ -319,6 +319,7 @@ void DeviceKernels::send_jobs() {
   send(sent_.pieces);
   send(sent_.sources);
   send(sent_.replicas);
+  return status().ok();
 }
 
 /// Recipes are zeros in the beginning, there and here.
@@ -356,7 +357,7 @@ bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
     if (is_captured) note(Status::error(ZERO_E_STATE, "the pieces of a captured step are not those of the step before it"));
     if (is_captured) return false;
     if (graphs_read_jobs_ && !leave_jobs_to_graphs(jobs)) return false;
-    send_jobs();
+    if (!send_jobs()) return false;
   }
   graphs_read_jobs_ = graphs_read_jobs_ || is_captured;
   if (!is_captured) refresh(jobs);

@@ -123,7 +123,7 @@ class DeviceKernels final : public Kernels {
   void write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const;
   bool same_jobs() const;
   bool leave_jobs_to_graphs(std::span<const UpdateJob> jobs);
-  void send_jobs();
+  bool send_jobs();
   bool captured() const;
   /// False: nothing can be launched for these jobs.
   bool tell_jobs(std::span<const UpdateJob> jobs);

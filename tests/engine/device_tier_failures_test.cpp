@@ -1,5 +1,6 @@
 /// @file Devices that keep an optimizer's memory and fail, are full, apart or another rank's alone, emulated: errors that name the cause on
 /// every rank, nothing left behind, and the same bits wherever contributions pass.
+#include "engine/device_kernels.h"
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
@@ -10,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <span>
 
 namespace zero::test {
 namespace {
@@ -167,6 +170,28 @@ TEST(FailingDevices, AreErrorsOfUpdatesOfWholeTensors) {
     expect_errors(1, 1, false, 1, algorithm);
     expect_errors(2, 1, false, full_tests() ? 1 : 3, algorithm);
   }
+}
+
+/// The table that is there may name memory that is gone.
+TEST(FailingDevices, NothingIsLaunchedWhereWhatIsToBeDoneWasNotSent) {
+  std::unique_ptr<Device> device;
+  ASSERT_TRUE(Device::open(caller_module(), 0, &device).ok());
+  ASSERT_TRUE(device->allocate().ok());
+  const AllocatorHook hook{};
+  Accounting accounting;
+  DeviceKernels there(*device);
+  ASSERT_TRUE(there.allocate({&hook, &accounting, false, device.get()}, 0).ok());
+  UpdateJob job{.algorithm = kernels::find_algorithm("sgd")};
+  const std::span<const UpdateJob> jobs(&job, 1);
+  ASSERT_TRUE(there.prepare(jobs).ok());
+  float value = 0;
+  emulated_fail_from(0);
+  there.clear(&value, sizeof value);
+  emulated_fail_from(-1);
+  const int64_t before = emulated_launches();
+  there.update(jobs);
+  EXPECT_EQ(emulated_launches(), before);
+  EXPECT_EQ(there.status().code(), ZERO_E_DEVICE_FAILED);
 }
 
 TEST(FailingDevices, ReachEveryRank) {

@@ -18,6 +18,8 @@ void emulated_apart(int64_t on);
 void emulated_alloc_waits(int64_t on);
 /// Kernels that wait for other devices now.
 int64_t emulated_spinning();
+/// Kernels that were launched so far, or would have been had that not failed.
+int64_t emulated_launches();
 /// Microseconds that the module's copies and kernels come late from now on.
 void emulated_late(int64_t microseconds);
 /// Streams, events and pieces of memory that were made and not given back.

@@ -3,9 +3,11 @@
 #include "kernels/cuda/table.h"
 #include "kernels/muon.h"
 #include "tests/kernels/host_run_kernels.h"
+#include "tests/memory/emulated_cuda.h"
 #include "tests/memory/emulated_device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +24,8 @@ using zero::kernels::Bytes;
 using zero::kernels::RunState;
 using zero::kernels::VerdictRules;
 
+std::atomic<int64_t> launches{0};
+
 constexpr auto kF32 = static_cast<int64_t>(DType::f32);
 constexpr int64_t kSquaresNbytes = kSquareWords * static_cast<int64_t>(sizeof(int64_t));
 
@@ -33,6 +37,7 @@ bool fails_on(int64_t device) {
     std::fputs("emulated CUDA: a kernel is launched that was not loaded\n", stderr);
     std::abort();
   }
+  ++launches;
   return fails();
 }
 
@@ -375,3 +380,5 @@ const void *kernels() {
 }
 
 }  // namespace emulated
+
+int64_t emulated_launches() { return emulated::launches; }
