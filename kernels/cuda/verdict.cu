@@ -44,7 +44,7 @@ struct Judging {
     } else if (place.thread == 0) {
       bool nonfinite = false;
       for (int64_t rank = 0; rank < found.count; ++rank) nonfinite = nonfinite || found.rank[rank]->flag != 0;
-      reference::judge(rules, nonfinite, reference::total_of(shared.word), *known);
+      reference::judge(rules, nonfinite, rules.has_norm != 0 ? reference::total_of(shared.word) : 0, *known);
     }
   }
 };
