@@ -5,6 +5,7 @@
 #include "core/default_floats.h"
 
 #include <new>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -112,6 +113,10 @@ void Gradients::close_bucket(int64_t index) {
   if (lands(bucket)) {
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
     kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), plan_.bucket(index).flat.count());
+  }
+  if (std::exchange(bucket.unseen, false)) {
+    const int64_t count = plan_.bucket(index).flat.count();
+    finite_ = kernels_.all_within(bucket.data, bucket.dtype, count, scan_limit(bucket.dtype)) && finite_;
   }
   const bool reduces = !alone_ && (!late() || reducing_);
   if (reduces && next_submitted_ < plan_.order().size() && plan_.order()[next_submitted_] != index) {

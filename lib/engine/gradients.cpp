@@ -184,14 +184,15 @@ void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
   shared.written.for_each_part(range, [&](Range part, bool written) {
     std::byte *to = within(memory, id, part.begin, dtype);
     const std::byte *from = values + (part.begin - range.begin) * dtype_nbytes(bucket.dtype);
-    (this->*(written ? &Gradients::add : &Gradients::take_first))({to, dtype, from, bucket.dtype, part.count(), total_nbytes});
+    (this->*(written ? &Gradients::add : &Gradients::take_first))({bucket, to, dtype, from, bucket.dtype, part.count(), total_nbytes});
   });
   shared.written.add_missing(range);
 }
 
-/// A rank without weight has nothing to contribute; its values are not read.
+/// A rank without weight has nothing to contribute; its values are not read. What a device is to look at where it is waits for the whole
+/// bucket: a launch for every tensor takes longer than the look.
 void Gradients::take_first(const Arrival &given) {
-  const auto &[to, to_dtype, values, dtype, count, total_nbytes] = given;
+  const auto &[bucket, to, to_dtype, values, dtype, count, total_nbytes] = given;
   if (weight_ == 0) {
     kernels_.clear(to, count * dtype_nbytes(to_dtype));
     return;
@@ -204,7 +205,10 @@ void Gradients::take_first(const Arrival &given) {
     kernels_.scale(to, from, to_dtype, count, weight);
     return;
   }
-  if (scans() && finite_ && !accumulating_) {
+  const bool looks = scans() && finite_ && !accumulating_;
+  if (looks && from == to && source_.device != nullptr) {
+    bucket.unseen = true;
+  } else if (looks) {
     const float limit = scan_limit(to_dtype);
     finite_ =
         from == to ? kernels_.all_within(to, to_dtype, count, limit) : kernels_.copy_within(to, from, to_dtype, count, limit, total_nbytes);

@@ -101,10 +101,12 @@ class Gradients {
     std::byte *data = nullptr;   ///< its elements in dtype; nullptr: no buffer was taken yet
     std::byte *local = nullptr;  ///< memory of its own for sums of micro-steps, where one was made
     int64_t missing = 0;         ///< elements that are not ready, once per name
+    bool unseen = false;         ///< has elements that are to be looked at once all are ready
   };
 
   /// Elements on their way into a bucket.
   struct Arrival {
+    Bucket &bucket;
     std::byte *to;
     DType to_dtype;
     const std::byte *values;

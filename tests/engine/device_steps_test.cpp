@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace zero::test {
 namespace {
@@ -126,6 +127,73 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
       caller_graph_destroy(graph);
     }
   });
+}
+
+/// Acquires a gradient and fills it in the order of the stream; no values: it stays as it is.
+void make_in_place(Optimizer &optimizer, void *stream, int64_t id, const std::vector<float> &values) {
+  void *data = nullptr;
+  int64_t accumulate = 0;
+  expect_ok(optimizer.grad_acquire(id, &data, &accumulate, stream), "grad_acquire");
+  if (!values.empty()) caller_copy(stream, data, values.data(), kCounts[id] * static_cast<int64_t>(sizeof(float)), 0);
+}
+
+/// One launch for each gradient that is copied, one for all that are where they are to be.
+TEST_F(StepsOnDevice, GradientsInPlaceAreLookedAtTogether) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Kind &kind = kKinds[0];
+    int64_t nodes[2] = {};
+    for (const bool in_place : {false, true}) {
+      const auto kept = make(group, kind, true);
+      Feed feed(kind);
+      const auto step = [&] {
+        if (!in_place) feed.give(*kept);
+        for (int64_t id = 0; in_place && id < kTensors; ++id) {
+          make_in_place(*kept, feed.stream(), id, {});
+          expect_ok(kept->grad_ready(id, nullptr, 0, kCounts[id], feed.stream()), "grad_ready");
+        }
+        expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+      };
+      step();
+      caller_capture_begin(feed.stream());
+      step();
+      void *graph = caller_capture_end(feed.stream());
+      ASSERT_NE(graph, nullptr);
+      nodes[in_place ? 1 : 0] = caller_graph_nodes(graph);
+      caller_graph_destroy(graph);
+    }
+    EXPECT_EQ(nodes[0] - nodes[1], 4 - 1);
+  });
+}
+
+/// A gradient that comes in place in two parts, on rank 0 with an infinite element or not, and the others of its bucket, copied, or none.
+zero_step_result step_in_place(Optimizer &kept, const Feed &feed, int64_t id, bool finite, bool others) {
+  std::vector<float> values(static_cast<size_t>(kCounts[id]), 1.0F);
+  if (!finite && kept.group()->rank() == 0) values[static_cast<size_t>(kCounts[id] / 2)] = std::numeric_limits<float>::infinity();
+  const int64_t first = kCounts[id] / 3;
+  make_in_place(kept, feed.stream(), id, values);
+  expect_ok(kept.grad_ready(id, nullptr, first, kCounts[id] - first, feed.stream()), "grad_ready");
+  if (others) feed.give(kept, id);
+  expect_ok(kept.grad_ready(id, nullptr, 0, first, feed.stream()), "grad_ready");
+  zero_step_result result = empty_result();
+  expect_ok(run_task(kept, kept.step(&result, feed.stream())), "step");
+  return result;
+}
+
+TEST_F(StepsOnDevice, NonfiniteGradientsInPlaceAreFound) {
+  for (const int64_t world : {1, 2}) {
+    run_world(world, [](const std::shared_ptr<Group> &group) {
+      const auto kept = make(group, kKinds[0], true);
+      Feed feed(kKinds[0], group->rank());
+      feed.fill(0);
+      for (const int64_t id : {0, 1, 3, 4}) {
+        for (const bool others : {false, true}) {
+          for (const bool finite : {false, true}) {
+            EXPECT_EQ(step_in_place(*kept, feed, id, finite, others).skipped, finite ? 0 : 1) << "tensor " << id << ", others " << others;
+          }
+        }
+      }
+    });
+  }
 }
 
 /// What is set reaches graphs with refresh only, and then in the order of the stream; what was set before the capture is not part of it.

@@ -34,6 +34,8 @@ void caller_hold(void *stream, const int32_t *until);
 /* What the stream is given between both becomes a graph instead of being done. NULL: it could not. */
 void caller_capture_begin(void *stream);
 void *caller_capture_end(void *stream);
+/* Kernels, copies and clears in it. */
+int64_t caller_graph_nodes(const void *graph);
 /* The stream does all of it. */
 void caller_replay(void *graph, void *stream);
 void caller_graph_destroy(void *graph);

@@ -60,18 +60,30 @@ void caller_hold(void *stream, const int32_t *until) { must(cudaLaunchHostFunc((
 
 void caller_capture_begin(void *stream) { must(cudaStreamBeginCapture((cudaStream_t)stream, cudaStreamCaptureModeGlobal)); }
 
+struct captured {
+  cudaGraphExec_t runnable;
+  size_t nodes;
+};
+
 void *caller_capture_end(void *stream) {
   cudaGraph_t graph = NULL;
-  cudaGraphExec_t runnable = NULL;
-  if (cudaStreamEndCapture((cudaStream_t)stream, &graph) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return NULL;
-  }
-  must(cudaGraphInstantiate(&runnable, graph, 0));
-  must(cudaGraphDestroy(graph));
-  return runnable;
+  struct captured made = {NULL, 0};
+  struct captured *kept = NULL;
+  cudaError_t error = cudaStreamEndCapture((cudaStream_t)stream, &graph);
+  if (error == cudaSuccess) error = cudaGraphGetNodes(graph, NULL, &made.nodes);
+  if (error == cudaSuccess) error = cudaGraphInstantiate(&made.runnable, graph, 0);
+  if (graph != NULL) must(cudaGraphDestroy(graph));
+  if (error == cudaSuccess) kept = malloc(sizeof made);
+  if (kept != NULL) *kept = made;
+  (void)cudaGetLastError();
+  return kept;
 }
 
-void caller_replay(void *graph, void *stream) { must(cudaGraphLaunch((cudaGraphExec_t)graph, (cudaStream_t)stream)); }
+int64_t caller_graph_nodes(const void *graph) { return (int64_t)((const struct captured *)graph)->nodes; }
 
-void caller_graph_destroy(void *graph) { must(cudaGraphExecDestroy((cudaGraphExec_t)graph)); }
+void caller_replay(void *graph, void *stream) { must(cudaGraphLaunch(((const struct captured *)graph)->runnable, (cudaStream_t)stream)); }
+
+void caller_graph_destroy(void *graph) {
+  must(cudaGraphExecDestroy(((struct captured *)graph)->runnable));
+  free(graph);
+}

@@ -305,6 +305,7 @@ void caller_hold(void *stream, const int32_t *until) {
 }
 void caller_capture_begin(void *stream) { Graph::begin(*static_cast<Stream *>(stream)); }
 void *caller_capture_end(void *stream) { return Graph::end(*static_cast<Stream *>(stream)).release(); }
+int64_t caller_graph_nodes(const void *graph) { return static_cast<const Graph *>(graph)->nodes(); }
 void caller_replay(void *graph, void *stream) { static_cast<Graph *>(graph)->run(*static_cast<Stream *>(stream)); }
 void caller_graph_destroy(void *graph) { delete static_cast<Graph *>(graph); }
 

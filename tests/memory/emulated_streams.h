@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -29,6 +30,7 @@ class Graph {
   static bool begun_here();
 
   void run(Stream &stream) const;
+  int64_t nodes() const { return std::ssize(work_); }
 
  private:
   friend class Stream;
