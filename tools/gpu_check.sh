@@ -10,12 +10,15 @@ cd "$(dirname "$0")/.."
 packages=(libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libbenchmark1debian zlib1g-dev
   dataset-fashion-mnist)
 build=build/gpu
-tests_there=(kernels/device_kernels_test kernels/cuda_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
-  engine/device_steps_test engine/device_tier_test engine/device_tier_failures_test engine/cuda_optimizer_test
-  examples/fashion_compute_test examples/fashion_compute_cuda_test)
-nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test
-  api/cuda_nccl_api_test)
-failed=0
+cuda_tests=(kernels/loaded_kernels_test memory/cuda_module_test kernels/cuda_kernels_test engine/cuda_optimizer_test
+  examples/fashion_compute_cuda_test)
+cuda_nccl_tests=(api/cuda_nccl_api_test)
+# Over the emulation of CUDA, with this machine's compilers.
+emulated_tests=(kernels/device_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
+  engine/device_line_up_test engine/device_steps_test engine/device_tier_test engine/device_tier_failures_test engine/device_verify_test
+  api/device_api_test examples/fashion_compute_test)
+emulated_nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test)
+failed=0  # programs
 scratch=
 
 fail() {
@@ -34,6 +37,7 @@ pack() {
   (cd "$scratch" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}") || fail "the packages cannot be fetched: ${packages[*]}; apt-get update fetches their lists"
   mkdir -p "$directory"
   for package in "$scratch"/*.deb; do dpkg -x "$package" "$directory"; done
+  git rev-parse --short HEAD >"$directory/commit" || fail "only a repository is packed: its commit goes with it"
   echo "gpu_check.sh: packed ${#packages[@]} packages into $directory"
 }
 
@@ -54,14 +58,16 @@ configure() {
 check() {
   local name=$1 begin=$SECONDS result=passed
   shift
-  "$@" >"$build/$name.log" 2>&1 || { result=FAILED; failed=1; tail -n 30 "$build/$name.log"; }
-  if [ "$result" = passed ] && grep -q '\[  SKIPPED \]' "$build/$name.log"; then result=skipped; failed=1; fi
+  "$@" >"$build/$name.log" 2>&1 || { result=FAILED; tail -n 30 "$build/$name.log"; }
+  if [ "$result" = passed ] && grep -q '\[  SKIPPED \]' "$build/$name.log"; then result=skipped; fi
+  [ "$result" = passed ] || failed=$((failed + 1))
   printf '%-36s %-8s %4d s\n' "$name" "$result" "$((SECONDS - begin))"
 }
 
+# describe_machine DIRECTORY: a copy without the repository has the commit that was packed.
 describe_machine() {
   local cuda=${CUDACXX:-nvcc} commit
-  commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no repository')
+  commit=$(git rev-parse --short HEAD 2>/dev/null || cat "$1/commit" 2>/dev/null || echo 'no repository')
   echo "date:    $(date -u +%Y-%m-%d)"
   echo "commit:  $commit"
   echo "device:  $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | head -n 1)"
@@ -69,20 +75,28 @@ describe_machine() {
   echo "host:    $(nproc) cores"
 }
 
-# A table of its own: a training on the device, beside the same on the host.
+# table NAME COMMAND...: prints a table of its own; where it ends early the others come all the same.
+table() {
+  local name=$1
+  shift
+  "$@" || { echo "gpu_check.sh: $name FAILED"; failed=$((failed + 1)); }
+}
+
+# A training on the device, beside the same on the host.
 train_fashion() {
   if [ -n "$1" ]; then export ZERO_FASHION_DATA=$1/usr/share/datasets/fashion-mnist; fi
-  tests/examples/fashion_cuda.sh "$build/examples/train_fashion" || failed=1
+  table fashion_cuda.sh tests/examples/fashion_cuda.sh "$build/examples/train_fashion"
 }
 
 build_all() {
-  cmake --build "$build" --parallel --target zero_cuda "${tests_there[@]##*/}" train_fashion device_benchmark device_step_benchmark \
-    >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
+  cmake --build "$build" --parallel --target zero_cuda "${cuda_tests[@]##*/}" "${emulated_tests[@]##*/}" train_fashion device_benchmark \
+    device_step_benchmark >"$build/build.log" 2>&1 || { tail -n 30 "$build/build.log" >&2; fail "not built"; }
 }
 
 run_tests() {
   local test
-  for test in "${tests_there[@]}"; do check "${test##*/}" "$build/tests/$test"; done
+  for test in "${cuda_tests[@]}"; do check "${test##*/}" "$build/tests/$test"; done
+  for test in "${emulated_tests[@]}"; do check "${test##*/}" env ZERO_TEST_FEW=1 "$build/tests/$test"; done
 }
 
 # Under the tools of compute-sanitizer a short subset.
@@ -100,16 +114,23 @@ run_sanitizer() {
   unset ZERO_TEST_FEW
 }
 
+# Elements of the big rows. Where there is room, so many that four ranks that share the device take 12 GiB.
+elements() {
+  local mebibytes
+  mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+  if [ "${mebibytes:-0}" -ge 20000 ] 2>/dev/null; then echo 268435456; else echo 134217728; fi
+}
+
 run_benchmarks() {
-  "$build/tests/benchmarks/device_step_benchmark"
+  table device_step_benchmark "$build/tests/benchmarks/device_step_benchmark" --elements="$(elements)"
   echo
   if python3 -c 'import torch' 2>/dev/null; then
-    python3 tests/benchmarks/device_peers.py --library "$build/lib/libzero.so" --module "$ZERO_CUDA_MODULE"
+    table device_peers.py python3 tests/benchmarks/device_peers.py --library "$build/lib/libzero.so" --module "$ZERO_CUDA_MODULE"
   else
     echo 'device_peers.py: left out: PyTorch is not installed'
   fi
   echo
-  "$build/tests/benchmarks/device_benchmark"
+  table device_benchmark "$build/tests/benchmarks/device_benchmark"
 }
 
 # run_parts DIRECTORY PART...
@@ -120,14 +141,15 @@ run_parts() {
   if grep -q 'libzero_nccl.so is left out' "$build/configure.log"; then
     sed -n 's/^-- \(libzero_nccl.so is left out.*\)/\1/p' "$build/configure.log"
   else
-    tests_there+=("${nccl_tests[@]}")
+    cuda_tests+=("${cuda_nccl_tests[@]}")
+    emulated_tests+=("${emulated_nccl_tests[@]}")
   fi
   build_all
   export LD_LIBRARY_PATH=${directory:+$(find "$directory/usr/lib" -name 'libbenchmark.so*' -printf '%h\n' -quit):}${LD_LIBRARY_PATH:-}
   export ZERO_CUDA_MODULE=$PWD/$build/lib/libzero_cuda.so
   "$build/tests/engine/cuda_optimizer_test" --gtest_filter='OnDevice.Staging*' --gtest_brief=1 >"$build/device.log" 2>&1 || true
   grep -q '\[  PASSED  \] 1 test' "$build/device.log" || { tail -n 5 "$build/device.log" >&2; fail "there is no device to check"; }
-  describe_machine
+  describe_machine "$directory"
   for part; do
     echo
     case $part in
@@ -156,4 +178,4 @@ for part; do
   esac
 done
 run_parts "$directory" "$@"
-exit "$failed"
+[ "$failed" = 0 ] || fail "$failed FAILED"
