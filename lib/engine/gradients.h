@@ -115,8 +115,8 @@ class Gradients {
     int64_t total_nbytes;  ///< of the bucket at `to`
   };
 
-  /// Gradients are looked at when they are given.
-  bool scans() const { return (alone_ || (late_ && looks_)) && settings_.skips_nonfinite; }
+  /// Gradients are looked at when they are given. What is reduced is looked at then, and may be larger than scan_limit.
+  bool scans() const { return (alone_ || (late() && looks_)) && settings_.skips_nonfinite; }
   float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }

@@ -130,11 +130,11 @@ TEST_F(StepsOnDevice, CapturedStepsHaveTheBitsOfPlainOnes) {
 }
 
 /// Acquires a gradient and fills it in the order of the stream; no values: it stays as it is.
-void make_in_place(Optimizer &optimizer, void *stream, int64_t id, const std::vector<float> &values) {
+void make_in_place(Optimizer &optimizer, void *stream, int64_t id, const std::vector<std::byte> &values) {
   void *data = nullptr;
   int64_t accumulate = 0;
   expect_ok(optimizer.grad_acquire(id, &data, &accumulate, stream), "grad_acquire");
-  if (!values.empty()) caller_copy(stream, data, values.data(), kCounts[id] * static_cast<int64_t>(sizeof(float)), 0);
+  if (!values.empty()) caller_copy(stream, data, values.data(), std::ssize(values), 0);
 }
 
 /// One launch for each gradient that is copied, one for all that are where they are to be.
@@ -170,7 +170,8 @@ zero_step_result step_in_place(Optimizer &kept, const Feed &feed, int64_t id, bo
   std::vector<float> values(static_cast<size_t>(kCounts[id]), 1.0F);
   if (!finite && kept.group()->rank() == 0) values[static_cast<size_t>(kCounts[id] / 2)] = std::numeric_limits<float>::infinity();
   const int64_t first = kCounts[id] / 3;
-  make_in_place(kept, feed.stream(), id, values);
+  const std::vector<std::byte> bytes = encode(values, DType::f32);
+  make_in_place(kept, feed.stream(), id, bytes);
   expect_ok(kept.grad_ready(id, nullptr, first, kCounts[id] - first, feed.stream()), "grad_ready");
   if (others) feed.give(kept, id);
   expect_ok(kept.grad_ready(id, nullptr, 0, first, feed.stream()), "grad_ready");
@@ -194,6 +195,24 @@ TEST_F(StepsOnDevice, NonfiniteGradientsInPlaceAreFound) {
       }
     });
   }
+}
+
+/// The limit of contributions that are summed late is none of sums that are reduced before.
+TEST_F(StepsOnDevice, LargeGradientsInMicroStepsThatAreReducedAreNoReasonToSkip) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const auto kept = make(group, {.algorithm = "adamw", .dtype = DType::f16}, true);
+    const Lent lent(0, 0);
+    const std::vector<std::byte> values = encode(std::vector<float>(static_cast<size_t>(kCounts[0]), 20'000), DType::f16);
+    for (int64_t part = 0; part < 2; ++part) {
+      expect_ok(run_task(*kept, kept->micro_step(ZERO_MICRO_STEP_REDUCE)), "micro_step");
+      make_in_place(*kept, lent.stream, 0, values);
+      expect_ok(kept->grad_ready(0, nullptr, 0, kCounts[0], lent.stream), "grad_ready");
+    }
+    zero_step_result result = empty_result();
+    expect_ok(run_task(*kept, kept->step(&result, lent.stream)), "step");
+    EXPECT_EQ(result.skipped, 0);
+    EXPECT_EQ(result.step, 1);
+  });
 }
 
 /// What is set reaches graphs with refresh only, and then in the order of the stream; what was set before the capture is not part of it.
