@@ -5,6 +5,7 @@
 #include "engine/buffer.h"
 #include "engine/optimizer.h"
 #include "group/mpi_module.h"
+#include "group/mpi_root.h"
 #include "group/nccl_comm.h"
 #include "group/nccl_module.h"
 #include "kernels/kernels.h"
@@ -42,6 +43,7 @@ std::string library_text() {
   } else {
     text += std::string("\nMPI module: not loaded: ") + status.text();
   }
+  text += "; bytes in quarantine: " + std::to_string(mpi_quarantined_nbytes());
   text += "\nCUDA module: " + describe_devices();
   text += "\nNCCL module: " + describe_nccl() + "; communicators in quarantine: " + std::to_string(nccl_quarantined());
   text += "\nlive handles: " + std::to_string(live_handles()) + "\n";

@@ -140,6 +140,7 @@ TEST(Library, AModuleThatCannotBeLoadedIsAnAnswerAndNoError) {
   ZERO_EXPECT_OK(zero_describe_library(text.data(), static_cast<int64_t>(text.size()), nullptr));
   EXPECT_NE(std::string(text.data()).find("MPI module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("/no/such/module.so"), std::string::npos) << text.data();
+  EXPECT_NE(std::string(text.data()).find("; bytes in quarantine: 0\n"), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("CUDA module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("NCCL module: not loaded: "), std::string::npos) << text.data();
   EXPECT_NE(std::string(text.data()).find("/no/such/devices.so"), std::string::npos) << text.data();

@@ -4,9 +4,13 @@
 #include "tests/group/collective_cases.h"
 #include "tests/group/mpi_thread_ranks.h"
 
+#include <zero/stats.h>
+
 #include <gtest/gtest.h>
 
 #include <barrier>
+#include <cstring>
+#include <string>
 
 namespace zero {
 namespace {
@@ -33,7 +37,11 @@ TEST(MpiMemory, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
         const test::FailingNew no_memory(0);
         transport.reset();
       }
-      EXPECT_GT(mpi_quarantined_nbytes(), before);
+      const int64_t kept = mpi_quarantined_nbytes();
+      EXPECT_GT(kept, before);
+      char text[4096] = "";
+      EXPECT_EQ(zero_describe_library(text, sizeof text, nullptr), ZERO_OK);
+      EXPECT_NE(std::strstr(text, ("; bytes in quarantine: " + std::to_string(kept) + "\n").c_str()), nullptr) << text;
       fake_mpi::hold_sends(false);
       EXPECT_EQ(fake_mpi::disturbed_sends(), 0);
     }
