@@ -19,7 +19,7 @@ void use_frame_cache(FrameCache *cache) noexcept;
 /// Called when the thread could not be started.
 void return_frame_cache(FrameCache *cache) noexcept;
 
-/// Gives everything that this thread and those that have ended have cached back to the system.
+/// Gives everything that this thread and those that have ended have cached back to the system: tests of a lack of memory begin with it.
 void drop_cached_frames() noexcept;
 
 /// Allocator over the cache, for std::allocate_shared.

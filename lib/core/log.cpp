@@ -25,8 +25,6 @@ int log_file() noexcept {
 
 }  // namespace
 
-bool log_enabled() noexcept { return log_file() >= 0; }
-
 void log_line(const char *format, ...) noexcept {
   const int file = log_file();
   if (file < 0) return;

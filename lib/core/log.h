@@ -6,7 +6,4 @@ namespace zero {
 /// Appends one line with time, process and thread. printf-style. Never fails, never prints elsewhere.
 [[gnu::format(printf, 1, 2)]] void log_line(const char *format, ...) noexcept;
 
-/// True when ZERO_LOG is set and its file could be opened.
-bool log_enabled() noexcept;
-
 }  // namespace zero

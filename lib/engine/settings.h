@@ -12,9 +12,6 @@
 
 namespace zero {
 
-/// Slots that algorithm "custom" may keep.
-inline constexpr int64_t kMostCustomSlots = 4;
-
 /// How gradients of a step are bounded: by global norm, or by value; 0 = not.
 struct Clipping {
   double norm;

@@ -64,7 +64,6 @@ class SlotMemory {
   float *param_scales_at(int64_t bucket, int64_t index) const {
     return reinterpret_cast<float *>(place(*find(ZERO_SLOT_PARAM_SCALE), bucket).at(index));
   }
-  std::byte *grad_at(int64_t bucket, int64_t index) const { return place(grad(), bucket).at(index); }
 
   /// Bytes of a category without padding and gaps (for two fp32 states Rajbhandari et al., "ZeRO", 2020, figure 1).
   int64_t formula_nbytes(int32_t category) const;
