@@ -3,6 +3,7 @@ import random
 import re
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import libzero
 import ranks
@@ -91,7 +92,7 @@ class LifetimeTest(TestCase):
 
 class ContentionTest(TestCase):
     def test_every_thread_gets_its_own_errors(self):
-        wrong, start = [], threading.Barrier(THREADS)
+        start = threading.Barrier(THREADS, timeout=60)
 
         def fail(number):
             with ranks.alone() as group, Optimizer(group) as optimizer:
@@ -99,15 +100,10 @@ class ContentionTest(TestCase):
                 for call in range(FAILURES):
                     given = number * FAILURES + call + 1
                     error = self.fails(Status.E_INVALID_ARGUMENT, optimizer.set_f64, Key.LR, 1, given)
-                    if str(given) not in re.findall(r"\d+", error.text):
-                        wrong.append(error.text)
+                    self.assertIn(str(given), re.findall(r"\d+", error.text))
 
-        threads = [threading.Thread(target=fail, args=(number,)) for number in range(THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(wrong, [])
+        with ThreadPoolExecutor(THREADS) as threads:
+            list(threads.map(fail, range(THREADS)))
 
 
 if __name__ == "__main__":
