@@ -51,7 +51,7 @@ void add_model_rows(Rows &rows) {
            {optimizer_handle(), values({-1, 3, INT32_MAX, INT32_MIN}), stream()});
   add(rows, "zero_optimizer_init_param", zero_optimizer_init_param,
       [](Bench &b) { return std::tuple(b.world.running, int64_t{0}, int32_t{ZERO_INITIALISER_UNIFORM}, -1.0, 1.0, int64_t{3}); },
-      {optimizer_handle(), id("id"), values({-1, 3, INT32_MAX, INT32_MIN}), number("a is", {1.5, -1e39}), number("b", {-1.5, 1e39}),
+      {optimizer_handle(), id("id"), values({-1, 3, INT32_MAX, INT32_MIN}), number("a is ", {1.5, -1e39}), number("and b ", {-1.5, 1e39}),
        anything()});
 }
 
