@@ -2,6 +2,7 @@
 #include "api_world.h"
 
 #include <unistd.h>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -291,24 +292,35 @@ TEST(Group, RanksThatNeverComeAreNamed) {
   zero_request_release(request);
 }
 
-TEST(Group, OneThreadPerCallOfTheSameGroupIsKeptInOrder) {
-  zero_group *group = solo_group();
+/// Call k of one rank meets call k of the other only where both ranks keep the order in which their threads called.
+TEST(Group, CallsOfSeveralThreadsRunInTheOrderInWhichTheyWereMade) {
+  constexpr int64_t kThreads = 4;
+  constexpr int64_t kCalls = 200;
+  TwoRanks ranks(unique_name("order").c_str(), 60'000);
+  std::atomic<int64_t> made[2] = {};
   std::vector<std::jthread> threads;
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([group] {
-      for (int i = 0; i < 200; ++i) {
-        int64_t value = i;
-        EXPECT_EQ(ZERO_OK, zero_group_all_reduce(group, &value, 1, &value, 1, ZERO_DTYPE_I64, ZERO_REDUCE_SUM, nullptr)) << last_text();
-        EXPECT_EQ(i, value);
-      }
-    });
-  }
+  const auto make_every_nth = [&](int64_t rank, int64_t first) {
+    for (int64_t k = first; k < kCalls; k += kThreads) {
+      while (made[rank] != k) std::this_thread::yield();
+      int64_t value = rank == 0 ? 1000 * k : k;
+      zero_request *request = nullptr;
+      EXPECT_EQ(ZERO_OK, zero_group_all_reduce_async(ranks.rank[static_cast<size_t>(rank)], &value, 1, &value, 1, ZERO_DTYPE_I64,
+                                                     ZERO_REDUCE_SUM, nullptr, &request))
+          << last_text();
+      made[rank] = k + 1;
+      EXPECT_EQ(ZERO_OK, zero_request_wait(request)) << last_text();
+      EXPECT_EQ(1001 * k, value);
+      zero_request_release(request);
+    }
+  };
+  for (int64_t thread = 0; thread < 2 * kThreads; ++thread) threads.emplace_back(make_every_nth, thread % 2, thread / 2);
   threads.clear();
-  zero_traffic_stats traffic;
-  ZERO_ASSERT_OK(zero_traffic_stats_init(&traffic, sizeof traffic));
-  ZERO_EXPECT_OK(zero_stats_group_traffic(group, ZERO_OPERATION_ALL_REDUCE, &traffic));
-  EXPECT_EQ(1600, traffic.call_count);
-  zero_group_release(group);
+  for (zero_group *group : ranks.rank) {
+    zero_traffic_stats traffic;
+    ZERO_ASSERT_OK(zero_traffic_stats_init(&traffic, sizeof traffic));
+    ZERO_EXPECT_OK(zero_stats_group_traffic(group, ZERO_OPERATION_ALL_REDUCE, &traffic));
+    EXPECT_EQ(kCalls, traffic.call_count);
+  }
 }
 
 TEST(Group, DescriptionsAreCutToFit) {
