@@ -81,6 +81,42 @@ TEST_F(Config, NesterovIsZeroOrOne) {
   EXPECT_TRUE(failed_with(zero_config_set_f64(config, ZERO_KEY_NESTEROV, 0.5), ZERO_E_INVALID_ARGUMENT, "0.5"));
 }
 
+/// Hyper-parameters of every algorithm as zero/config.h states them; kNone: the algorithm has no such one.
+TEST(Hyperparameters, BeginWithTheDefaultsThatTheManualStates) {
+  constexpr double kNone = -1;
+  const struct {
+    const char *algorithm;
+    double defaults[12];  // by key, from ZERO_KEY_LR to ZERO_KEY_AVERAGE_DECAY
+  } rows[] = {
+      // lr, momentum, dampening, nesterov, beta1, beta2, epsilon, weight_decay, lr_decay, initial_accumulator, newton_schulz_steps, average
+      {"sgd", {1e-3, 0, 0, 0, kNone, kNone, kNone, 0, kNone, kNone, kNone, 0.999}},
+      {"adam", {1e-3, kNone, kNone, kNone, 0.9, 0.999, 1e-8, 0, kNone, kNone, kNone, 0.999}},
+      {"adamw", {1e-3, kNone, kNone, kNone, 0.9, 0.999, 1e-8, 0.01, kNone, kNone, kNone, 0.999}},
+      {"adagrad", {1e-2, kNone, kNone, kNone, kNone, kNone, 1e-10, 0, 0, 0, kNone, 0.999}},
+      {"lion", {1e-4, kNone, kNone, kNone, 0.9, 0.99, kNone, 0, kNone, kNone, kNone, 0.999}},
+      {"lamb", {1e-3, kNone, kNone, kNone, 0.9, 0.999, 1e-6, 0.01, kNone, kNone, kNone, 0.999}},
+      {"muon", {1e-3, 0.95, kNone, 1, kNone, kNone, 1e-7, 0.1, kNone, kNone, 5, 0.999}},
+      {"custom", {1e-3, 0, 0, 0, 0.9, 0.999, 1e-8, 0, 0, 0, 5, 0.999}},
+  };
+  zero_group *group = solo_group();
+  for (const auto &row : rows) {
+    zero_config *config = nullptr;
+    zero_optimizer *optimizer = nullptr;
+    ZERO_ASSERT_OK(zero_config_create(&config));
+    ZERO_ASSERT_OK(zero_config_set_str(config, ZERO_KEY_ALGORITHM, row.algorithm));
+    ZERO_ASSERT_OK(zero_optimizer_create(group, config, &optimizer));
+    for (int32_t i = 0; i < 12; ++i) {
+      double value = kNone;
+      const int32_t status = zero_optimizer_get_f64(optimizer, 0, ZERO_KEY_LR + i, &value);
+      EXPECT_EQ(row.defaults[i] == kNone ? ZERO_E_UNSUPPORTED : ZERO_OK, status) << row.algorithm << ", key " << ZERO_KEY_LR + i;
+      EXPECT_EQ(row.defaults[i], value) << row.algorithm << ", key " << ZERO_KEY_LR + i;
+    }
+    zero_optimizer_release(optimizer);
+    zero_config_release(config);
+  }
+  zero_group_release(group);
+}
+
 void *hook_alloc(uint64_t, uint64_t, void *) { return nullptr; }
 void hook_free(void *, uint64_t, void *) {}
 

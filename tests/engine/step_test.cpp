@@ -11,6 +11,8 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace zero::test {
 namespace {
@@ -18,37 +20,94 @@ namespace {
 class Stages : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
 
-/// One element's training in double, as zero/optimizer.h states the rules.
-double train_double(const Model &model, int64_t id, int64_t index) {
-  double p = first_value_at(model, id, index);
-  double m = 0;
-  double v = 0;
-  for (int64_t step = 0; step < model.steps; ++step) {
-    double g = 0;
-    for (int64_t rank = 0; rank < model.ranks; ++rank) g += gradient_at(model, step, rank, id, index);
-    g /= static_cast<double>(model.ranks);
-    const double lr = 0.01;
-    if (model.algorithm == "sgd") {
-      g += model.weight_decay * p;
-      m = step == 0 ? g : model.momentum * m + g;
-      p -= lr * (model.momentum == 0 ? g : model.nesterov != 0 ? g + model.momentum * m : m);
-      continue;
-    }
-    const auto t = static_cast<double>(step + 1);
-    if (model.algorithm == "adam") g += model.weight_decay * p;
-    if (model.algorithm == "adamw") p *= 1 - lr * model.weight_decay;
-    m += 0.1 * (g - m);
-    v = 0.999 * v + 0.001 * g * g;
-    p -= lr / (1 - std::pow(0.9, t)) * m / (std::sqrt(v) / std::sqrt(1 - std::pow(0.999, t)) + 1e-8);
+/// A hyper-parameter of the model, or what it is where nobody sets it.
+double hyper(const Model &model, int32_t key, double otherwise) {
+  for (const auto &[set, value] : model.hyper) {
+    if (set == key) return value;
   }
-  return p;
+  return otherwise;
 }
 
+constexpr double kLr = 0.01;  // of all models
+
+/// The mean over ranks of an element's gradients.
+double mean_gradient(const Model &model, int64_t step, int64_t id, int64_t index) {
+  double sum = 0;
+  for (int64_t rank = 0; rank < model.ranks; ++rank) sum += gradient_at(model, step, rank, id, index);
+  return sum / static_cast<double>(model.ranks);
+}
+
+/// What an update changes of an element.
+struct Element {
+  double p;
+  double m = 0;
+  double v = 0;
+};
+
+void sgd(const Model &model, double g, int64_t step, Element &e) {
+  g += model.weight_decay * e.p;
+  e.m = step == 0 ? g : model.momentum * e.m + (1 - hyper(model, ZERO_KEY_DAMPENING, 0)) * g;
+  e.p -= kLr * (model.momentum == 0 ? g : model.nesterov != 0 ? g + model.momentum * e.m : e.m);
+}
+
+void adam(const Model &model, double g, int64_t step, Element &e) {
+  const auto t = static_cast<double>(step + 1);
+  const double beta1 = hyper(model, ZERO_KEY_BETA1, 0.9);
+  const double beta2 = hyper(model, ZERO_KEY_BETA2, 0.999);
+  const double epsilon = hyper(model, ZERO_KEY_EPSILON, 1e-8);
+  if (model.algorithm == "adam") g += model.weight_decay * e.p;
+  if (model.algorithm == "adamw") e.p *= 1 - kLr * model.weight_decay;
+  e.m += (1 - beta1) * (g - e.m);
+  e.v = beta2 * e.v + (1 - beta2) * g * g;
+  e.p -= kLr / (1 - std::pow(beta1, t)) * e.m / (std::sqrt(e.v) / std::sqrt(1 - std::pow(beta2, t)) + epsilon);
+}
+
+void adagrad(const Model &model, double g, int64_t step, Element &e) {
+  g += model.weight_decay * e.p;
+  if (step == 0) e.v = hyper(model, ZERO_KEY_INITIAL_ACCUMULATOR, 0);
+  e.v += g * g;
+  const double rate = kLr / (1 + static_cast<double>(step) * hyper(model, ZERO_KEY_LR_DECAY, 0));
+  e.p -= rate * g / (std::sqrt(e.v) + hyper(model, ZERO_KEY_EPSILON, 1e-10));
+}
+
+/// One element's training in double, as zero/optimizer.h states the rules.
+double train_double(const Model &model, int64_t id, int64_t index) {
+  const auto update = model.algorithm == "sgd" ? sgd : model.algorithm == "adagrad" ? adagrad : adam;
+  Element e{.p = first_value_at(model, id, index)};
+  for (int64_t step = 0; step < model.steps; ++step) update(model, mean_gradient(model, step, id, index), step, e);
+  return e.p;
+}
+
+/// Trains over all ranks and returns the largest difference from expected(tensor, element).
+template <class Expected>
+double largest_difference(const Model &model, const Manner &manner, Expected &&expected) {
+  double worst = 0;
+  std::mutex mutex;
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    const Outcome outcome = train(group, model, manner);
+    size_t at = 0;
+    const std::lock_guard lock(mutex);
+    for (int64_t id = 0; id < model.tensors(); ++id) {
+      for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k) {
+        worst = std::max(worst, std::abs(outcome.params[at++] - expected(id, k)));
+      }
+    }
+  });
+  return worst;
+}
+
+/// Every row's values are its own, so that one taken for another shows.
 TEST_P(Stages, FollowFloat64For100Steps) {
   const struct {
     const char *algorithm;
     double momentum, nesterov;
-  } cases[] = {{"sgd", 0, 0}, {"sgd", 0.9, 0}, {"sgd", 0.9, 1}, {"adam", 0, 0}, {"adamw", 0, 0}};
+    std::vector<std::pair<int32_t, double>> hyper;
+  } cases[] = {
+      {"sgd", 0, 0, {}},   {"sgd", 0.9, 0, {}},
+      {"sgd", 0.9, 1, {}}, {"sgd", 0.8, 0, {{ZERO_KEY_DAMPENING, 0.3}}},
+      {"adam", 0, 0, {}},  {"adam", 0, 0, {{ZERO_KEY_BETA1, 0.7}, {ZERO_KEY_BETA2, 0.95}, {ZERO_KEY_EPSILON, 0.02}}},
+      {"adamw", 0, 0, {}}, {"adagrad", 0, 0, {{ZERO_KEY_LR_DECAY, 0.05}, {ZERO_KEY_INITIAL_ACCUMULATOR, 0.4}, {ZERO_KEY_EPSILON, 0.03}}},
+  };
   for (const auto &row : cases) {
     Model model;
     model.ranks = 3;
@@ -56,26 +115,42 @@ TEST_P(Stages, FollowFloat64For100Steps) {
     model.algorithm = row.algorithm;
     model.momentum = row.momentum;
     model.nesterov = row.nesterov;
+    model.hyper = row.hyper;
     model.steps = 100;
     Manner manner;
     manner.stage = GetParam();
     manner.bucket_nbytes = 1024;
-    double worst = 0;
-    std::mutex mutex;
-    run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-      const Outcome outcome = train(group, model, manner);
-      size_t at = 0;
-      const std::lock_guard lock(mutex);
-      for (size_t i = 0; i < model.counts.size(); ++i) {
-        for (int64_t k = 0; k < model.counts[i]; ++k) {
-          worst = std::max(worst, std::abs(outcome.params[at++] - train_double(model, static_cast<int64_t>(i), k)));
-        }
-      }
-    });
+    const double worst = largest_difference(model, manner, [&](int64_t id, int64_t k) { return train_double(model, id, k); });
     // 100 roundings of values near 1, and gradients near 0 whose direction Adam amplifies.
     EXPECT_LT(worst, 1e-5) << row.algorithm;
-    std::printf("stage %lld %s momentum %g nesterov %g: largest difference from float64 %.3g\n", static_cast<long long>(GetParam()),
-                row.algorithm, row.momentum, row.nesterov, worst);
+    std::printf("stage %lld %s momentum %g nesterov %g further %zu: largest difference from float64 %.3g\n",
+                static_cast<long long>(GetParam()), row.algorithm, row.momentum, row.nesterov, row.hyper.size(), worst);
+  }
+}
+
+/// A column of two elements has a direction of norm 1, whose singular value each iteration of Newton and Schulz maps by one polynomial.
+TEST_P(Stages, MuonTakesAsManyIterationsAsItIsTold) {
+  for (const double iterations : {2.0, 5.0}) {
+    Model model;
+    model.ranks = 2;
+    model.counts = {2};
+    model.algorithm = "muon";
+    model.hyper = {{ZERO_KEY_NEWTON_SCHULZ_STEPS, iterations}, {ZERO_KEY_MOMENTUM, 0.5}, {ZERO_KEY_NESTEROV, 0}};
+    model.steps = 1;
+    Manner manner;
+    manner.stage = GetParam();
+    const double g[] = {mean_gradient(model, 0, 0, 0), mean_gradient(model, 0, 0, 1)};
+    double singular = 1;
+    for (int i = 0; i < static_cast<int>(iterations); ++i) {
+      const double square = singular * singular;
+      singular *= 3.4445 - 4.7750 * square + 2.0315 * square * square;
+    }
+    const auto [rows, columns] = std::pair(model.shape(0)[0], model.shape(0)[1]);
+    const double rate = kLr * std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns)));
+    const double worst = largest_difference(model, manner, [&](int64_t, int64_t k) {
+      return first_value_at(model, 0, k) * (1 - kLr * model.weight_decay) - rate * singular * g[k] / std::hypot(g[0], g[1]);
+    });
+    EXPECT_LT(worst, 1e-6) << iterations;
   }
 }
 

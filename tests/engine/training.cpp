@@ -170,6 +170,7 @@ Config make_config(const Model &model, const Manner &manner) {
     EXPECT_TRUE(config.set_f64(ZERO_KEY_MOMENTUM, model.momentum).ok());
     EXPECT_TRUE(config.set_f64(ZERO_KEY_NESTEROV, model.nesterov).ok());
   }
+  for (const auto &[key, value] : model.hyper) EXPECT_TRUE(config.set_f64(key, value).ok()) << key;
   return config;
 }
 

@@ -49,6 +49,7 @@ struct Model {
   double momentum = 0;
   double nesterov = 0;
   double weight_decay = 0.01;
+  std::vector<std::pair<int32_t, double>> hyper = {};  ///< further hyper-parameters, by key
   int64_t divisor = ZERO_DIVISOR_RANKS;
   int64_t steps = 3;
   Recipe recipe;
