@@ -45,10 +45,17 @@ TEST(ThreadPool, RunsEverythingOnTheCallerWhenNoThreadCanBeStarted) {
 }
 
 TEST(ThreadPool, RunsEverythingOnTheCallerWhenThereIsNoMemoryForAWorker) {
-  int runs = 0;
+  std::atomic<int> runs{0};
+  std::atomic<int> elsewhere{0};
+  const auto caller = std::this_thread::get_id();
   const test::FailingNew failing(0);
-  parallel_pieces(4, [&](int64_t) { ++runs; });
+  parallel_pieces(4, [&](int64_t) {
+    ++runs;
+    if (std::this_thread::get_id() != caller) ++elsewhere;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
   EXPECT_EQ(runs, 4);
+  EXPECT_EQ(elsewhere, 0);
 }
 
 TEST(ThreadPool, RunsEverythingOnTheCallerWhereTheCoresAreUnknown) {

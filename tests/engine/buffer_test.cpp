@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace zero::test {
 namespace {
@@ -33,14 +34,22 @@ void exercise(const std::shared_ptr<Group> &group, const char *weights, int64_t 
   const int64_t factor = group->size() * (group->size() + 1) / 2;
   const Buffer::Shard shard = buffer->shard();
   EXPECT_EQ(shard.data == nullptr, shard.count == 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(shard.data) % 64, 0U);
   for (int64_t i = 0; i < shard.count; ++i) EXPECT_EQ(static_cast<int64_t *>(shard.data)[i], factor * (shard.offset + i));
 
   void *whole = nullptr;
   ASSERT_TRUE(run_task(*buffer, buffer->whole_acquire(&whole)).ok());
-  for (int64_t i = 0; i < count; ++i) EXPECT_EQ(static_cast<int64_t *>(whole)[i], factor * i);
+  EXPECT_EQ(whole == nullptr, count == 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(whole) % 64, 0U);
+  for (int64_t i = 0; i < count; ++i) EXPECT_EQ(std::exchange(static_cast<int64_t *>(whole)[i], -1), factor * i);
   EXPECT_EQ(run_task(*buffer, buffer->whole_acquire(&whole)).code(), ZERO_E_STATE);
   EXPECT_TRUE(buffer->whole_release().ok());
   EXPECT_EQ(buffer->whole_release().code(), ZERO_E_STATE);
+
+  // What was written there was not kept.
+  ASSERT_TRUE(run_task(*buffer, buffer->whole_acquire(&whole)).ok());
+  for (int64_t i = 0; i < count; ++i) EXPECT_EQ(static_cast<int64_t *>(whole)[i], factor * i);
+  EXPECT_TRUE(buffer->whole_release().ok());
 
   // Ranges overlap at random; all ranks know what the highest writer leaves behind.
   std::vector<int64_t> expected(elements);
