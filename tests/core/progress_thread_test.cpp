@@ -9,8 +9,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -116,44 +120,84 @@ Task pass_and_ring(Door &door, Doorbell &passed) {
   co_return {};
 }
 
+/// Where the system cannot wait for several words at once, the thread naps between looks.
+bool waits_for_several_words() {
+#if defined(SYS_futex_waitv)
+  ::syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, CLOCK_MONOTONIC);
+  return errno != ENOSYS && errno != EPERM;
+#else
+  return false;
+#endif
+}
+
+/// Long enough for the progress thread to nap, and never in step with its naps.
+void let_it_nap(int number) { std::this_thread::sleep_for(std::chrono::microseconds(4000 + 367 * number % 1000)); }
+
+/// From the opening of a door until the progress thread, which watches an older queue as well, has passed it and rung back.
+int64_t passing_ns(int number) {
+  Door closed(true);
+  Door door(true);
+  Doorbell done;
+  std::atomic<int> passed{0};
+  const Listening listening(&done);
+  const auto older = std::make_shared<OperationQueue>();
+  const auto queue = std::make_shared<OperationQueue>();
+  const auto last = older->submit(pass(closed, passed));
+  const auto operation = queue->submit(pass_and_ring(door, done));
+  EXPECT_TRUE(watch_queue(older, 0));
+  EXPECT_TRUE(watch_queue(queue, 0));
+  let_it_nap(number);
+  const int64_t begin = now_ns();
+  door.open();
+  done.wait(listening.seen(), 60'000'000'000);
+  const int64_t ns = now_ns() - begin;
+  EXPECT_TRUE(queue->wait(operation).ok());
+  closed.open();
+  EXPECT_TRUE(older->wait(last).ok());
+  unwatch_queue(queue, 0);
+  unwatch_queue(older, 0);
+  return ns;
+}
+
+/// The same with a thread that does nothing but sleep on one bell: what this machine takes just now.
+int64_t answering_ns(int number) {
+  Doorbell asked;
+  Doorbell done;
+  const Listening listening(&done);
+  std::thread other([&asked, &done, seen = asked.sequence()] {
+    asked.wait(seen, 60'000'000'000);
+    done.ring();
+  });
+  let_it_nap(number);
+  const int64_t begin = now_ns();
+  asked.ring();
+  done.wait(listening.seen(), 60'000'000'000);
+  const int64_t ns = now_ns() - begin;
+  other.join();
+  return ns;
+}
+
 // Nothing is polled in time: the thread sleeps on all bells together, and on the one that new queues ring.
 TEST(ProgressThread, HearsTheBellsOfAllQueuesAndOfNewOnes) {
-  Doorbell both[2];
-  const Listening rung[] = {Listening(&both[0]), Listening(&both[1])};
-  both[1].ring();
-  const int64_t asked = now_ns();
-  Doorbell::wait_any(rung, 200'000'000);
-  if (now_ns() - asked > 100'000'000) GTEST_SKIP() << "this system waits for one word at a time";
-  Door closed(true);
-  std::atomic<int> passed{0};
-  const auto waiting = std::make_shared<OperationQueue>();
-  const auto last = waiting->submit(pass(closed, passed));
-  ASSERT_TRUE(watch_queue(waiting, 0));
-  // Where it were not heard, each of these would last until the end of a nap of up to 1 ms. The machine may hold up some, not all of them.
-  constexpr int kPasses = 50;
-  int64_t shortest_ns = INT64_MAX;
-  for (int series = 0; series < 10; ++series) {
-    int64_t series_ns = 0;
+  if (!waits_for_several_words()) GTEST_SKIP() << "this system waits for one word at a time";
+  // Where it were not heard, a passing would last until the end of a nap of up to 1 ms, most of them longer than this. A busy machine may
+  // hold up most passings of a series; only one whose answers are all quick tells that they were not heard.
+  constexpr int64_t kSoonNs = 150'000;
+  constexpr int kPasses = 15;
+  bool heard = false;
+  bool quiet = false;
+  for (int series = 0; series < 5 && !heard; ++series) {
+    int passings = 0;
+    int answers = 0;
     for (int i = 0; i < kPasses; ++i) {
-      Door door(true);
-      Doorbell done;
-      const Listening listening(&done);
-      const auto queue = std::make_shared<OperationQueue>();
-      const auto operation = queue->submit(pass_and_ring(door, done));
-      ASSERT_TRUE(watch_queue(queue, 0));
-      std::this_thread::sleep_for(std::chrono::milliseconds(4));
-      const int64_t begin = now_ns();
-      door.open();
-      done.wait(listening.seen(), 60'000'000'000);
-      series_ns += now_ns() - begin;
-      EXPECT_TRUE(queue->wait(operation).ok());
-      unwatch_queue(queue, 0);
+      passings += passing_ns(i) < kSoonNs ? 1 : 0;
+      answers += answering_ns(i) < kSoonNs / 2 ? 1 : 0;
     }
-    shortest_ns = std::min(shortest_ns, series_ns);
+    heard = passings > kPasses / 2;
+    quiet = quiet || answers == kPasses;
   }
-  EXPECT_LT(shortest_ns, kPasses * int64_t{250'000});
-  closed.open();
-  EXPECT_TRUE(waiting->wait(last).ok());
+  if (!heard && !quiet) GTEST_SKIP() << "this machine is too busy to tell";
+  EXPECT_TRUE(heard);
 }
 
 /// Keeps the thread that looks at it until another one has passed.

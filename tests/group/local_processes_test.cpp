@@ -224,22 +224,30 @@ TEST(LocalProcesses, DescriptorsThatTravelNameTheSameFile) {
 
 TEST(LocalProcesses, ARankThatIsKilledWhileRanksMeetMayComeAgain) {
   const std::string name = fresh_name();
+  std::shared_ptr<Mapping> board;
+  ASSERT_TRUE(Mapping::create_shared(sizeof(std::atomic<int>), &board).ok());
+  auto &killed = *new (board->data()) std::atomic<int>{0};
+  const auto sleep_ms = [](int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
   const ProcessResults results = run_process_ranks(
       4,
       [&](int64_t process, int out_fd) {
         // Processes 0 and 1 come as ranks 0 and 1; whoever of them leads, 0 is killed and comes again as process 3; rank 2 comes last.
         const int64_t ranks[] = {0, 1, 2, 0};
-        const int64_t delays_ms[] = {0, process == 1 ? 20 : 0, 300, 200};
-        std::this_thread::sleep_for(std::chrono::milliseconds(delays_ms[process]));
+        const int64_t delays_ms[] = {0, process == 1 ? 20 : 0, 100, 0};
+        while (process >= 2 && killed == 0) sleep_ms(1);
+        sleep_ms(delays_ms[process]);
         std::shared_ptr<Transport> transport;
         Status status = test::try_connect(name, ranks[process], 3, &transport);
         if (status.ok()) status = barrier(*transport, 1);
         return finish(out_fd, status);
       },
       kTimeoutMs,
-      [](const std::vector<pid_t> &processes) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      [&](const std::vector<pid_t> &processes) {
+        sleep_ms(100);
         ::kill(processes[0], SIGKILL);
+        siginfo_t ended{};
+        EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(processes[0]), &ended, WEXITED | WNOWAIT), 0);
+        killed = 1;
       });
   EXPECT_EQ(results.exit_codes, (std::vector<int>{128 + SIGKILL, 0, 0, 0})) << results.describe();
 }
