@@ -4,6 +4,8 @@
 
 #include "api_world.h"
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -54,7 +56,7 @@ struct DeviceConfig {
 struct Bench {
   World world;
   DeviceConfig on_device;
-  TwoRanks pair{"libzero-misuse", 2000};
+  TwoRanks pair{("libzero-misuse-" + std::to_string(::getpid())).c_str(), 2000};
   Outputs outputs;
   float data[World::kCount] = {};
   int64_t calls = 0;

@@ -1,6 +1,8 @@
 /// @file Every exported function, every argument, misused: the right code, a text that names what was given, outputs untouched, no crash.
 #include "misuse.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <random>
 #include <set>
@@ -157,7 +159,7 @@ TEST_F(WrongState, ARequestGivesWhatItMakesOnce) {
 }
 
 TEST_F(WrongState, ARequestUnderWayGivesNothing) {
-  TwoRanks pair("libzero-misuse-underway", 400);
+  TwoRanks pair(("libzero-misuse-underway-" + std::to_string(::getpid())).c_str(), 400);
   zero_request *request = nullptr;
   ZERO_ASSERT_OK(zero_group_split_async(pair.rank[0], 0, 0, &request));
   zero_group *group = nullptr;

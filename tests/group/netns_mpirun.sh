@@ -12,7 +12,7 @@ skip() {
 # The launcher's agent: called with the host to reach and the command to run there.
 if [ -n "${ZERO_NETNS_AGENT:-}" ]; then
   shift
-  exec ip netns exec "$ZERO_NETNS_AGENT" unshare --uts sh -c 'hostname zero-b && exec sh -c "$*"' sh "$@"
+  exec ip netns exec "$ZERO_NETNS_AGENT" unshare --uts sh -c 'hostname "$0" && exec sh -c "$*"' "$ZERO_NETNS_AGENT" "$@"
 fi
 
 exports=${ZERO_MPI_MODULE:+-x ZERO_MPI_MODULE}
@@ -30,6 +30,7 @@ command -v ip >/dev/null || skip "two network namespaces need ip (package iprout
 command -v unshare >/dev/null || skip "host names of their own need unshare (package util-linux)"
 [ -n "$mpirun" ] && "$mpirun" --version 2>/dev/null | grep -q -E 'Open MPI|OpenRTE' || skip "no mpirun of Open MPI (package openmpi-bin)"
 
+# Names of this run alone, of the hosts too: Open MPI names its session folders after them.
 a=zero-$$-a
 b=zero-$$-b
 cleanup() {
@@ -37,7 +38,7 @@ cleanup() {
     for pid in $(ip netns pids "$space" 2>/dev/null); do kill -9 "$pid" 2>/dev/null; done
     ip netns del "$space" 2>/dev/null
   done
-  rm -rf "/tmp/ompi.zero-a.$(id -u)" "/tmp/ompi.zero-b.$(id -u)"
+  rm -rf "/tmp/ompi.$a.$(id -u)" "/tmp/ompi.$b.$(id -u)"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -60,7 +61,7 @@ reason=$(join 2>&1) || skip "network namespaces cannot be made here: $reason"
 script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 # The agent must be executable, which a script in a source tree may not be.
 ZERO_NETNS_AGENT=$b OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-  ip netns exec "$a" unshare --uts sh -c 'hostname zero-a && exec "$@"' sh \
+  ip netns exec "$a" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$a" \
   "$mpirun" --host 10.77.0.1:2,10.77.0.2:2 -n 4 --map-by slot --oversubscribe $exports \
   --mca plm rsh --mca plm_rsh_agent "sh $script" --mca plm_rsh_no_tree_spawn 1 \
   --mca oob_tcp_if_include 10.77.0.0/24 --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include 10.77.0.0/24 \
