@@ -90,8 +90,8 @@ enum zero_slot {
   ZERO_SLOT_MASTER = 3,         /* of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
   ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE */
   ZERO_SLOT_PARAM_SCALE = 5,    /* of 8-bit parameters: one f32 per 256 elements of the tensor */
-  ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd: momentum buffer; adam, adamw: m */
-  ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw: v */
+  ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd, muon: momentum buffer; adam, adamw, lamb, lion: m */
+  ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw, lamb: v; adagrad: sum of squares */
   ZERO_SLOT_FIRST_SCALE = 14,   /* of 8-bit first moments: one f32 per 256 elements of the tensor */
   ZERO_SLOT_SECOND_SCALE = 15,  /* of 8-bit second moments */
   ZERO_SLOT_CUSTOM = 20         /* algorithm "custom": 20, 21, 22, 23 */
