@@ -11,7 +11,7 @@ function in_new_process(code, variables...)
     return withenv(() -> read(`$(Base.julia_cmd()) --startup-file=no --project=$(Base.active_project()) -e $script`, String), variables...)
 end
 
-"A library that is libzero but for the ABI that it says it has; `nothing` without a C compiler."
+"A library that is libzero but for the ABI that it says it has. Needs a C compiler."
 function library_of_abi(folder, major, minor)
     path = joinpath(folder, "libzero_$(major)_$minor.so")
     source = joinpath(folder, "abi.c")
