@@ -38,7 +38,7 @@ build() {
 train() {
   local stage=$1
   say "training with $ranks ranks, stage $stage"
-  "$trainer" --ranks "$ranks" --stage "$stage" --report --report-file "$scratch/stage$stage" >"$scratch/row$stage" ||
+  "$trainer" --data "$data" --ranks "$ranks" --stage "$stage" --report --report-file "$scratch/stage$stage" >"$scratch/row$stage" ||
     fail "training in stage $stage stopped with the error above"
   say "stage $stage: $(value "$stage" accuracy) % of the test images, hash $(value "$stage" hash), after $((SECONDS - started)) s in all"
 }
@@ -60,7 +60,9 @@ check() {
 }
 
 trainer=build/release/examples/train_fashion
+data=/usr/share/datasets/fashion-mnist
 zero_install_packages build data speed
+[ -d "$data" ] || fail "the images are not in $data (Debian: dataset-fashion-mnist)"
 say "building into build/release"
 build
 for stage in 3 0 1 2; do train "$stage"; done
