@@ -1,4 +1,4 @@
-/// @file The order of an optimizer's calls, its arguments, seal's agreement and where first values come from.
+/// @file The order of an optimizer's calls, its arguments, and seal's agreement.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <thread>
 
 namespace zero::test {
@@ -296,125 +295,6 @@ TEST(Seal, OneRankWithoutMemoryIsAnErrorOnAll) {
     const Status status = group->queue()->run(optimizer->seal());
     EXPECT_EQ(status.code(), group->rank() == 1 ? ZERO_E_OUT_OF_MEMORY : ZERO_E_PEER_FAILED) << status.text();
   });
-}
-
-TEST(Begin, ReplicasThatDifferAreNamed) {
-  for (int64_t stage = 0; stage < 4; ++stage) {
-    Model model;
-    model.ranks = 3;
-    model.counts = {100, 300};
-    Manner manner;
-    manner.stage = stage;
-    run_world(3, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      void *data = nullptr;
-      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, nullptr, 0, &data)).ok());
-      static_cast<float *>(data)[299] = group->rank() == 2 ? 1.0F : 0.0F;
-      ASSERT_TRUE(optimizer->param_release(1).ok());
-      const Status status = run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL));
-      EXPECT_EQ(status.code(), ZERO_E_REPLICAS_DIFFER);
-      EXPECT_NE(std::strstr(status.text(), "p1 differ from those of rank 0 on rank 2;"), nullptr) << status.text();
-      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).code(), ZERO_E_REPLICAS_DIFFER);
-    });
-  }
-}
-
-TEST(Begin, TakesOverEditsBetweenSteps) {
-  for (int64_t stage = 0; stage < 4; ++stage) {
-    Model model;
-    model.ranks = 2;
-    model.counts = {100, 600};
-    Manner manner;
-    manner.stage = stage;
-    run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
-      train_step(*optimizer, model, manner, 0);
-      // Rank 1 writes parameters and states wherever they live; both ranks write one overlapping range.
-      const std::vector<float> twos(600, 2.0F);
-      const std::vector<float> mine(50, static_cast<float>(10 + group->rank()));
-      const int64_t count = group->rank() == 1 ? 600 : 0;
-      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 0, twos.data(), count)).ok());
-      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 100 + 25 * group->rank(), mine.data(), 50)).ok());
-      ASSERT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_FIRST_MOMENT, 0, twos.data(), count)).ok());
-      ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
-      std::vector<float> got(600);
-      void *data = nullptr;
-      ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(1, got.data(), 600, &data)).ok());
-      EXPECT_EQ(data, got.data());
-      for (size_t i = 0; i < 600; ++i) EXPECT_EQ(got[i], i < 100 || i >= 175 ? 2.0F : i < 125 ? 10.0F : 11.0F) << i;
-      ASSERT_TRUE(optimizer->param_release(1).ok());
-      const std::vector<float> moments = read_slot(*optimizer, model, ZERO_SLOT_FIRST_MOMENT);
-      for (size_t i = 100; i < 700; ++i) EXPECT_EQ(moments[i], 2.0F);
-      EXPECT_EQ(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_ROOT)).code(), stage == 3 ? ZERO_E_STATE : ZERO_OK);
-      train_step(*optimizer, model, manner, 1);
-    });
-  }
-}
-
-TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
-  for (int64_t stage = 0; stage < 4; ++stage) {
-    Model model;
-    model.ranks = 2;
-    model.counts = {100, 600};
-    Manner manner;
-    manner.stage = stage;
-    run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
-      train_step(*optimizer, model, manner, 0);
-      const float value = 3;
-      const auto edits = {
-          std::function<Status()>([&] { return run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 5, &value, 1)); }),
-          std::function<Status()>([&] { return optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, 3, 0, 0); }),
-      };
-      for (const auto &edit : edits) {
-        ASSERT_TRUE(edit().ok());
-        for (const Status &status : {run_task(*optimizer, optimizer->step(nullptr)), run_task(*optimizer, optimizer->reduce(nullptr))}) {
-          EXPECT_EQ(status.code(), ZERO_E_STATE);
-          EXPECT_NE(std::strstr(status.text(), "zero_optimizer_begin takes them over"), nullptr) << status.text();
-        }
-        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
-        give_gradients(*optimizer, model, manner, 1);
-        // Neither begin nor, after it, the step could come now.
-        EXPECT_EQ(edit().code(), ZERO_E_STATE);
-        EXPECT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_FIRST_MOMENT, 5, &value, 1)).ok());
-        EXPECT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
-      }
-    });
-  }
-}
-
-TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
-  for (int64_t stage = 0; stage < 4; ++stage) {
-    for (const int64_t ranks : {1, 2}) {
-      Model model;
-      model.ranks = ranks;
-      model.counts = {600};
-      model.recipe.dtype = DType::bf16;
-      Manner manner;
-      manner.stage = stage;
-      run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
-        const std::vector<float> master(600, 1.0F);
-        const std::vector<std::byte> param = encode(std::vector<float>(600, 2.0F), DType::bf16);
-        std::vector<std::byte> read(param.size());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, master.data(), 600)).ok());
-        train_step(*optimizer, model, manner, 0);
-        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, param.data(), 600)).ok());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
-        EXPECT_EQ(read, param);
-        // Written together, the parameter is its master's rounding.
-        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, param.data(), 600)).ok());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, master.data(), 600)).ok());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
-        ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
-        EXPECT_EQ(read, encode(master, DType::bf16));
-      });
-    }
-  }
 }
 
 TEST(Params, AcquiredAgainHaveTheSameAddress) {
