@@ -21,8 +21,9 @@
  * the library's own, so results have the same bits. A message of send and recv moves as the sender's memory says; the first one over NCCL
  * from one rank to another makes a communicator for those that follow that way. `stream` is a cudaStream_t of the device, NULL its
  * default stream: what it was given before the call comes first; on return, or when the request has ended, every stream may use the
- * results. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too. Creation also
- * fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then with
+ * results. Ranks meet in a call, which a CUDA graph cannot repeat: a stream that is captured is ZERO_E_STATE, and the capture goes on
+ * without the call. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too. Creation
+ * also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then with
  * ZERO_E_PEER_FAILED. NCCL has no deadline: when a call fails in its midst, memory may still be in use. The call waits a quarter of a
  * second for NCCL to let go; where it does not, libzero frees nothing on that device until it has, and zero_group_quiet tells when that is.
  *
@@ -211,10 +212,11 @@ ZERO_API int32_t zero_group_quiet(const zero_group *group, int64_t *out);
  *   stream            [in]  NULL, but for groups that reach devices
  * In place: all_reduce and reduce: recv may equal send; reduce_scatter: recv may be this rank's own part of send; all_gather and gather:
  * send may be this rank's own part of recv; scatter: recv may be root's own part of send. Any other overlap is an error.
- * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT (then the group is as before, but the other ranks are still waiting for this
- * one); ZERO_E_UNSUPPORTED for a stream; ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is poisoned; what zero/status.h says of
- * calls that have begun. After such an error recv may be partly written; not after ZERO_E_MISMATCH in a text that names this very call: a
- * rank that still ends a call gets the error of others that are a call ahead. Threads: see the head of this file. Since ZERO_0.1.
+ * Errors of all: ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT, ZERO_E_UNSUPPORTED for a stream, ZERO_E_STATE for one that is captured (then
+ * the group is as before, but the other ranks are still waiting for this one); ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, after which the group is
+ * poisoned; what zero/status.h says of calls that have begun. After such an error recv may be partly written; not after ZERO_E_MISMATCH in a
+ * text that names this very call: a rank that still ends a call gets the error of others that are a call ahead. Threads: see the head of
+ * this file. Since ZERO_0.1.
  */
 
 /* recv = op over ranks of send; send_count == recv_count. */
