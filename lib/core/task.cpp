@@ -1,6 +1,8 @@
 /// @file Running tasks: the loop that resumes coroutines, and queues of operations.
 #include "core/task.h"
 
+#include <sched.h>
+
 #include <exception>
 #include <new>
 
@@ -113,7 +115,10 @@ Look OperationQueue::progress(const Operation *wanted) {
   Doorbell *asleep_on = nullptr;
   {
     Turn turn(*this);
-    if (!turn.taken()) return Look::elsewhere;
+    if (!turn.taken()) {
+      looked_at_.exchange(true, std::memory_order_acq_rel);
+      return Look::elsewhere;
+    }
     std::shared_ptr<Operation> operation = first();
     while (operation != nullptr) {
       if (wanted != nullptr && wanted->done() && watched()) break;
@@ -123,8 +128,11 @@ Look OperationQueue::progress(const Operation *wanted) {
         return Look::waits;
       }
       operation = pop();
-      // Who waits for what has ended need not wait for those behind it.
-      if (operation != nullptr) moved_.ring();
+      // Who waits for what has ended need not wait for those behind it, nor for this thread's core.
+      if (operation != nullptr && looked_at_.exchange(false, std::memory_order_acq_rel)) {
+        moved_.ring();
+        ::sched_yield();
+      }
     }
     if (operation == nullptr) return Look::empty;
   }

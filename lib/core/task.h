@@ -187,7 +187,8 @@ class OperationQueue {
 
   std::mutex list_mutex_;              ///< guards the list
   std::atomic<bool> advanced_{false};  ///< some thread has its turn
-  Doorbell moved_;                     ///< rung when an operation or a turn has ended
+  std::atomic<bool> looked_at_{false};  ///< by others, in the turn of a thread: they wait
+  Doorbell moved_;                      ///< rung when a turn has ended, or an operation for which others wait
   std::atomic<Doorbell *> doorbell_{nullptr};
   std::shared_ptr<Operation> head_;
   Operation *tail_ = nullptr;

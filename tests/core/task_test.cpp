@@ -295,6 +295,7 @@ TEST(OperationQueue, WhoWaitsForAnOperationIsWokenBeforeThoseBehindItHaveEnded) 
   std::jthread other([&] { queue.progress(); });
   while (!first.inside) std::this_thread::yield();
   const Listening listening(queue.doorbell());
+  EXPECT_EQ(queue.progress(), Look::elsewhere);
   first.leave = true;
   while (!second.inside) std::this_thread::yield();
   EXPECT_TRUE(operation->done());
