@@ -57,7 +57,8 @@ void narrow(const Version &version, const std::string &folder, MemoryOffer *offe
   const int64_t used = number_after(contents_of(folder + version.used), "");
   if (most < 0 || used < 0) return;
   const std::string stat = contents_of(folder + "/memory.stat");
-  const int64_t files = std::max<int64_t>(0, number_after(stat, version.inactive)) + std::max<int64_t>(0, number_after(stat, version.active));
+  const int64_t files =
+      std::max<int64_t>(0, number_after(stat, version.inactive)) + std::max<int64_t>(0, number_after(stat, version.active));
   const int64_t left = std::max<int64_t>(0, most - std::max<int64_t>(0, used - files));
   if (left >= offer->group_nbytes) return;
   struct stat place {};

@@ -185,8 +185,8 @@ class OperationQueue {
   std::shared_ptr<Operation> first();
   std::shared_ptr<Operation> pop();
 
-  std::mutex list_mutex_;              ///< guards the list
-  std::atomic<bool> advanced_{false};  ///< some thread has its turn
+  std::mutex list_mutex_;               ///< guards the list
+  std::atomic<bool> advanced_{false};   ///< some thread has its turn
   std::atomic<bool> looked_at_{false};  ///< by others, in the turn of a thread: they wait
   Doorbell moved_;                      ///< rung when a turn has ended, or an operation for which others wait
   std::atomic<Doorbell *> doorbell_{nullptr};

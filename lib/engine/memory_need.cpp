@@ -58,13 +58,13 @@ Status check_store(const Store &store, std::span<const int64_t> words, int64_t r
   const Sharers sharers = sharers_of(store, words, rank);
   const auto &need = sharers.need;
   const auto asked = need[static_cast<size_t>(stage)];
-  ZERO_CHECK(asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
-             "stage %lld needs %.2f GB %s of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, %.2f, %.2f and "
-             "%.2f GB there",
-             static_cast<long long>(stage), asked / kGigabyte, store.name, static_cast<long long>(rank),
-             static_cast<long long>(sharers.ranks), static_cast<double>(sharers.offer) / kGigabyte,
-             limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte, need[1] / kGigabyte, need[2] / kGigabyte,
-             need[3] / kGigabyte);
+  ZERO_CHECK(
+      asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
+      "stage %lld needs %.2f GB %s of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, %.2f, %.2f and "
+      "%.2f GB there",
+      static_cast<long long>(stage), asked / kGigabyte, store.name, static_cast<long long>(rank), static_cast<long long>(sharers.ranks),
+      static_cast<double>(sharers.offer) / kGigabyte, limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte,
+      need[1] / kGigabyte, need[2] / kGigabyte, need[3] / kGigabyte);
   return {};
 }
 

@@ -298,21 +298,8 @@ class Optimizer {
   Task apply_body();
   Task choose_way();
   void count_direct() const;
-  Task vote(Finding &change);
-  kernels::VerdictRules verdict_rules() const;
-  void judge();
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
-  Status judge_there();
-  Task vote_there();
-  Task compare_runs();
-  void sum_contributions() const;
-  Task vote_of_model();
-  Status check_alike() const;
-  void tell_run();
-  Status learn_run() const;
-  Status known_run() const;
-  uint64_t hyper_hash(bool with_run) const;
   Task update();
   enum class Gathered { trained, coded, all };
   bool gathers(int64_t bucket, Gathered which) const;
@@ -320,6 +307,23 @@ class Optimizer {
   Task gather_bucket(int64_t index, Trace::Track track);
   void end_step();
   Status write_result(zero_step_result *out) const;
+  /// @}
+
+  /// @name The vote of a step (vote.cpp), also on devices that come into line (step_there.cpp)
+  /// @{
+  Task vote(Finding &change);
+  Task vote_of_model();
+  Task vote_there();
+  Task compare_runs();
+  void sum_contributions() const;
+  uint64_t hyper_hash(bool with_run) const;
+  Status check_alike() const;
+  kernels::VerdictRules verdict_rules() const;
+  void judge();
+  Status judge_there();
+  void tell_run();
+  Status learn_run() const;
+  Status known_run() const;
   /// @}
 
   /// @name Verification (verify.cpp)
@@ -386,10 +390,10 @@ class Optimizer {
   const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
 
   Phase phase_ = Phase::building;
-  std::atomic<bool> sealed_{false};     ///< what does not change after seal may be read by any thread
+  std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
   std::atomic<int64_t> under_way_{0};  ///< tasks that change parameters or states and have begun and not ended
   std::atomic<int64_t> acquiring_{0};  ///< param_acquires that have begun and not ended
-  Status failure_;                      ///< why the optimizer is lost
+  Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;
   std::vector<Arena> first_copies_;  ///< stage 3 before begin: whole first values, where acquired

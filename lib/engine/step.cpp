@@ -1,9 +1,7 @@
-/// @file Steps: reduce, vote, apply, gather.
+/// @file Steps: reduce, apply, gather. The vote between them is in vote.cpp.
 #include "engine/optimizer.h"
 
 #include "core/clock.h"
-#include "core/default_floats.h"
-#include "core/hash.h"
 
 #include <algorithm>
 
@@ -70,7 +68,9 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
 }
 
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream)); }
-Task Optimizer::reduce(zero_step_result *out, void *stream) { return run(in_order(reduce_body("zero_optimizer_reduce", out, false), stream)); }
+Task Optimizer::reduce(zero_step_result *out, void *stream) {
+  return run(in_order(reduce_body("zero_optimizer_reduce", out, false), stream));
+}
 Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream)); }
 Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream)); }
 
@@ -158,117 +158,6 @@ Task Optimizer::choose_way() {
   }
   if (!sums_) ZERO_CO_TRY(gradients_.reduce_late());
   co_return Status();
-}
-
-uint64_t Optimizer::hyper_hash(bool with_run) const {
-  Hash hash;
-  for (const HyperSet &set : sets_) hash.add(set.values());
-  if (with_run) hash.add(run_.applied_count);
-  if (with_run) hash.add(run_.skipped_count);
-  if (with_run) hash.add(run_.loss_scale);
-  return hash.value();
-}
-
-/// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all
-/// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
-Task Optimizer::vote(Finding &change) {
-  const TraceSpan span(trace_, "vote");
-  if (judges_there_ && !alone()) co_return co_await vote_there();
-  if (judges_there_) co_return change.found == ZERO_FINDING_NONE ? judge_there() : corrupt(change);
-  ZERO_CO_RETURN_IF_ERROR(learn_run());
-  votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
-  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
-  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
-  votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
-  votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
-  if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
-  for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
-  if (alone()) {
-    vote_sums_ = votes_;
-  } else {
-    const size_t words = !touched_.empty() ? votes_.size() : settings_.grad_norm ? kVoteWords : kLimbs;
-    ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
-  }
-  ZERO_CO_RETURN_IF_ERROR(check_alike());
-  run_edited_ = false;
-  std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
-  if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
-  if (model_group_ != nullptr) {
-    ZERO_CO_TRY(vote_of_model());
-  }
-  if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
-  if (vote_sums_[kWeightless] == 0) judge();
-  co_return Status();
-}
-
-/// Ranks that all have come to the same vote add theirs up with those of the model's other groups: each of them counts once as often.
-Task Optimizer::vote_of_model() {
-  votes_ = vote_sums_;
-  Hash hash;
-  hash.add(run_.loss_scale);
-  votes_[kHyperHash] = static_cast<int64_t>(hash.value());
-  ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
-  const auto expected = hash.value() * static_cast<uint64_t>(model_group_->size());
-  ZERO_CO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
-                "loss scales differ between the ranks of the model group: rank %lld has %.17g (%lld steps without overflow, %lld overflows)",
-                static_cast<long long>(model_group_->rank()), run_.loss_scale.value, static_cast<long long>(run_.loss_scale.growth_count),
-                static_cast<long long>(run_.loss_scale.overflow_count));
-  co_return Status();
-}
-
-Status Optimizer::check_alike() const {
-  const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
-  ZERO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
-             "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
-             static_cast<long long>(group_->rank()), static_cast<long long>(run_.applied_count), run_.loss_scale.value,
-             sets_.front().text().c_str());
-  return {};
-}
-
-kernels::VerdictRules Optimizer::verdict_rules() const {
-  return {settings_.skips_nonfinite ? 1 : 0, settings_.grad_norm ? 1 : 0, settings_.clipping.norm, loss_scale_.rules()};
-}
-
-void Optimizer::judge() {
-  const DefaultFloats floats;
-  const double squares = settings_.grad_norm ? kernels::ExactSum::import_limbs(&vote_sums_[kLimbs]).total() : 0;
-  kernels::judge(verdict_rules(), vote_sums_[kNonfinite] > 0, squares, run_);
-  skips_ = run_.skips != 0;
-  run_told_ = false;
-  if (settings_.on_device) tell_run();
-}
-
-/// In a world of one what the device finds concerns nobody else.
-Status Optimizer::judge_there() {
-  bool captured = false;
-  ZERO_TRY(device_->captures(device_->stream(), &captured));
-  captured_ = captured_ || captured;
-  if (!captured) tell_run();
-  for (size_t id = 0; id < touched_.size(); ++id) touched_[id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
-  vote_sums_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
-  if (vote_sums_[kWeightless] > 0) {
-    (void)kernels_.passed();  // what was found is not the next step's
-    return kernels_.status();
-  }
-  kernels::ExactSum none;
-  if (settings_.grad_norm) gradients_.add_squares(none);
-  device_kernels_->judge(verdict_rules());
-  ++judged_count_;
-  return kernels_.status();
-}
-
-/// What the device is to go on from.
-void Optimizer::tell_run() {
-  if (!run_told_) device_kernels_->set_run(run_);
-  run_told_ = true;
-}
-
-/// What the device has judged and the host does not know. What the caller has set is newer until the device is told.
-Status Optimizer::learn_run() const {
-  if (!run_told_ || (judged_count_ == 0 && !captured_)) return {};
-  ZERO_TRY(device_kernels_->read_run(&run_));
-  judged_count_ = 0;
-  return {};
 }
 
 Status Optimizer::check_not_captured(const char *call, void *stream) const {

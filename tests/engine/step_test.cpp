@@ -416,7 +416,8 @@ TEST_P(Stages, AFailureOfTheGroupEndsStepsThatWait) {
     EXPECT_FALSE(status.ok());
     EXPECT_NE(status.code(), ZERO_E_TIMEOUT) << status.text();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // the deadline is 60 s
-    gone.arrive_and_wait();  // nobody releases anything before all know
+    // Nobody releases anything before all know.
+    gone.arrive_and_wait();
   });
 }
 
