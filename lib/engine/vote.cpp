@@ -7,6 +7,16 @@
 #include <algorithm>
 
 namespace zero {
+namespace {
+
+/// No variable of a task: hashes are aligned to more than its memory is.
+uint64_t hash_of_scale(const kernels::LossScaleState &scale) {
+  Hash hash;
+  hash.add(scale);
+  return hash.value();
+}
+
+}  // namespace
 
 uint64_t Optimizer::hyper_hash(bool with_run) const {
   Hash hash;
@@ -51,12 +61,11 @@ Task Optimizer::vote(Finding &change) {
 
 /// Ranks that all have come to the same vote add theirs up with those of the model's other groups: each of them counts once as often.
 Task Optimizer::vote_of_model() {
+  const uint64_t mine = hash_of_scale(run_.loss_scale);
   votes_ = vote_sums_;
-  Hash hash;
-  hash.add(run_.loss_scale);
-  votes_[kHyperHash] = static_cast<int64_t>(hash.value());
+  votes_[kHyperHash] = static_cast<int64_t>(mine);
   ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
-  const auto expected = hash.value() * static_cast<uint64_t>(model_group_->size());
+  const uint64_t expected = mine * static_cast<uint64_t>(model_group_->size());
   ZERO_CO_CHECK(
       static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
       "loss scales differ between the ranks of the model group: rank %lld has %.17g (%lld steps without overflow, %lld overflows)",
