@@ -1,8 +1,10 @@
 /// @file Health of the local transport: poison, peers that ended or left, and where every rank stands.
 #include "group/local_transport.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace zero {
 namespace {
@@ -20,15 +22,31 @@ std::string operation_text(const Standing::View &view) { return "#" + std::to_st
 
 }  // namespace
 
-void PoisonRecord::write(const Status &cause) {
+bool PoisonRecord::begin() {
   uint32_t expected = 0;
-  if (!state_.compare_exchange_strong(expected, kWriting, std::memory_order_acq_rel)) return;
+  return state_.compare_exchange_strong(expected, kWriting, std::memory_order_acq_rel);
+}
+
+void PoisonRecord::write(const Status &cause) {
+  if (!begin()) return;
   code_ = cause.code();
   std::snprintf(text_, sizeof text_, "%s", cause.text());
   state_.store(kWritten, std::memory_order_release);
 }
 
-bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.readable(); }
+Status PoisonRecord::read() const {
+  constexpr std::chrono::milliseconds kMostWait{100};
+  const auto until = std::chrono::steady_clock::now() + kMostWait;
+  while (state_.load(std::memory_order_acquire) != kWritten) {
+    if (std::chrono::steady_clock::now() >= until) {
+      return Status::error(ZERO_E_PEER_LOST, "the group has failed, and the rank that found out ended or stopped before it had said why");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return Status::from_text(code_, text_);
+}
+
+bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.begun(); }
 
 /// After memory of a peer was read where it lies: a peer that fails before it is told so may let its caller write there. An acquire load
 /// alone holds back what follows it, not the reads before it.
@@ -37,30 +55,23 @@ bool LocalTransport::may_have_read_torn() const {
   return has_failed();
 }
 
-Status LocalTransport::health() {
-  if (!has_failed()) return {};
-  const std::lock_guard lock(failure_mutex_);
-  if (!failed_.load(std::memory_order_relaxed)) {
-    failure_ = own().header().poison.read();
-    failed_.store(true, std::memory_order_release);
-  }
-  return failure_;
-}
+Status LocalTransport::health() { return has_failed() ? fail_for(nullptr) : Status(); }
 
 Status LocalTransport::fail(const Status &cause) {
   ZERO_TRY(health());
-  Status first;
-  {
-    const std::lock_guard lock(failure_mutex_);
-    if (!failed_.load(std::memory_order_relaxed)) {
-      failure_ = cause;
-      failed_.store(true, std::memory_order_release);
-    }
-    first = failure_;
-  }
-  tell_all(first);
+  return fail_for(&cause);
+}
+
+/// `cause` nullptr: what a peer has told. Whoever told this rank may not have told the others yet, and this one's caller may write to its
+/// memory as soon as it knows: no failure is returned before all have been told.
+Status LocalTransport::fail_for(const Status *cause) {
+  const std::lock_guard lock(failure_mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return failure_;
+  failure_ = cause != nullptr ? *cause : own().header().poison.read();
+  tell_all(failure_);
+  failed_.store(true, std::memory_order_release);
   ring_all();
-  return first;
+  return failure_;
 }
 
 void LocalTransport::tell_all(const Status &failure) {

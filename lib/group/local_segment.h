@@ -22,10 +22,13 @@ inline constexpr int64_t kMessageChunkBytes = 64 * 1024;  ///< staging of one po
 /// The reason a group has failed, written once.
 class PoisonRecord {
  public:
-  /// Keeps the first cause; a writer that dies half-way leaves the record unreadable, never torn.
+  /// Keeps the first cause.
   void write(const Status &cause);
-  bool readable() const { return state_.load(std::memory_order_acquire) == kWritten; }
-  Status read() const { return Status::from_text(code_, text_); }
+  /// From here on the group has failed, though the cause is still to be written. Whether nobody had begun before.
+  bool begin();
+  bool begun() const { return state_.load(std::memory_order_acquire) != 0; }
+  /// Waits a while for whoever has begun, and goes on without the cause of one that died half-way.
+  Status read() const;
 
  private:
   static constexpr uint32_t kWriting = 1;

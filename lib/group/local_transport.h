@@ -128,6 +128,7 @@ class LocalTransport final : public Transport {
   bool has_failed() const;
   bool may_have_read_torn() const;
   Status fail(const Status &cause);
+  Status fail_for(const Status *cause);
   void tell_all(const Status &failure);
   Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);
   Status check_present(int64_t peer, const Fingerprint *doing);

@@ -212,6 +212,41 @@ TEST(LocalTransport, FirstCauseWinsOnEveryRankOnceAllHaveSeenIt) {
   });
 }
 
+/// The bell is the first member of what a rank shares.
+PoisonRecord &record_of(Transport &transport) { return reinterpret_cast<SegmentHeader *>(transport.doorbell())->poison; }
+
+/// As of a rank that ended when it had told one of the others.
+TEST(LocalTransport, WhoHearsOfAFailureTellsEveryRankBeforeItReturns) {
+  const std::string name = fresh_name();
+  std::barrier step(3);
+  run_thread_ranks(3, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 3);
+    if (rank == 1) record_of(*transport).write(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+    step.arrive_and_wait();
+    EXPECT_EQ(rank == 1 ? transport->health().code() : ZERO_E_TIMEOUT, ZERO_E_TIMEOUT);
+    step.arrive_and_wait();
+    EXPECT_EQ(transport->health().code(), ZERO_E_TIMEOUT);
+    EXPECT_STREQ(transport->health().text(), "rank 0 waits no longer");
+    step.arrive_and_wait();
+  });
+}
+
+TEST(LocalTransport, AFailureCountsAlsoWhenWhoFoundItEndedBeforeItHadSaidWhy) {
+  const std::string name = fresh_name();
+  std::barrier step(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 2);
+    if (rank == 1) {
+      EXPECT_TRUE(record_of(*transport).begin());
+    }
+    step.arrive_and_wait();
+    EXPECT_EQ(rank == 1 ? transport->health().code() : ZERO_E_PEER_LOST, ZERO_E_PEER_LOST);
+    step.arrive_and_wait();
+    EXPECT_TRUE(contains(transport->health(), "before it had said why"));
+    step.arrive_and_wait();
+  });
+}
+
 TEST(LocalTransport, RankThatLeavesIsNamedToThoseWhoWait) {
   const std::string name = fresh_name();
   run_thread_ranks(3, [&](int64_t rank) {
