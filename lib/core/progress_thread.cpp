@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,13 @@
 
 namespace zero {
 namespace {
+
+/// It works for long where its callers do little before they sleep: a thread of this policy does not push aside the one that woke it. Where
+/// the host program chose another policy, or the system refuses, all stays as it is.
+void let_callers_go_on() {
+  const sched_param none{};
+  if (::sched_getscheduler(0) == SCHED_OTHER) (void)::sched_setscheduler(0, SCHED_BATCH, &none);
+}
 
 class ProgressThread {
  public:
@@ -84,6 +92,7 @@ class ProgressThread {
   }
 
   void run() {
+    let_callers_go_on();
     Pacing pacing;
     for (;;) {
       const std::span<const Listening> heard = listen();
