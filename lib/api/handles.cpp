@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace zero::api {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <new>
 
 namespace zero {
 
@@ -12,17 +13,13 @@ Status Status::error(int32_t code, const char *format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  try {
-    return from_text(code, text);
-  } catch (...) {
-    return from_text(code, {});
-  }
-}
-
-Status Status::from_text(int32_t code, std::string text) noexcept {
   Status status;
   status.code_ = code;
-  status.text_ = std::move(text);
+  try {
+    status.text_ = std::make_shared<const std::string>(text);
+  } catch (const std::bad_alloc &) {
+    // The code is what counts.
+  }
   return status;
 }
 

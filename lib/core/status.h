@@ -5,26 +5,26 @@
 #include <zero/status.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <utility>
 
 namespace zero {
 
+/// Copies share the text, so that an error that is passed on needs no memory.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
 
   /// An error with a printf-style text: what was given, what was expected, what to do. Out of memory for the text leaves it empty.
   [[gnu::format(printf, 2, 3)]] static Status error(int32_t code, const char *format, ...) noexcept;
-  static Status from_text(int32_t code, std::string text) noexcept;
 
   bool ok() const noexcept { return code_ == ZERO_OK; }
   int32_t code() const noexcept { return code_; }
-  const char *text() const noexcept { return text_.c_str(); }
+  const char *text() const noexcept { return text_ != nullptr ? text_->c_str() : ""; }
 
  private:
   int32_t code_ = ZERO_OK;
-  std::string text_;
+  std::shared_ptr<const std::string> text_;  ///< nullptr: empty
 };
 
 /// True for codes that poison a group (-300 .. -399).

@@ -4,6 +4,7 @@
 #include <zero/stats.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace zero {
 

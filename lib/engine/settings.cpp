@@ -5,6 +5,8 @@
 #include "engine/shard_weights.h"
 #include "kernels/update.h"
 
+#include <utility>
+
 namespace zero {
 namespace {
 

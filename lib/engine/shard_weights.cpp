@@ -2,6 +2,7 @@
 #include "engine/shard_weights.h"
 
 #include <charconv>
+#include <utility>
 
 namespace zero {
 namespace {

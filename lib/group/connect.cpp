@@ -61,16 +61,10 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
-/// What a local transport failed in is the far one's failure too. Without memory it has no text, and peers may hear nothing of it.
+/// What a local transport failed in is the far one's failure too. Without memory its peers may hear nothing of it.
 void pass_failure(Transport &local, Transport &far) noexcept {
-  Status failure = Status::from_text(ZERO_E_PEER_FAILED, {});
   try {
-    failure = local.health();
-  } catch (const std::bad_alloc &) {
-    // Only the text of a failure takes memory.
-  }
-  try {
-    if (!failure.ok()) far.poison(failure);
+    if (const Status failure = local.health(); !failure.ok()) far.poison(failure);
   } catch (const std::bad_alloc &) {
     // It has noted the failure before it tells of it.
   }
@@ -111,9 +105,7 @@ std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const
 }
 
 /// What must be the same on ranks that meet over TCP.
-uint64_t terms_hash(const GroupOptions &options) {
-  return hash_of_text(ZERO_MPI_BUILD "." + std::to_string(options.staging_nbytes));
-}
+uint64_t terms_hash(const GroupOptions &options) { return hash_of_text(ZERO_MPI_BUILD "." + std::to_string(options.staging_nbytes)); }
 
 }  // namespace
 

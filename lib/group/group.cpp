@@ -77,10 +77,10 @@ void Group::fail(const Status &cause) {
     if (first) failure_ = poisons_group(cause.code()) ? cause : told;
     failed_.store(true, std::memory_order_release);
   }
-  if (first) {
+  // Also where another thread is about to: nobody returns with a failure of which peers that read its memory have not been told.
+  transport_->poison(told);
+  if (first)
     log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
-    transport_->poison(told);
-  }
   for (const std::weak_ptr<Group> &child : children) {
     if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
   }
@@ -118,10 +118,10 @@ void Group::count_direct(OperationKind kind, int64_t elements, int64_t nbytes) {
   count_sent(kind, elements, nbytes);
 }
 
-/// Awaits that the transport lets go of memory after a failure.
-class Withdrawn final : public Waitable {
+/// Poisons the group for a call that has failed, and awaits that the transport lets go of the memory that it was given.
+class GivingUp final : public Waitable {
  public:
-  explicit Withdrawn(Transport &transport) : transport_(transport) {}
+  GivingUp(Group &group, const Status &cause) : transport_(group.transport()) { group.fail(cause); }
   Status poll(bool *out_ready) override {
     *out_ready = transport_.withdrawn();
     return {};
@@ -140,7 +140,11 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   transport_->stand(&current_);
   Status status = co_await body;
   transport_->stand(nullptr);
-  if (!status.ok()) co_return co_await give_up(status);
+  if (!status.ok()) {
+    GivingUp end(*this, status);
+    ZERO_CO_TRY(end);
+    co_return status;
+  }
   count_call(fingerprint.kind);
   co_return status;
 }
@@ -155,13 +159,6 @@ bool Group::late() {
 int64_t Group::left_ms() {
   if (!deadline_) deadline_ = Deadline::after_ms(deadline_ms());
   return deadline_->left_ms();
-}
-
-Task Group::give_up(Status cause) {
-  fail(cause);
-  Withdrawn withdrawn(*transport_);
-  ZERO_CO_TRY(withdrawn);
-  co_return cause;
 }
 
 Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
@@ -311,7 +308,11 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
   Status status = transport_->send_start(peer, fingerprint, {data, nbytes});
   MessageUnderWay message(*this, fingerprint, peer, &Transport::send_poll, send_queue(peer).get());
   if (status.ok()) status = co_await message;
-  if (!status.ok()) co_return co_await give_up(status);
+  if (!status.ok()) {
+    GivingUp end(*this, status);
+    ZERO_CO_TRY(end);
+    co_return status;
+  }
   count_call(OperationKind::send);
   count_sent(OperationKind::send, count, nbytes);
   co_return status;
@@ -329,7 +330,11 @@ Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
   Status status = transport_->recv_start(peer, fingerprint, data, count * dtype_nbytes(dtype));
   MessageUnderWay message(*this, fingerprint, peer, &Transport::recv_poll, recv_queue(peer).get());
   if (status.ok()) status = co_await message;
-  if (!status.ok()) co_return co_await give_up(status);
+  if (!status.ok()) {
+    GivingUp end(*this, status);
+    ZERO_CO_TRY(end);
+    co_return status;
+  }
   count_call(OperationKind::recv);
   co_return status;
 }

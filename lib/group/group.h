@@ -95,8 +95,6 @@ class Group : public std::enable_shared_from_this<Group> {
   bool late();
   /// The error of a group above that was aborted, also on a rank that is not in this group.
   Status aborted_above() const;
-  /// Poisons the group for a call that has failed, and waits for the memory that it was given.
-  Task give_up(Status cause);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
   void count_call(OperationKind kind);
   void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);

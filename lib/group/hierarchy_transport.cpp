@@ -157,8 +157,9 @@ Status HierarchyTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
 }
 
 void HierarchyTransport::poison(const Status &cause) {
-  far_->poison(cause);
+  // The near ones may be reading this rank's memory, and telling them needs none.
   near_->poison(cause);
+  far_->poison(cause);
 }
 
 void HierarchyTransport::stand(const Fingerprint *fingerprint) {

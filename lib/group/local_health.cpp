@@ -1,10 +1,9 @@
 /// @file Health of the local transport: poison, peers that ended or left, and where every rank stands.
+#include "core/clock.h"
 #include "group/local_transport.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 namespace zero {
 namespace {
@@ -35,15 +34,12 @@ void PoisonRecord::write(const Status &cause) {
 }
 
 Status PoisonRecord::read() const {
-  constexpr std::chrono::milliseconds kMostWait{100};
-  const auto until = std::chrono::steady_clock::now() + kMostWait;
-  while (state_.load(std::memory_order_acquire) != kWritten) {
-    if (std::chrono::steady_clock::now() >= until) {
-      return Status::error(ZERO_E_PEER_LOST, "the group has failed, and the rank that found out ended or stopped before it had said why");
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  const Deadline patience = Deadline::after_ms(kMostWaitMs);
+  for (Backoff backoff; state_.load(std::memory_order_acquire) != kWritten; backoff.pause()) {
+    ZERO_CHECK(!patience.passed(), ZERO_E_PEER_FAILED, "the group has failed, and the rank that found out had not said why after %lld ms",
+               number(kMostWaitMs));
   }
-  return Status::from_text(code_, text_);
+  return Status::error(code_, "%s", text_);
 }
 
 bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.begun(); }

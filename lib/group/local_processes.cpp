@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace zero {
 
@@ -47,6 +48,7 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
   processes_ = std::move(processes);
   watch_of_rank_.assign(processes_.size(), -1);
   std::map<int64_t, int> known{{::getpid(), -1}};
+  watches_.reserve(processes_.size());
   for (size_t rank = 0; rank < processes_.size(); ++rank) {
     const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(watches_.size()));
     watch_of_rank_[rank] = entry->second;

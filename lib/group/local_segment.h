@@ -27,10 +27,11 @@ class PoisonRecord {
   /// From here on the group has failed, though the cause is still to be written. Whether nobody had begun before.
   bool begin();
   bool begun() const { return state_.load(std::memory_order_acquire) != 0; }
-  /// Waits a while for whoever has begun, and goes on without the cause of one that died half-way.
+  /// Waits at most kMostWaitMs for whoever has begun, and goes on without the cause of one that ended or stopped half-way.
   Status read() const;
 
  private:
+  static constexpr int64_t kMostWaitMs = 100;
   static constexpr uint32_t kWriting = 1;
   static constexpr uint32_t kWritten = 2;
   std::atomic<uint32_t> state_{0};

@@ -2,6 +2,7 @@
 #include "group/mpi_links.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace zero {
 

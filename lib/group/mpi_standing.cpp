@@ -68,10 +68,14 @@ void MpiTransport::poison(const Status &cause) {
   // What comes after needs memory.
   links_.root().note_failure();
   failure_ = cause;
+  tell_failure();
+}
+
+void MpiTransport::tell_failure() {
   MpiControl message;
   message.kind = MpiControl::poison;
-  message.code = cause.code();
-  std::strncpy(message.text, cause.text(), sizeof message.text - 1);
+  message.code = failure_.code();
+  std::strncpy(message.text, failure_.text(), sizeof message.text - 1);
   links_.tell_all(message);
 }
 
@@ -86,7 +90,7 @@ void MpiTransport::on_control(int64_t source, const MpiControl &message) {
   if (peer < 0) return;
   if (message.kind == MpiControl::left) links_.note_left(peer, message);
   if (message.kind == MpiControl::answer && !answers_.empty()) answers_[static_cast<size_t>(peer)] = message;
-  if (message.kind == MpiControl::poison && failure_.ok()) failure_ = Status::from_text(message.code, message.text);
+  if (message.kind == MpiControl::poison && failure_.ok()) failure_ = Status::error(message.code, "%s", message.text);
 }
 
 void MpiTransport::answer(MpiControl *out) const {

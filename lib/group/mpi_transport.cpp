@@ -46,7 +46,11 @@ MpiTransport::~MpiTransport() {
   const auto guard = lock();
   MpiRoot &root = links_.root();
   try {
-    if (failure_.ok()) links_.tell_left();
+    if (failure_.ok()) {
+      links_.tell_left();
+    } else {
+      tell_failure();  // whoever found out may have ended before it had told all
+    }
     root.leave(links_.number());
   } catch (...) {
     root.forget(links_.number());  // without memory peers are not told and find out by their deadline

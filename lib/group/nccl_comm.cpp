@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <thread>
+#include <utility>
 
 namespace zero {
 namespace {

@@ -102,7 +102,7 @@ class Guest final : public Waitable {
     if (header.kind == PacketKind::refusal) {
       const auto *text = reinterpret_cast<const char *>(packet.blob.data());
       const auto code = static_cast<int32_t>(static_cast<int64_t>(header.agree));
-      return Status::from_text(code < 0 ? code : ZERO_E_RENDEZVOUS, std::string(text, packet.blob.size()));
+      return Status::error(code < 0 ? code : ZERO_E_RENDEZVOUS, "%.*s", static_cast<int>(packet.blob.size()), text);
     }
     const bool fits = header.kind == PacketKind::entry && header.rank >= 0 && header.rank < terms_.size && header.rank != terms_.rank;
     ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol",

@@ -65,7 +65,7 @@ bool TcpTransport::note_poison(const TcpFrame &frame) {
   const auto code = frame.begin<int32_t>();
   if (code >= 0) return false;
   const auto *text = reinterpret_cast<const char *>(content.data() + sizeof code);
-  if (failure_.ok()) failure_ = Status::from_text(code, std::string(text, ::strnlen(text, content.size() - sizeof code)));
+  if (failure_.ok()) failure_ = Status::error(code, "%.*s", static_cast<int>(content.size() - sizeof code), text);
   return true;
 }
 

@@ -104,8 +104,8 @@ TcpWriter write_refusal(const Status &cause) {
 
 Status read_refusal(TcpReader *reader) {
   const int64_t code = reader->signed_number();
-  std::string text = reader->text(TcpWriter::kLongestText);
-  return Status::from_text(code < 0 && code >= INT32_MIN ? static_cast<int32_t>(code) : ZERO_E_RENDEZVOUS, std::move(text));
+  const std::string text = reader->text(TcpWriter::kLongestText);
+  return Status::error(code < 0 && code >= INT32_MIN ? static_cast<int32_t>(code) : ZERO_E_RENDEZVOUS, "%s", text.c_str());
 }
 
 }  // namespace zero

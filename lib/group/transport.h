@@ -115,7 +115,8 @@ class Transport {
   virtual Status watch() { return health(); }
   /// The same about one peer, which cannot leave in good order before the message under way with it, `doing`, has ended here.
   virtual Status watch_peer(int64_t /*peer*/, const Fingerprint & /*doing*/) { return health(); }
-  /// Tells every peer that the group has failed and why. Does not block. Any thread; the first cause wins.
+  /// Tells every peer that the group has failed and why, before it returns; once is enough. Waits for no peer. Any thread; the first cause
+  /// wins.
   virtual void poison(const Status &cause) = 0;
   /// After a failure: whether nothing uses memory any more that was offered or is a place; true too when waiting for that has been given
   /// up.

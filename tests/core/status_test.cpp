@@ -64,7 +64,16 @@ TEST(Status, KeepsItsCodeWhenThereIsNoMemoryForTheText) {
   EXPECT_STREQ(status.text(), "");
 }
 
-TEST(Status, FromTextTakesTheTextAsItIs) { EXPECT_STREQ(Status::from_text(ZERO_E_STATE, "100%s").text(), "100%s"); }
+TEST(Status, CopiesNeedNoMemory) {
+  const Status status = Status::error(ZERO_E_SYSTEM, "%s", std::string(200, 'x').c_str());
+  Status copy;
+  {
+    const test::FailingNew failing(0);
+    copy = status;
+  }
+  EXPECT_EQ(copy.code(), ZERO_E_SYSTEM);
+  EXPECT_EQ(copy.text(), std::string(200, 'x'));
+}
 
 Status check_even(int value) {
   ZERO_CHECK(value % 2 == 0, ZERO_E_INVALID_ARGUMENT, "value is %d, but must be even", value);

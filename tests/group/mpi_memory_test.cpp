@@ -51,6 +51,19 @@ TEST(MpiMemory, AReleaseWithoutMemoryKeepsWhatMpiMayStillUse) {
   run_ranks(2, [](int64_t, std::shared_ptr<Transport> transport) { EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok()); });
 }
 
+TEST(MpiMemory, WhoKnowsOfAFailureAndCouldNotTellThePeersTellsThemWhenItReleases) {
+  run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
+    EXPECT_TRUE(barrier(*transport, 1, kLongMs).ok());
+    if (rank == 1) {
+      EXPECT_EQ(barrier(*transport, 2, kLongMs).code(), ZERO_E_ABORTED);
+      return;
+    }
+    const Status cause = Status::error(ZERO_E_ABORTED, "rank 0 has had enough of it");
+    const test::FailingNew no_memory(0);
+    EXPECT_THROW(transport->poison(cause), std::bad_alloc);
+  });
+}
+
 /// The transport that all data took tells the one over MPI of its failure when it goes: then there may be no memory.
 TEST(MpiMemory, AGroupThatHasFailedIsReleasedWithoutMemory) {
   Config config;

@@ -1,0 +1,79 @@
+/// @file What a group does when it fails, whatever its transport.
+#include "group/collectives.h"
+#include "tests/group/transport_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace zero {
+namespace {
+
+/// Nothing ever arrives, and the first to tell the peers of a failure is held up.
+class SlowToTell final : public Transport {
+ public:
+  int64_t rank() const override { return 0; }
+  int64_t size() const override { return 2; }
+  Place place() const override { return {0, 2, 1}; }
+  const char *name() const override { return "slow to tell"; }
+  int64_t staging_nbytes() const override { return 0; }
+  int64_t round_nbytes() const override { return 4096; }
+
+  Status start(const Fingerprint *, std::span<const Offer>, std::span<Arrival>) override { return {}; }
+  Status poll(bool *out_arrived) override { return not_yet(out_arrived); }
+  void consume() override {}
+  Status poll_quiet(bool *out_quiet) override { return not_yet(out_quiet); }
+  Status send_start(int64_t, const Fingerprint &, Offer) override { return {}; }
+  Status send_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
+  Status recv_start(int64_t, const Fingerprint &, void *, int64_t) override { return {}; }
+  Status recv_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
+
+  Status health() override { return {}; }
+  void poison(const Status &) override {
+    if (!telling_.exchange(true)) released_.wait(false);
+    ++told_;
+  }
+  void stand(const Fingerprint *) override {}
+  std::string standings(const Fingerprint &) override { return "rank 1 is late"; }
+  Task share(std::shared_ptr<Mapping>, std::vector<PeerMemory> *, int64_t) override { co_return Status(); }
+  void unshare(const Mapping &) override {}
+  Task derive(std::vector<int64_t>, int64_t, int64_t, std::shared_ptr<Transport> *) override { co_return Status(); }
+
+  bool telling() const { return telling_; }
+  int told() const { return told_; }
+  void release() {
+    released_ = true;
+    released_.notify_all();
+  }
+
+ private:
+  static Status not_yet(bool *out) {
+    *out = false;
+    return {};
+  }
+
+  std::atomic<bool> telling_{false};
+  std::atomic<bool> released_{false};
+  std::atomic<int> told_{0};
+};
+
+/// A peer may be reading memory that the caller writes to as soon as its call has returned.
+TEST(Group, ACallThatFailsReturnsOnceThePeersWereToldAlsoWhereAnotherThreadIsAboutTo) {
+  const auto transport = std::make_shared<SlowToTell>();
+  const auto group = std::make_shared<Group>(transport, nullptr, 200);
+  const std::shared_ptr<Operation> call = group->queue()->submit(barrier(*group));
+  (void)group->queue()->progress();
+  std::thread aborts([&] { group->fail(Status::error(ZERO_E_ABORTED, "enough")); });
+  while (!transport->telling()) std::this_thread::yield();
+  EXPECT_FALSE(group->queue()->wait(call).ok());
+  EXPECT_GE(transport->told(), 1);
+  transport->release();
+  aborts.join();
+  EXPECT_EQ(group->usable().code(), ZERO_E_ABORTED);
+}
+
+}  // namespace
+}  // namespace zero
