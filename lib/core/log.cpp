@@ -2,6 +2,7 @@
 #include "core/log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +19,12 @@ int log_file() noexcept {
   static const int file = [] {
     const char *path = std::getenv("ZERO_LOG");
     if (path == nullptr || *path == '\0') return -1;
-    return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int opened = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    // A pipe could keep a failing rank waiting, and raise a signal in the program when nobody reads it.
+    struct stat status;
+    if (opened < 0 || (::fstat(opened, &status) == 0 && !S_ISFIFO(status.st_mode))) return opened;
+    ::close(opened);
+    return -1;
   }();
   return file;
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -112,7 +113,12 @@ Status Mapping::attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapp
       return {};
     }
   }
-  return map(id, fd, nbytes, out);
+  ZERO_TRY(map(id, fd, nbytes, out));
+  Mapping &attached = **out;
+  ::close(std::exchange(attached.fd_, -1));  // only its maker hands it on
+  // A process that crashes is not noticed before its memory was written, and what others made is in their dumps.
+  (void)::madvise(attached.data_, static_cast<size_t>(nbytes), MADV_DONTDUMP);
+  return {};
 }
 
 Mapping::~Mapping() {

@@ -27,13 +27,14 @@ class Mapping {
   /// Memory of another kind, which the threads of this process reach at `data`. `release` gives it back, also when this fails.
   static Status adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out);
 
-  /// The mapping with this id: the one this process has already (then fd is closed), otherwise fd mapped; takes fd in any case.
+  /// The mapping with this id: the one this process has already, otherwise fd mapped; takes fd in any case. What was attached has no fd()
+  /// and is left out of core dumps.
   static Status attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
 
   std::byte *data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
   uint64_t id() const { return id_; }
-  int fd() const { return fd_; }
+  int fd() const { return fd_; }  ///< of what this process made for others, otherwise -1
 
  private:
   Mapping(uint64_t id, int fd, std::byte *data, int64_t nbytes) : id_(id), fd_(fd), data_(data), nbytes_(nbytes) {}

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +64,18 @@ TEST(Log, IsOffWhenTheFileCannotBeOpened) {
     ::setenv("ZERO_LOG", "/nonexistent/folder/log", 1);
     return opens_nothing();
   });
+}
+
+TEST(Log, IsOffWhenTheFileIsAPipe) {
+  const LogFile file;
+  ASSERT_EQ(::mkfifo(file.path(), 0600), 0);
+  const int reader = ::open(file.path(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  in_child([&] {
+    ::setenv("ZERO_LOG", file.path(), 1);
+    return opens_nothing();
+  });
+  ::close(reader);
 }
 
 TEST(Log, LinesHoldTimeProcessThreadAndText) {

@@ -11,6 +11,8 @@
 
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 namespace zero {
 namespace {
@@ -76,7 +78,34 @@ TEST(Mapping, AnIdCanBeMappedAgainAfterItsLastHolderLeft) {
   first.reset();
   std::shared_ptr<Mapping> second;
   ASSERT_TRUE(Mapping::attach(id, fd, page(), &second).ok());
-  EXPECT_EQ(second->fd(), fd);
+  EXPECT_EQ(second->id(), id);
+}
+
+/// The flags of the pages at an address, as the system names them.
+std::string page_flags(const void *address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) here = begin <= wanted && wanted < end;
+    if (here && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return "";
+}
+
+TEST(Mapping, WhatWasAttachedHoldsNoFileAndIsInNoCoreDump) {
+  std::shared_ptr<Mapping> first;
+  ASSERT_TRUE(Mapping::create_shared(100, &first).ok());
+  const int fd = ::dup(first->fd());
+  std::shared_ptr<Mapping> second;
+  ASSERT_TRUE(Mapping::attach(first->id() + 1, fd, first->nbytes(), &second).ok());
+  EXPECT_EQ(second->fd(), -1);
+  EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
+  EXPECT_NE(page_flags(second->data()).find(" dd "), std::string::npos) << page_flags(second->data());
+  EXPECT_NE(page_flags(first->data()).find(" sh "), std::string::npos);
+  EXPECT_EQ(page_flags(first->data()).find(" dd "), std::string::npos);
 }
 
 TEST(Mapping, ProcessesSeeEachOthersWrites) {
