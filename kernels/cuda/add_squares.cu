@@ -12,9 +12,7 @@ constexpr int kLines = 128;
 constexpr int kLinesAtOnce = kThreads / reference::kSquareLanes;
 
 ZERO_DEVICE float wide(float element, DType) { return element; }
-ZERO_DEVICE float wide(uint16_t element, DType dtype) {
-  return dtype == DType::f16 ? reference::from_f16(element) : reference::from_bf16(element);
-}
+ZERO_DEVICE float wide(uint16_t element, DType dtype) { return dtype == DType::f16 ? from_f16(element) : reference::from_bf16(element); }
 
 template <class Element>
 struct AddSquares {

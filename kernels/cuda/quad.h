@@ -57,13 +57,73 @@ ZERO_DEVICE void store(void *data, int64_t index, int count, const Quad<Element>
   }
 }
 
+#ifdef __CUDACC__
+template <int kNbytes>
+struct Words;
+template <>
+struct Words<4> {
+  using Type = uint32_t;
+};
+template <>
+struct Words<8> {
+  using Type = uint2;
+};
+template <>
+struct Words<16> {
+  using Type = uint4;
+};
+
+/// By one load from and one store to memory of a device: what the compiler makes of references to quads may be one for each element.
+template <class Element>
+ZERO_DEVICE Quad<Element> get_quad(const void *data, int64_t index) {
+  __builtin_assume(__isGlobal(data));
+  using Type = typename Words<sizeof(Quad<Element>)>::Type;
+  return std::bit_cast<Quad<Element>>(*reinterpret_cast<const Type *>(static_cast<const Element *>(data) + index));
+}
+template <class Element>
+ZERO_DEVICE void put_quad(void *data, int64_t index, const Quad<Element> &quad) {
+  __builtin_assume(__isGlobal(data));
+  using Type = typename Words<sizeof(Quad<Element>)>::Type;
+  *reinterpret_cast<Type *>(static_cast<Element *>(data) + index) = std::bit_cast<Type>(quad);
+}
+
+/// The device's own conversions, which round as those of float_bits.h: without branches, so that loads of several elements are on their
+/// way.
+ZERO_DEVICE float from_f16(uint16_t bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+ZERO_DEVICE uint16_t to_f16(float value) {
+  uint16_t bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return std::isnan(value) ? 0x7e00 : bits;
+}
+ZERO_DEVICE uint16_t to_bf16(float value) {
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return std::isnan(value) ? 0x7fc0 : bits;
+}
+#else
+template <class Element>
+ZERO_DEVICE Quad<Element> get_quad(const void *data, int64_t index) {
+  return whole_quad<Element>(data, index);
+}
+template <class Element>
+ZERO_DEVICE void put_quad(void *data, int64_t index, const Quad<Element> &quad) {
+  whole_quad<Element>(data, index) = quad;
+}
+using reference::from_f16;
+ZERO_DEVICE uint16_t to_f16(float value) { return reference::to_f16(reference::canonical(value)); }
+ZERO_DEVICE uint16_t to_bf16(float value) { return reference::to_bf16(reference::canonical(value)); }
+#endif
+
 /// f16 and bf16 as convert.h widens them.
 ZERO_DEVICE Quad<float> widened(const Quad<uint16_t> &quad, DType dtype) {
   Quad<float> wide;
   ZERO_UNROLLED
   for (int i = 0; i < kQuad; ++i) {
-    wide.element[i] =
-        reference::canonical(dtype == DType::f16 ? reference::from_f16(quad.element[i]) : reference::from_bf16(quad.element[i]));
+    wide.element[i] = reference::canonical(dtype == DType::f16 ? from_f16(quad.element[i]) : reference::from_bf16(quad.element[i]));
   }
   return wide;
 }
@@ -86,8 +146,7 @@ ZERO_DEVICE Quad<uint16_t> narrowed<uint16_t>(const Quad<float> &quad, DType dty
   Quad<uint16_t> result;
   ZERO_UNROLLED
   for (int i = 0; i < kQuad; ++i) {
-    const float value = reference::canonical(quad.element[i]);
-    result.element[i] = dtype == DType::f16 ? reference::to_f16(value) : reference::to_bf16(value);
+    result.element[i] = dtype == DType::f16 ? to_f16(quad.element[i]) : to_bf16(quad.element[i]);
   }
   return result;
 }

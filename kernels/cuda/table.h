@@ -38,6 +38,9 @@ struct Scalars {
   int64_t skips;  ///< not 0: nothing becomes of the step
 };
 
+/// Frequent ways to store a piece's slots, whose loads go out together. `general` takes everything.
+enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states };
+
 /// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
 struct Piece {
   Elements param;
@@ -53,13 +56,42 @@ struct Piece {
   const Elements *replicas = nullptr;
   int64_t replica_count = 0;
   int64_t peers_offset = 0;
-  int64_t scalars = 0;  ///< index into Update::scalars
+  int64_t scalars = 0;        ///< index into Update::scalars
+  Form form = Form::general;  ///< form_of(piece), or general
   /// @name Of the piece's tensor, for layerwise algorithms
   /// @{
   int64_t *norms = nullptr;       ///< kNormWords words
   double *trust_ratio = nullptr;  ///< of the step under way
   /// @}
 };
+
+/// Of what does not lie alone in its slots, or does not begin where whole quads do, `general`.
+inline Form form_of(const Piece &piece) {
+  const auto is = [](const Elements &elements, DType dtype) {
+    const auto place = reinterpret_cast<uintptr_t>(elements.data);
+    return elements.dtype == static_cast<int64_t>(dtype) && place % static_cast<uintptr_t>(4 * dtype_nbytes(dtype)) == 0;
+  };
+  const auto kept = [&](const Elements &elements, DType dtype) { return elements.data != nullptr && is(elements, dtype); };
+  const auto states = [&](DType first, DType second) {
+    const auto may_be = [&](const Elements &state, DType dtype) {
+      return dtype == DType::f32 ? state.data == nullptr || is(state, dtype) : kept(state, dtype);
+    };
+    return may_be(piece.state[0], first) && (piece.state[1].data == nullptr || may_be(piece.state[1], second));
+  };
+  if (piece.source_count != 0 || piece.replica_count != 0 || piece.average.data != nullptr) return Form::general;
+  if (piece.grad.dtype != piece.param.dtype) return Form::general;
+  const bool wide = kept(piece.master, DType::f32);
+  const bool plain = states(DType::f32, DType::f32);
+  if (is(piece.param, DType::f32) && is(piece.grad, DType::f32) && piece.master.data == nullptr) return plain ? Form::f32 : Form::general;
+  if (is(piece.param, DType::f16) && is(piece.grad, DType::f16) && wide) return plain ? Form::f16 : Form::general;
+  if (!is(piece.param, DType::bf16) || !is(piece.grad, DType::bf16)) return Form::general;
+  if (wide && plain) return Form::bf16;
+  if (wide && states(DType::bf16, DType::bf16)) return Form::bf16_states;
+  if (wide && states(DType::f8e4m3, DType::f8ue5m3)) return Form::f8_states;
+  if (kept(piece.master, DType::u16) && plain) return Form::remainder;
+  if (piece.master.data == nullptr && states(DType::bf16, DType::bf16)) return Form::bf16_alone;
+  return Form::general;
+}
 
 /// What one block of threads works on: kChunk elements of a piece, fewer at its end. Begins on a line of the piece.
 inline constexpr int64_t kChunk = 1024;

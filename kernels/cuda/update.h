@@ -5,16 +5,38 @@
 
 #include "kernels/cuda/slots.h"
 
+#include <type_traits>
+
 namespace zero::kernels::cuda {
 
 static_assert(kChunk == kThreads * kQuad);
 
 template <class Constants>
 ZERO_DEVICE Constants constants_in(const Scalars &scalars) {
+  // By words: of bytes the compiler would load one by one.
+  constexpr int kWords = (sizeof(Constants) + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+  uint64_t word[kWords];
+  const auto *from = reinterpret_cast<const uint64_t *>(&scalars.constants);
+  ZERO_UNROLLED
+  for (int i = 0; i < kWords; ++i) word[i] = from[i];
   Constants constants;
-  memcpy(&constants, scalars.constants.bytes, sizeof constants);
+  memcpy(&constants, word, sizeof constants);
   return constants;
 }
+
+template <DType kDType>
+using ElementOf = std::conditional_t<kDType == DType::f32, float, std::conditional_t<is_block_scaled(kDType), uint8_t, uint16_t>>;
+
+/// A Form as the compiler knows it.
+template <DType kParam, DType kMaster, DType kFirst, DType kSecond>  // kMaster: of the parameter where there is none
+struct Stored {
+  using Param = ElementOf<kParam>;
+  template <int s>
+  static constexpr DType kState = s == 0 ? kFirst : kSecond;
+  static constexpr DType kParamDType = kParam;
+  static constexpr bool kSplit = kMaster == DType::u16;
+  static constexpr bool kHasMaster = kMaster != kParam;
+};
 
 /// Which slots Algorithm::update is for, and what it is given beside them. Algorithms of several passes have a specialisation for each.
 template <class Algorithm>
@@ -93,11 +115,27 @@ struct Updating {
   }
 
   ZERO_DEVICE void compute(const Work &work, Registers &registers) const {
-    if (is_plain(work)) {
-      const DType dtype = dtype_of(work.piece.param);
-      if (dtype == DType::f32) return compute_plain<float, DType::f32>(work, registers);
-      if (dtype == DType::f16) return compute_plain<uint16_t, DType::f16>(work, registers);
-      return compute_plain<uint16_t, DType::bf16>(work, registers);
+    if (work.span.count == kQuad) {
+      constexpr DType kF32 = DType::f32;
+      constexpr DType kBf16 = DType::bf16;
+      switch (work.piece.form) {
+        case Form::f32:
+          return compute_stored<Stored<kF32, kF32, kF32, kF32>>(work, registers);
+        case Form::f16:
+          return compute_stored<Stored<DType::f16, kF32, kF32, kF32>>(work, registers);
+        case Form::bf16:
+          return compute_stored<Stored<kBf16, kF32, kF32, kF32>>(work, registers);
+        case Form::remainder:
+          return compute_stored<Stored<kBf16, DType::u16, kF32, kF32>>(work, registers);
+        case Form::bf16_states:
+          return compute_stored<Stored<kBf16, kF32, kBf16, kBf16>>(work, registers);
+        case Form::bf16_alone:
+          return compute_stored<Stored<kBf16, kBf16, kBf16, kBf16>>(work, registers);
+        case Form::f8_states:
+          return compute_stored<Stored<kBf16, kF32, DType::f8e4m3, DType::f8ue5m3>>(work, registers);
+        case Form::general:
+          break;
+      }
     }
     const Quad<float> gradient = kUpdatesStates ? load_gradient(work.piece, work.scalars, work.span) : pass.input(work.span);
     registers.param = kUpdatesParam ? load_param(work.piece, work.span) : Quad<float>{};
@@ -121,49 +159,114 @@ struct Updating {
     }
   }
 
-  /// A whole quad of slots that are stored in one of the most frequent ways: all in fp32 without a master, or a 16-bit parameter and
-  /// gradient of one dtype, the rest in fp32; and nothing but the slots takes part.
-  ZERO_DEVICE bool is_plain(const Work &work) const {
-    const Piece &piece = work.piece;
-    const bool is_wide = dtype_of(piece.param) == DType::f32;
-    bool plain = work.span.count == kQuad && piece.source_count == 0 && piece.replica_count == 0 && piece.average.data == nullptr &&
-                 piece.grad.dtype == piece.param.dtype && (piece.master.data == nullptr) == is_wide && is_f32(piece.master) &&
-                 has_whole_quads<float>(piece.master.data);
-    for (const void *data : {piece.param.data, piece.grad.data}) {
-      plain = plain && (is_wide ? has_whole_quads<float>(data) : has_whole_quads<uint16_t>(data));
-    }
-    ZERO_UNROLLED
-    for (int s = 0; s < kStates; ++s) {
-      const Elements &state = piece.state[s];
-      plain = plain && is_f32(state) && has_whole_quads<float>(state.data);
-    }
-    return plain;
-  }
-
-  template <class Element, DType dtype>
-  ZERO_DEVICE void compute_plain(const Work &work, Registers &registers) const {
+  /// All loads go out before the first of them is looked at.
+  template <class S>
+  ZERO_DEVICE void compute_stored(const Work &work, Registers &registers) const {
     const Piece &piece = work.piece;
     const int64_t index = work.span.index;
-    void *kept = dtype == DType::f32 ? piece.param.data : piece.master.data;
+    void *param = piece.param.data;
+    void *master = piece.master.data;
+    const void *grad = piece.grad.data;
+    const Elements first = piece.state[0];
+    const Elements second = piece.state[kRoom - 1];
     const Constants constants = pass.constants(piece, work.scalars);
     const bool has_states = Algorithm::uses_states(constants);
-    Registers values;
-    values.param = kUpdatesParam ? whole_quad<float>(kept, index) : Quad<float>{};
-    Quad<float> gradient = kUpdatesStates ? widened(whole_quad<Element>(piece.grad.data, index), dtype) : pass.input(work.span);
-    ZERO_UNROLLED
-    for (int s = 0; s < kStates; ++s) {
-      values.state[s] = has_states ? whole_quad<float>(piece.state[s].data, index) : Quad<float>{};
-    }
-    if constexpr (kUpdatesStates) adjust_gradient(gradient, work.scalars);
-    update_quad(values, gradient, constants);
-    if constexpr (!kUpdatesParam) {
-      registers.param = values.param;
+    constexpr bool kLoadsParam = kUpdatesParam && (S::kSplit || !S::kHasMaster);
+    constexpr bool kLoadsMaster = kUpdatesParam && S::kHasMaster;
+    using Master = std::conditional_t<S::kSplit, uint16_t, float>;
+    Quad<typename S::Param> raw_param = {}, raw_grad = {};
+    Quad<Master> raw_master = {};
+    Raw<S, 0> raw_first = {};
+    Raw<S, 1> raw_second = {};
+    if constexpr (kUpdatesStates) raw_grad = get_quad<typename S::Param>(grad, index);
+    if constexpr (kLoadsParam) raw_param = get_quad<typename S::Param>(param, index);
+    if constexpr (kLoadsMaster) raw_master = get_quad<Master>(master, index);
+    if (kStates > 0 && has_states) raw_first.get(first, index);
+    if (kStates > 1 && has_states) raw_second.get(second, index);
+    Quad<float> gradient = {};
+    if constexpr (kUpdatesStates) {
+      gradient = widened(raw_grad, S::kParamDType);
+      adjust_gradient(gradient, work.scalars);
     } else {
-      whole_quad<float>(kept, index) = values.param;
-      if constexpr (dtype != DType::f32) whole_quad<Element>(piece.param.data, index) = narrowed<Element>(values.param, dtype);
+      gradient = pass.input(work.span);
     }
-    ZERO_UNROLLED
-    for (int s = 0; s < kStates && kUpdatesStates && has_states; ++s) whole_quad<float>(piece.state[s].data, index) = values.state[s];
+    if constexpr (kUpdatesParam && S::kSplit) {
+      ZERO_UNROLLED
+      for (int i = 0; i < kQuad; ++i) registers.param.element[i] = reference::joined(raw_param.element[i], raw_master.element[i]);
+    } else if constexpr (kUpdatesParam && S::kHasMaster) {
+      registers.param = raw_master;
+    } else if constexpr (kUpdatesParam) {
+      registers.param = widened(raw_param, S::kParamDType);
+    } else {
+      registers.param = {};
+    }
+    if constexpr (kStates > 0) registers.state[0] = raw_first.wide();
+    if constexpr (kStates > 1) registers.state[1] = raw_second.wide();
+    update_quad(registers, gradient, constants);
+    if constexpr (kUpdatesParam) put_param<S>(work, param, master, registers.param);
+    if (kUpdatesStates && kStates > 0 && has_states) put_state<S, 0>(work, first.data, registers.state[0]);
+    if constexpr (kUpdatesStates && kStates > 1) {
+      if (has_states) put_state<S, 1>(work, second.data, registers.state[1]);
+    }
+  }
+
+  /// A quad of a state as it lies in memory.
+  template <class S, int s>
+  struct Raw {
+    static constexpr DType kDType = S::template kState<s>;
+    Quad<ElementOf<kDType>> quad;
+    float scale;
+
+    ZERO_DEVICE void get(const Elements &elements, int64_t index) {
+      quad = get_quad<ElementOf<kDType>>(elements.data, index);
+      if constexpr (is_block_scaled(kDType)) scale = elements.scales[index / kLine];
+    }
+    ZERO_DEVICE Quad<float> wide() const {
+      if constexpr (is_block_scaled(kDType)) {
+        Quad<float> wide;
+        ZERO_UNROLLED
+        for (int i = 0; i < kQuad; ++i) wide.element[i] = reference::decoded(quad.element[i], scale, format8(kDType));
+        return wide;
+      } else {
+        return widened(quad, kDType);
+      }
+    }
+  };
+
+  template <class S>
+  ZERO_DEVICE static void put_param(const Work &work, void *param, void *master, const Quad<float> &quad) {
+    const int64_t index = work.span.index;
+    if constexpr (S::kSplit) {
+      Quad<uint16_t> upper;
+      Quad<uint16_t> lower;
+      ZERO_UNROLLED
+      for (int i = 0; i < kQuad; ++i) {
+        const reference::Halves halves = reference::halves_of(quad.element[i]);
+        upper.element[i] = halves.upper;
+        lower.element[i] = halves.lower;
+      }
+      put_quad(param, index, upper);
+      put_quad(master, index, lower);
+    } else if constexpr (S::kHasMaster) {
+      put_quad(master, index, quad);
+      put_quad(param, index, narrowed<typename S::Param>(quad, S::kParamDType));
+    } else if constexpr (S::kParamDType == DType::f32) {
+      put_quad(param, index, quad);
+    } else {
+      put_quad(param, index, narrowed_by(work.piece, work.scalars, work.span, S::kParamDType, kParamSlot, quad));
+    }
+  }
+
+  /// States in f8 are left to encode.
+  template <class S, int s>
+  ZERO_DEVICE static void put_state(const Work &work, void *data, const Quad<float> &quad) {
+    constexpr DType kDType = S::template kState<s>;
+    if constexpr (kDType == DType::f32) {
+      put_quad(data, work.span.index, quad);
+    } else if constexpr (!is_block_scaled(kDType)) {
+      const uint32_t slot = kFirstStateSlot + static_cast<uint32_t>(s);
+      put_quad(data, work.span.index, narrowed_by(work.piece, work.scalars, work.span, kDType, slot, quad));
+    }
   }
 
   /// All threads of the block come here, as raise_to wants.

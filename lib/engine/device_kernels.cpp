@@ -42,6 +42,7 @@ cuda::Piece piece_of(const UpdateJob &job) {
   piece.peers_offset = from.peers_offset;
   piece.scalars = job.set;
   piece.norms = job.norms;
+  piece.form = cuda::form_of(piece);
   return piece;
 }
 

@@ -95,20 +95,39 @@ inline int64_t random_count(Random &random) {
   return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : 1 + random.below(1500);
 }
 
+/// One of cuda::Form, and none with a master.
+struct FrequentStorage {
+  DType param, master, first, second;  ///< master u8: none
+};
+inline constexpr FrequentStorage kFrequent[] = {
+    {DType::f32, DType::u8, DType::f32, DType::f32},         {DType::f16, DType::f32, DType::f32, DType::f32},
+    {DType::bf16, DType::f32, DType::f32, DType::f32},       {DType::bf16, DType::u16, DType::f32, DType::f32},
+    {DType::bf16, DType::f32, DType::bf16, DType::bf16},     {DType::bf16, DType::u8, DType::bf16, DType::bf16},
+    {DType::bf16, DType::f32, DType::f8e4m3, DType::f8ue5m3}};
+
+inline void give_frequent_storage(Random &random, Slots &slots, bool special) {
+  const int64_t count = slots.count;
+  const FrequentStorage &storage = kFrequent[random.below(std::size(kFrequent))];
+  slots.param = random_slot(random, storage.param, count, special);
+  if (storage.master != DType::u8) slots.master = random_slot(random, storage.master, count, special);
+  slots.grad = random_slot(random, storage.param, count, special);
+  slots.state[0] = random_slot(random, storage.first, count, special);
+  slots.state[1] = random_slot(random, storage.second, count, special, random.below(4) != 0);
+}
+
 inline void give_storage(Random &random, Slots &slots, bool special) {
   const int64_t count = slots.count;
-  const bool is_plain = random.below(3) == 0;
   DType param = kParams[random.below(3)];
-  DType grad = is_plain ? param : kParams[random.below(3)];
-  const int64_t masters = is_plain ? (param == DType::f32 ? 0 : 1) : random.below(3);
-  if (masters == 1 && !is_plain && random.below(3) == 0) param = DType::f8e4m3;
+  const DType grad = kParams[random.below(3)];
+  const int64_t masters = random.below(3);
+  if (masters == 1 && random.below(3) == 0) param = DType::f8e4m3;
   if (masters == 2) param = DType::bf16;
   slots.param = random_slot(random, param, count, special);
   if (masters > 0) slots.master = random_slot(random, masters == 1 ? DType::f32 : DType::u16, count, special);
   slots.grad = random_slot(random, grad, count, special);
-  slots.state[0] = random_slot(random, is_plain ? DType::f32 : kFirsts[random.below(3)], count, special);
-  slots.state[1] = random_slot(random, is_plain ? DType::f32 : kSeconds[random.below(3)], count, special, random.below(4) != 0);
-  if (!is_plain && random.below(3) == 0) slots.average = random_slot(random, DType::f32, count, special);
+  slots.state[0] = random_slot(random, kFirsts[random.below(3)], count, special);
+  slots.state[1] = random_slot(random, kSeconds[random.below(3)], count, special, random.below(4) != 0);
+  if (random.below(3) == 0) slots.average = random_slot(random, DType::f32, count, special);
 }
 
 inline void give_peers(Random &random, Slots &slots, bool special) {
@@ -124,8 +143,9 @@ inline Slots random_slots(Random &random, int64_t count) {
   Slots slots;
   slots.count = count;
   const bool special = random.below(3) == 0;
-  give_storage(random, slots, special);
-  if (random.below(2) == 0) give_peers(random, slots, special);
+  const bool frequent = random.below(2) == 0;
+  (frequent ? give_frequent_storage : give_storage)(random, slots, special);
+  if (random.below(frequent ? 4 : 2) == 0) give_peers(random, slots, special);
   if (random.below(4) == 0) slots.shift = 1 + random.below(3);
   slots.first = (random.next() >> (8 + random.below(50))) * kLine;
   slots.scalars = random.below(2);
@@ -227,6 +247,7 @@ class Call {
     piece.replica_count = std::ssize(slots.replicas);
     piece.peers_offset = slots.peers_offset;
     piece.scalars = slots.scalars;
+    piece.form = cuda::form_of(piece);
     pieces.push_back(piece);
     const auto number = static_cast<int64_t>(index);
     for (int64_t begin = 0; begin <= slots.count; begin += cuda::kChunk) chunks_.push_back({begin, number});  // one without elements, too

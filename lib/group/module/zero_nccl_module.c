@@ -42,13 +42,11 @@ static int32_t module_unique_id(void *out) {
 static int32_t module_comm_begin(const void *id, int64_t rank, int64_t size, void **out) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   ncclUniqueId copy;
-  ncclComm_t comm = NULL;
-  ncclResult_t result;
   config.blocking = 0;
   memcpy(&copy, id, sizeof copy);
-  result = ncclCommInitRankConfig(&comm, (int)size, copy, (int)rank, &config);
-  *out = comm;
-  return settle(result);
+  /* What is to be written may be written when this has returned, so it is the caller's. */
+  *out = NULL;
+  return settle(ncclCommInitRankConfig((ncclComm_t *)out, (int)size, copy, (int)rank, &config));
 }
 
 static int32_t module_comm_state(void *comm, int32_t *out_busy) {
@@ -69,10 +67,10 @@ static int32_t module_move(void *comm, const zero_nccl_move *moves, int64_t coun
   ncclResult_t ended;
   ncclResult_t result = ncclGroupStart();
   if (result != ncclSuccess) return settle(result);
-  for (i = 0; i < count && result == ncclSuccess; ++i) result = give((ncclComm_t)comm, &moves[i], (cudaStream_t)stream);
+  for (i = 0; i < count && settle(result) == 0; ++i) result = give((ncclComm_t)comm, &moves[i], (cudaStream_t)stream);
   /* Always: a group left open would take in whatever this thread gives NCCL next. */
   ended = ncclGroupEnd();
-  return settle(result != ncclSuccess ? result : ended);
+  return settle(settle(result) != 0 ? result : ended);
 }
 
 static int32_t module_comm_abort(void *comm) { return settle(ncclCommAbort((ncclComm_t)comm)); }
