@@ -46,7 +46,7 @@ struct RunState {
   double grad_factor = 1;  ///< an fp32
 };
 
-/// The verdict of a step. `nonfinite`: a gradient was not finite on some rank.
+/// The verdict of a step. `nonfinite`: a gradient was not finite on some rank. A norm that is not finite says so too.
 void judge(const VerdictRules &rules, bool nonfinite, double squares, RunState &run);
 
 }  // namespace zero::kernels

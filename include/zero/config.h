@@ -18,7 +18,8 @@ typedef struct zero_config zero_config;
 /* Keys. Values are stable, with gaps by noun; the type, bounds and default of each stand beside it (zero_config_bounds tells them too). */
 enum zero_key {
   /* group: 100 .. 199 */
-  ZERO_KEY_DEADLINE_MS = 100,   /* i64, 1 .. 2^40, 600000: how long a blocking call waits for the other ranks */
+  ZERO_KEY_DEADLINE_MS = 100,   /* i64, 1 .. 2^40, 600000: how long a blocking call waits for the other ranks; time in which
+                                   the process is stopped counts */
   ZERO_KEY_RENDEZVOUS_MS = 101, /* i64, 1 .. 2^40, 60000: how long group creation waits for the other ranks */
   ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels, of a group for its sums, of an optimizer for
                                    the rest; 0 = the variable ZERO_THREADS, or max(1, cores / local ranks) */
@@ -59,7 +60,7 @@ enum zero_key {
   ZERO_KEY_LOSS_SCALE_GROWTH = 316,     /* f64, 1 .. 2^30, 2: factor of a growth */
   ZERO_KEY_LOSS_SCALE_MIN = 317,        /* f64, 2^-100 .. 2^100, 1: never below */
   ZERO_KEY_LOSS_SCALE_MAX = 318,        /* f64, 2^-100 .. 2^100, 2^32: never above */
-  ZERO_KEY_ROUNDING = 319,         /* i64, a zero_rounding, ZERO_ROUNDING_NEAREST: of 16-bit parameters without master and narrow states */
+  ZERO_KEY_ROUNDING = 319,         /* i64, a zero_rounding, ZERO_ROUNDING_NEAREST: of 16-bit parameters without master, and of states */
   ZERO_KEY_SEED = 320,             /* i64, 0 .. 2^62, 0: of stochastic rounding */
   ZERO_KEY_UNFILLED = 321,         /* i64, a zero_unfilled, ZERO_UNFILLED_ZERO: what becomes of parameters that no rank filled in a step */
   ZERO_KEY_ACCUMULATE_DTYPE = 322, /* i64, 0 or ZERO_DTYPE_F32, 0: sums over micro-steps on one rank; 0 = in the gradient's dtype */
@@ -80,13 +81,13 @@ enum zero_key {
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
   ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */
   ZERO_KEY_FROZEN = 351,              /* i64, 0 .. 1, 0: never updated: no gradient, no states */
-  ZERO_KEY_GRAD_DTYPE = 352,          /* i64, 0 or f32, f16, bf16, 0: of the gradient; 0 = that of the parameter */
+  ZERO_KEY_GRAD_DTYPE = 352,          /* i64, f32, f16, bf16 or 0, 0: of the gradient; 0 = that of the parameter */
   ZERO_KEY_MASTER = 353,              /* i64, a zero_master, ZERO_MASTER_F32: how 16-bit parameters are kept for updates */
   ZERO_KEY_FIRST_MOMENT_DTYPE = 354,  /* i64, f32, bf16 or f8_e4m3, f32 */
   ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32 */
   ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: the same on all ranks of the model group (zero_optimizer_set_model_group) */
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
-  ZERO_KEY_PARAM_DTYPE = 358,         /* i64, 0 or f8_e4m3, 0: how a parameter is stored and gathered; 0 = in its own dtype */
+  ZERO_KEY_PARAM_DTYPE = 358,         /* i64, f8_e4m3 or 0, 0: how a parameter is stored and gathered; 0 = in its own dtype */
 
   /* hyper-parameters, changeable at any step with zero_optimizer_set_f64 unless it says otherwise: 400 .. 499 */
   ZERO_KEY_LR = 400,           /* f64, 0 .. 1e30, 1e-3 (adagrad: 1e-2, lion: 1e-4) */
@@ -103,7 +104,7 @@ enum zero_key {
   ZERO_KEY_NEWTON_SCHULZ_STEPS = 410, /* f64, 1 .. 99, a whole number, 5: muon */
   ZERO_KEY_AVERAGE_DECAY = 411, /* f64, 0 .. 1, 0.999: average = decay * average + (1 - decay) * parameter */
 
-  /* scalars of a running optimizer, for zero_optimizer_get_i64 and _set_i64: 500 .. 599 */
+  /* scalars of a running optimizer, for zero_optimizer_get_i64 and _set_i64; no config takes them: 500 .. 599 */
   ZERO_KEY_STEP_COUNT = 500,    /* i64, 0 .. 2^62: steps applied so far (skipped ones are not counted) */
   ZERO_KEY_SKIPPED_COUNT = 501, /* i64, 0 .. 2^62: steps skipped so far */
   ZERO_KEY_GROWTH_COUNT = 502,  /* i64, 0 .. 2^62: dynamic loss scale: steps without overflow since it last changed */

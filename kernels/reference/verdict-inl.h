@@ -30,7 +30,8 @@ ZERO_ELEMENT void follow_overflow(const LossScaleRules &rules, bool overflowed, 
 ZERO_ELEMENT void judge(const VerdictRules &rules, bool nonfinite, double squares, RunState &run) {
   constexpr double kClipEpsilon = 1e-6;
   const double scale = run.loss_scale.value;
-  run.skips = rules.skips_nonfinite != 0 && nonfinite ? 1 : 0;
+  const bool found = nonfinite || (rules.has_norm != 0 && !std::isfinite(squares));
+  run.skips = rules.skips_nonfinite != 0 && found ? 1 : 0;
   run.skipped_count += run.skips;
   run.grad_norm = rules.has_norm != 0 ? std::sqrt(squares) / scale : 0;
   double factor = 1;

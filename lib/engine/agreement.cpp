@@ -42,7 +42,7 @@ Task tell_all(Group &group, Fingerprint fingerprint, std::span<const int64_t> mi
 
 Task agree_on(Group &group, Status mine, const char *what) {
   const int64_t code = mine.code();
-  std::vector<int64_t> codes(static_cast<size_t>(group.size()));
+  std::vector<int64_t, CachedAllocator<int64_t>> codes(static_cast<size_t>(group.size()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = 1;

@@ -101,15 +101,17 @@ void Gradients::clear_unwritten(int64_t id) {
       params_[id].count, [&](Range range) { kernels_.clear(within(memory, id, range.begin, dtype), range.count() * dtype_nbytes(dtype)); });
 }
 
-/// All of a bucket was given in this micro-step: what landed becomes the contribution, or the buffer it landed in is free again.
+/// What landed was added up: the buffer it landed in is free again.
+void Gradients::leave_landing(Bucket &bucket) {
+  if (kind_ != MicroStep::local || !pooled() || !lands(bucket) || bucket.data == nullptr) return;
+  pool_.give_back(bucket.data);
+  bucket.data = nullptr;
+}
+
+/// All of a bucket was given in this micro-step: what landed becomes the contribution.
 void Gradients::close_bucket(int64_t index) {
   Bucket &bucket = buckets_[static_cast<size_t>(index)];
-  if (kind_ == MicroStep::local) {
-    if (!pooled() || !lands(bucket) || bucket.data == nullptr) return;
-    pool_.give_back(bucket.data);
-    bucket.data = nullptr;
-    return;
-  }
+  if (kind_ == MicroStep::local) return;
   if (lands(bucket)) {
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
     kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), plan_.bucket(index).flat.count());
@@ -236,6 +238,7 @@ void Gradients::open_micro_step(MicroStep kind) {
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
     bucket.missing = 0;
+    bucket.acquired = 0;
     for (const int64_t id : plan_.bucket(index).params) {
       bucket.missing += params_[id].count * static_cast<int64_t>(holder(id).names.size());
     }

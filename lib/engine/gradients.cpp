@@ -28,6 +28,7 @@ Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source,
     const auto count = std::min(kFirstBuffers, static_cast<int64_t>(plan_.order().size()));
     ZERO_TRY(pool_.open(source, largest, count, settings_.pool_limit));
   }
+  squares_tell_ = settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end();
   reductions_.open(group_, source, std::move(counted));
   reset();
   return {};
@@ -95,7 +96,10 @@ Status Gradients::acquire(int64_t id, void **out_data, int64_t *out_accumulate) 
   if (adds && !tensor.acquired) offer_sum(id);
   *out_data = within(bucket.data, id, 0, bucket.dtype);
   *out_accumulate = tensor.acquired || adds ? 1 : 0;
-  if (!tensor.acquired) ++acquired_count_;
+  if (!tensor.acquired) {
+    ++acquired_count_;
+    ++bucket.acquired;
+  }
   tensor.acquired = true;
   return {};
 }
@@ -114,6 +118,8 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   Bucket &bucket = home(id);
   if (grad != nullptr && !lands(bucket)) ZERO_TRY(check_not_filled_elsewhere(id));
   if (kind_ != MicroStep::local || !lands(bucket)) ZERO_TRY(need_buffer(bucket, index));
+  // What was taken in must be noted: a call that fails between would be made again, and its values be added twice.
+  for (ReadyRanges *ranges : {&tensor.ready, &holder(id).filled, &holder(id).written}) ranges->make_room();
   started_ = true;
   given_ = true;
   if (device != nullptr) {
@@ -127,7 +133,9 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   if (tensor.ready.count() == params_[id].count && tensor.acquired) {
     tensor.acquired = false;
     --acquired_count_;
+    --bucket.acquired;
   }
+  if (bucket.acquired == 0) leave_landing(bucket);
   if (bucket.missing == 0) close_bucket(index);
   submit_complete();
   return give_back_ended();

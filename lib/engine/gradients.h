@@ -101,6 +101,7 @@ class Gradients {
     std::byte *data = nullptr;   ///< its elements in dtype; nullptr: no buffer was taken yet
     std::byte *local = nullptr;  ///< memory of its own for sums of micro-steps, where one was made
     int64_t missing = 0;         ///< elements that are not ready, once per name
+    int64_t acquired = 0;        ///< tensors, as Tensor::acquired
     bool unseen = false;         ///< has elements that are to be looked at once all are ready
   };
 
@@ -116,7 +117,7 @@ class Gradients {
   };
 
   /// Gradients are looked at when they are given. What is reduced is looked at then, and may be larger than scan_limit.
-  bool scans() const { return (alone_ || (late() && looks_)) && settings_.skips_nonfinite; }
+  bool scans() const { return (alone_ ? !squares_tell_ : late() && looks_) && settings_.skips_nonfinite; }
   float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
@@ -153,6 +154,7 @@ class Gradients {
   void start_reductions();
   void add_weight();
   void clear_unwritten(int64_t id);
+  void leave_landing(Bucket &bucket);
   void close_bucket(int64_t index);
   void submit_complete();
   Reductions::Goal goal() const;
@@ -178,7 +180,8 @@ class Gradients {
   std::shared_ptr<Group> group_;
   bool alone_ = false;
   bool late_ = false;
-  bool looks_ = false;  ///< at what is summed late, for bounded()
+  bool looks_ = false;         ///< at what is summed late, for bounded()
+  bool squares_tell_ = false;  ///< in a world of one: the norm, which is not finite where a gradient is not
   std::vector<Tensor> tensors_;
   std::vector<Bucket> buckets_;
 

@@ -158,6 +158,17 @@ class Optimizer {
     int64_t count = 0;
   };
 
+  /// One more while it lives.
+  class Counted {
+   public:
+    explicit Counted(std::atomic<int64_t> &number) : number_(number) { number_.fetch_add(1, std::memory_order_release); }
+    Counted(const Counted &) = delete;
+    ~Counted() { number_.fetch_sub(1, std::memory_order_release); }
+
+   private:
+    std::atomic<int64_t> &number_;
+  };
+
   struct Times {
     std::atomic<int64_t> steps{0};
     std::atomic<int64_t> reduce_ns{0};
@@ -214,6 +225,7 @@ class Optimizer {
   /// @name Seal (seal.cpp)
   /// @{
   Task seal_body();
+  Status write_sealed_text(std::string *out) const;
   Task agree_on_plan();
   Task agree_on_model(Status mine);
   Task make_groups();
@@ -301,6 +313,7 @@ class Optimizer {
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Task update();
+  Status forget_written_masters();
   enum class Gathered { trained, coded, all };
   bool gathers(int64_t bucket, Gathered which) const;
   Task gather_params(Gathered which);
@@ -317,7 +330,7 @@ class Optimizer {
   Task compare_runs();
   void sum_contributions() const;
   uint64_t hyper_hash(bool with_run) const;
-  Status check_alike() const;
+  Task check_alike(bool with_run);
   kernels::VerdictRules verdict_rules() const;
   void judge();
   Status judge_there();

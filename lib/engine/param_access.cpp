@@ -10,9 +10,13 @@ Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **o
   ZERO_CO_RETURN_IF_ERROR(usable());
   take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
-  acquiring_.fetch_add(1, std::memory_order_release);
-  Status status = co_await acquire_body(id, dst, dst_count, out_data, stream);
-  acquiring_.fetch_sub(1, std::memory_order_release);
+  const Counted counted(acquiring_);
+  Status status;
+  try {
+    status = co_await acquire_body(id, dst, dst_count, out_data, stream);
+  } catch (...) {
+    status = exception_status();  // there was no memory for the task
+  }
   // A rank that could not take part leaves the others waiting.
   if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
   if (poisons_group(status.code()) || status.code() == ZERO_E_DEVICE_FAILED) lose(status);

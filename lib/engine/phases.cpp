@@ -1,6 +1,8 @@
 /// @file The order of an optimizer's calls, and what becomes of it after an error.
 #include "engine/optimizer.h"
 
+#include <cstring>
+
 namespace zero {
 namespace {
 
@@ -12,19 +14,21 @@ bool leaves_usable(int32_t code) { return code == ZERO_E_STATE || code == ZERO_E
 Status Optimizer::check_phase(const char *call, Phase first, Phase last) const {
   if (!failure_.ok()) return failure_;
   if (phase_ >= first && phase_ <= last) return {};
+  const bool seals = std::strcmp(call, "zero_optimizer_seal") == 0;
+  const char *before_seal = seals ? "was called already" : "must come before zero_optimizer_seal";
   const char *missing = "";
   switch (phase_) {
     case Phase::building:
       missing = "comes after zero_optimizer_seal";
       break;
     case Phase::sealed:
-      missing = last == Phase::building ? "must come before zero_optimizer_seal" : "comes after zero_optimizer_begin";
+      missing = last == Phase::building ? before_seal : "comes after zero_optimizer_begin";
       break;
     case Phase::running:
-      missing = last < Phase::running ? "must come before zero_optimizer_seal" : "comes after zero_optimizer_reduce";
+      missing = last < Phase::running ? before_seal : "comes after zero_optimizer_reduce";
       break;
     case Phase::reduced:
-      missing = last < Phase::running ? "must come before zero_optimizer_seal" : "must wait until zero_optimizer_gather has ended the step";
+      missing = last < Phase::running ? before_seal : "must wait until zero_optimizer_gather has ended the step";
       break;
   }
   return Status::error(ZERO_E_STATE, "%s %s", call, missing);
@@ -83,13 +87,16 @@ Status Optimizer::usable() {
 Task Optimizer::run(Task body, Uses uses) {
   ZERO_CO_RETURN_IF_ERROR(usable());
   take_deadline();
-  under_way_.fetch_add(1, std::memory_order_release);
+  const Counted counted(under_way_);
   Status status;
-  if (uses == Uses::parameters) status = co_await prefetch_.drop();
-  if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
-  if (status.ok()) status = co_await body;
+  try {
+    if (uses == Uses::parameters) status = co_await prefetch_.drop();
+    if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
+    if (status.ok()) status = co_await body;
+  } catch (...) {
+    status = exception_status();  // there was no memory for a task
+  }
   if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
-  under_way_.fetch_sub(1, std::memory_order_release);
   co_return status;
 }
 

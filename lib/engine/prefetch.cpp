@@ -7,13 +7,22 @@
 #include <algorithm>
 
 namespace zero {
+namespace {
+
+/// Of a buffer, whatever the pages of this rank's host: all ranks foresee alike.
+int64_t foreseen_nbytes(int64_t nbytes) {
+  constexpr int64_t kUnit = 4096;
+  return (nbytes + kUnit - 1) / kUnit * kUnit;
+}
+
+}  // namespace
 
 void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather) {
   group_ = std::move(group);
   pool_ = pool;
   nbytes_ = std::move(nbytes);
   int64_t all = 0;
-  for (const int64_t tensor : nbytes_) all += Arena::private_nbytes(tensor);
+  for (const int64_t tensor : nbytes_) all += foreseen_nbytes(tensor);
   most_nbytes_ = std::min(most_nbytes, all);
   order_ = given_;
   std::erase_if(order_, [this](int64_t id) { return nbytes_[static_cast<size_t>(id)] == 0; });
@@ -37,18 +46,15 @@ void Prefetch::stop() {
   group_.reset();
 }
 
-/// A forward pass that no backward pass follows, as in evaluation, begins the order again. Whether one began or a tensor came once more (as
-/// tied ones do) is not known after the order was left: what was seen then stays for the next step.
+/// A forward pass that no backward pass follows, as in evaluation, begins the order again.
 void Prefetch::follow(int64_t id) {
   if (position_ < order_.size() && order_[position_] == id) {
     ++position_;
   } else if (!order_.empty() && order_.front() == id) {
     position_ = 1;
     surprised_ = false;
-    if (!departed_) seen_.clear();
   } else {
     surprised_ = true;
-    departed_ = true;
   }
   if (seen_.size() < kMostSeen) seen_.push_back(id);
 }
@@ -60,7 +66,7 @@ Task Prefetch::take(int64_t id, std::byte **out) {
   held_ = kNothing;
   if (ahead_.empty() || ahead_.front().id != id) {
     ZERO_CO_TRY(drop());
-    held_ = foreseen_.take(Arena::private_nbytes(nbytes_[static_cast<size_t>(id)]));
+    held_ = foreseen_.take(foreseen_nbytes(nbytes_[static_cast<size_t>(id)]));
     co_return Status();
   }
   OperationEnd end(*queue_, *ahead_.front().operation);
@@ -87,8 +93,9 @@ Status Prefetch::run_ahead() {
   pool_->trim(most_nbytes_ + most_acquired_);
   for (size_t at = position_ + ahead_.size(); at < order_.size(); ++at) {
     const int64_t id = order_[at];
-    const int64_t need = Arena::private_nbytes(nbytes_[static_cast<size_t>(id)]);
+    const int64_t need = foreseen_nbytes(nbytes_[static_cast<size_t>(id)]);
     if (foreseen_.nbytes_after(need) > most) return {};
+    ahead_.reserve(ahead_.size() + 1);  // what was begun must be known
     Ahead next{id, foreseen_.take(need), nullptr, nullptr};
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));
@@ -112,11 +119,10 @@ Task Prefetch::drop() {
 }
 
 void Prefetch::end_step() {
-  if (departed_) order_ = seen_;
+  if (!seen_.empty()) order_.swap(seen_);
   seen_.clear();
   position_ = 0;
   surprised_ = false;
-  departed_ = false;
 }
 
 }  // namespace zero

@@ -66,10 +66,9 @@ class Prefetch {
 
   std::vector<int64_t> given_;  ///< the order of the first step
   std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet
-  std::vector<int64_t> seen_;   ///< what was acquired since the last step or pass that kept to the order
+  std::vector<int64_t> seen_;   ///< what was acquired since the last step
   size_t position_ = 0;         ///< in the order, of what comes next
   bool surprised_ = false;      ///< what comes next is not known
-  bool departed_ = false;       ///< this step left the order
   std::vector<Ahead> ahead_;    ///< order_[position_] and on
   PoolSizes foreseen_;          ///< the pool of a caller that releases a tensor before it acquires the next
   size_t held_ = kNothing;      ///< what was acquired last, in foreseen_

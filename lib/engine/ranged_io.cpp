@@ -76,9 +76,10 @@ Task read_range(Group &group, CutWhole whole, Range range, void *data) {
   co_return Status();
 }
 
-Task write_range(Group &group, CutWhole whole, Range range, const void *data) {
+Task write_range(Group &group, CutWhole whole, Range range, const void *data, bool *out_any) {
   std::vector<Range> ranges;
   ZERO_CO_TRY(tell_ranges(group, whole, range, &ranges));
+  if (out_any != nullptr) *out_any = std::any_of(ranges.begin(), ranges.end(), [](Range each) { return !each.empty(); });
   if (!any_overlap(ranges)) {
     ZERO_CO_TRY(write_from(group, whole, ranges, data, 0, ranges.size()));
     co_return Status();

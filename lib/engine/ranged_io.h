@@ -17,7 +17,7 @@ struct CutWhole {
 
 /// Collectives in which each rank names its own range of the whole, which may be empty.
 Task read_range(Group &group, CutWhole whole, Range range, void *data);
-/// Where ranges overlap the highest rank's values stay.
-Task write_range(Group &group, CutWhole whole, Range range, const void *data);
+/// Where ranges overlap the highest rank's values stay. *out_any, unless nullptr: whether any rank wrote something.
+Task write_range(Group &group, CutWhole whole, Range range, const void *data, bool *out_any = nullptr);
 
 }  // namespace zero

@@ -12,6 +12,10 @@ class ReadyRanges {
  public:
   /// True when an element of the range was ready before.
   bool overlaps(Range range) const;
+  /// So that the next range that is taken in takes no memory. May throw std::bad_alloc.
+  void make_room() {
+    if (ranges_.size() == ranges_.capacity()) ranges_.reserve(2 * ranges_.size() + 4);
+  }
   /// Takes in a range that does not overlap. An empty range changes nothing.
   void add(Range range);
   /// Takes in the elements of the range that it does not hold yet.

@@ -9,6 +9,11 @@
 #include <new>
 
 namespace zero {
+namespace {
+
+constexpr const char *kSealedDiffers = "ranks were sealed with different parameters or configurations";
+
+}  // namespace
 
 Task Optimizer::seal() { return run(seal_body()); }
 
@@ -56,10 +61,21 @@ Task Optimizer::make_groups() {
   co_return Status();
 }
 
+Status Optimizer::write_sealed_text(std::string *out) const {
+  try {
+    const std::string scale = loss_scale_.text(run_.loss_scale);
+    *out = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
+    return {};
+  } catch (const std::bad_alloc &) {
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for what ranks compare when they seal");
+  }
+}
+
+/// A rank without memory says so before any other waits for it in vain.
 Task Optimizer::agree_on_plan() {
-  const std::string scale = loss_scale_.text(run_.loss_scale);
-  const std::string text = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
-  ZERO_CO_TRY(compare_texts(*group_, text));
+  std::string text;
+  ZERO_CO_TRY(agree_on(*group_, write_sealed_text(&text), "zero_optimizer_seal"));
+  ZERO_CO_TRY(compare_texts(*group_, kSealedDiffers, text));
   ZERO_CO_RETURN_IF_ERROR(check_matrices());
   Status planned = params_.check_order();
   if (planned.ok()) planned = plan_all();
@@ -83,7 +99,7 @@ NeedOptions Optimizer::needs() const {
 Task Optimizer::agree_on_model(Status mine) {
   ZERO_CO_TRY(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
   const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.loss_scale) + "\n";
-  co_return co_await compare_texts(*model_parent_, text);
+  co_return co_await compare_texts(*model_parent_, kSealedDiffers, text);
 }
 
 /// The same on all ranks, so all of them find the same.

@@ -2,6 +2,7 @@
 #include "engine/sealed_text.h"
 
 #include "core/hash.h"
+#include "core/number_text.h"
 #include "engine/agreement.h"
 #include "group/collectives.h"
 
@@ -18,19 +19,19 @@ std::string_view next_line(std::string_view &text) {
   return line;
 }
 
-Status first_difference(std::string_view first, std::string_view other, int64_t other_rank) {
+Status first_difference(const char *what, std::string_view first, std::string_view other, int64_t other_rank) {
   for (;;) {
     const std::string_view a = next_line(first);
     const std::string_view b = next_line(other);
     if (a == b && !(first.empty() && other.empty())) continue;
     const auto shown = [](std::string_view line) { return line.empty() ? std::string("nothing in its place") : std::string(line); };
-    return Status::error(ZERO_E_MISMATCH, "ranks were sealed with different parameters or configurations: rank %lld has %s, rank 0 has %s",
-                         static_cast<long long>(other_rank), shown(b).c_str(), shown(a).c_str());
+    return Status::error(ZERO_E_MISMATCH, "%s: rank %lld has %s, rank 0 has %s", what, static_cast<long long>(other_rank), shown(b).c_str(),
+                         shown(a).c_str());
   }
 }
 
 /// Gathers every rank's text and names the first difference between rank 0 and the first rank that differs from it.
-Task name_difference(Group &group, const std::string &mine, const std::vector<int64_t> &words) {
+Task name_difference(Group &group, const char *what, const std::string &mine, const std::vector<int64_t> &words) {
   Cuts cuts;
   int64_t end = 0;
   for (size_t i = 0; i < words.size(); i += 2) {
@@ -44,19 +45,24 @@ Task name_difference(Group &group, const std::string &mine, const std::vector<in
   };
   size_t other = 1;
   while (words[other * 2] == words[0]) ++other;
-  co_return first_difference(text_of(0), text_of(other), static_cast<int64_t>(other));
+  co_return first_difference(what, text_of(0), text_of(other), static_cast<int64_t>(other));
+}
+
+std::string text_of_sets(std::span<const HyperSet> sets) {
+  std::string text;
+  for (size_t set = 0; set < sets.size(); ++set) {
+    const kernels::Algorithm *algorithm = sets[set].algorithm();
+    text +=
+        "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
                         std::span<const int64_t> gather_order) {
-  std::string text = settings.text();
-  for (size_t set = 0; set < sets.size(); ++set) {
-    const kernels::Algorithm *algorithm = sets[set].algorithm();
-    text +=
-        "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
-  }
+  std::string text = settings.text() + text_of_sets(sets);
   text += "loss scale " + std::string(loss_scale) + "\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
   text += "order";
@@ -66,7 +72,15 @@ std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets
   return text + "\n";
 }
 
-Task compare_texts(Group &group, const std::string &mine) {
+std::string run_text(std::span<const HyperSet> sets, const kernels::RunState *run) {
+  std::string text = text_of_sets(sets);
+  if (run == nullptr) return text;
+  text += "step count " + std::to_string(run->applied_count) + "\nskipped count " + std::to_string(run->skipped_count) + "\n";
+  text += "loss scale " + number_text(run->loss_scale.value) + "\ngrowth count " + std::to_string(run->loss_scale.growth_count) + "\n";
+  return text + "overflow count " + std::to_string(run->loss_scale.overflow_count) + "\n";
+}
+
+Task compare_texts(Group &group, const char *what, const std::string &mine) {
   const int64_t words[2] = {static_cast<int64_t>(hash_of_text(mine)), static_cast<int64_t>(mine.size())};
   std::vector<int64_t> all(static_cast<size_t>(group.size()) * 2);
   Fingerprint fingerprint;
@@ -75,7 +89,7 @@ Task compare_texts(Group &group, const std::string &mine) {
   bool same = true;
   for (size_t i = 0; i < all.size(); i += 2) same = same && all[i] == all[0];
   if (same) co_return Status();
-  Status difference = co_await name_difference(group, mine, all);
+  Status difference = co_await name_difference(group, what, mine, all);
   group.fail(difference);
   co_return difference;
 }

@@ -1,4 +1,4 @@
-/// @file What ranks must agree on at seal, as lines of text, and the comparison that names the first line that differs.
+/// @file What ranks must agree on at seal and in each step, as lines of text, and the comparison that names the first line that differs.
 #pragma once
 
 #include "core/task.h"
@@ -6,6 +6,7 @@
 #include "engine/params.h"
 #include "engine/settings.h"
 #include "group/group.h"
+#include "kernels/verdict.h"
 
 #include <span>
 #include <string>
@@ -16,7 +17,10 @@ namespace zero {
 std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
                         std::span<const int64_t> gather_order);
 
-/// ZERO_E_MISMATCH with the first difference, the same on every rank, when texts differ; then the group is poisoned.
-Task compare_texts(Group &group, const std::string &mine);
+/// What a caller may set between steps. `run` may be nullptr: hyper-parameters alone.
+std::string run_text(std::span<const HyperSet> sets, const kernels::RunState *run);
+
+/// ZERO_E_MISMATCH with `what` differs and the first difference, the same on every rank, when texts differ; then the group is poisoned.
+Task compare_texts(Group &group, const char *what, const std::string &mine);
 
 }  // namespace zero

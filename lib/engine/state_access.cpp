@@ -111,14 +111,15 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   ZERO_CO_CHECK(!of_param || !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were given; zero_optimizer_step comes before parameters are written");
   const auto holder = static_cast<size_t>(params_.holder(id));
-  if (slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
-  if (slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = place_of(*to, id);
   const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
   std::byte *own = own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
-  ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data));
+  bool any = false;
+  ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data, &any));
+  if (any && slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
+  if (any && slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   // States that every rank keeps follow their owners at once; parameters do so at begin.
   if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);

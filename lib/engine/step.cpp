@@ -262,6 +262,7 @@ Task Optimizer::gather_body() {
   if (judges_there_) {
     device_kernels_->end_step(counts);
     judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
+    ZERO_CO_RETURN_IF_ERROR(forget_written_masters());
   } else if (!skips_ && counts) {
     master_written_.assign(master_written_.size(), false);  // every parameter is its master's rounding now
     ++run_.applied_count;
@@ -271,6 +272,15 @@ Task Optimizer::gather_body() {
   end_step();
   ZERO_CO_RETURN_IF_ERROR(move_window());
   co_return kernels_.status();
+}
+
+/// Parameters that were written as masters are those masters' roundings after a step. Only then is the device's verdict waited for.
+Status Optimizer::forget_written_masters() {
+  const bool any = std::find(master_written_.begin(), master_written_.end(), true) != master_written_.end();
+  if (!any || captured_) return {};
+  ZERO_TRY(learn_run());
+  if (run_.skips == 0) master_written_.assign(master_written_.size(), false);
+  return {};
 }
 
 /// True for buckets of that kind that all ranks hold.

@@ -3,6 +3,7 @@
 
 #include "core/default_floats.h"
 #include "core/hash.h"
+#include "engine/sealed_text.h"
 
 #include <algorithm>
 
@@ -47,7 +48,7 @@ Task Optimizer::vote(Finding &change) {
     const size_t words = !touched_.empty() ? votes_.size() : settings_.grad_norm ? kVoteWords : kLimbs;
     ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
-  ZERO_CO_RETURN_IF_ERROR(check_alike());
+  ZERO_CO_TRY(check_alike(true));
   run_edited_ = false;
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
@@ -74,13 +75,13 @@ Task Optimizer::vote_of_model() {
   co_return Status();
 }
 
-Status Optimizer::check_alike() const {
+/// Texts travel only where hashes differ.
+Task Optimizer::check_alike(bool with_run) {
   const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
-  ZERO_CHECK(static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
-             "hyper-parameters, loss scales or step counts differ between ranks: rank %lld has step count %lld, loss scale %.17g, %s",
-             static_cast<long long>(group_->rank()), static_cast<long long>(run_.applied_count), run_.loss_scale.value,
-             sets_.front().text().c_str());
-  return {};
+  if (static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected) co_return Status();
+  const std::string mine = run_text(sets_, with_run ? &run_ : nullptr);
+  ZERO_CO_TRY(compare_texts(*gather_group_, "hyper-parameters, loss scales or step counts differ between ranks", mine));
+  co_return Status::error(ZERO_E_INTERNAL, "hashes of hyper-parameters differ between ranks, but nothing that they are made from");
 }
 
 kernels::VerdictRules Optimizer::verdict_rules() const {

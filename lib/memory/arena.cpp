@@ -32,7 +32,7 @@ Status take_from_hook(const AllocatorHook &hook, int64_t nbytes, std::byte **out
   ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "the memory hook returned NULL for %lld bytes", static_cast<long long>(nbytes));
   if (reinterpret_cast<uintptr_t>(data) % kViewAlignment != 0) {
     hook.free(data, static_cast<uint64_t>(nbytes), hook.user);
-    return Status::error(ZERO_E_INVALID_ARGUMENT, "the memory hook returned %p, but must return memory aligned to %lld bytes", data,
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "the memory hook returned %p, but must return memory aligned to %lld bytes", data,
                          static_cast<long long>(kViewAlignment));
   }
   std::memset(data, 0, static_cast<size_t>(nbytes));

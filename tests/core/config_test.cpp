@@ -44,7 +44,7 @@ TEST(Config, UnsetKeysHaveTheirDefaults) {
 
 TEST(Config, I64KeysTakeTheirBoundsAndNothingBeyond) {
   for (const KeyInfo &info : all_keys()) {
-    if (info.type != KeyType::i64) continue;
+    if (info.type != KeyType::i64 || info.key >= ZERO_KEY_STEP_COUNT) continue;
     Config config;
     for (const int64_t value : {info.min_i64, info.max_i64, info.default_i64}) {
       EXPECT_TRUE(config.set_i64(info.key, value).ok()) << info.name << " " << value;
@@ -60,6 +60,16 @@ TEST(Config, I64KeysTakeTheirBoundsAndNothingBeyond) {
     EXPECT_EQ(config.i64(info.key), info.max_i64) << "a refused value changed the config";
     EXPECT_TRUE(config.is_set(info.key));
     EXPECT_FALSE(config.empty());
+  }
+}
+
+TEST(Config, TakesNoScalarsOfARunningOptimizer) {
+  for (const int32_t key : {ZERO_KEY_STEP_COUNT, ZERO_KEY_SKIPPED_COUNT, ZERO_KEY_GROWTH_COUNT, ZERO_KEY_OVERFLOW_COUNT}) {
+    Config config;
+    const Status status = config.set_i64(key, 3);
+    EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
+    EXPECT_NE(std::string(status.text()).find("zero_optimizer_set_i64"), std::string::npos) << status.text();
+    EXPECT_TRUE(config.empty());
   }
 }
 

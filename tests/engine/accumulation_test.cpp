@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 
 namespace zero::test {
@@ -293,6 +294,35 @@ TEST_P(Stages, SumsOfShardsCost4BytesPerOwnedElementAndLocalSumsAFullGradient) {
       expect_cost(DType::bf16, true, kind, ranks, GetParam());
     }
   }
+}
+
+/// Sums are kept apart from where gradients land, so that landing needs the pool's two buffers, whatever is never given.
+TEST(Accumulation, BucketsWithUnfilledTensorsKeepNoBufferOfThePool) {
+  Model model;
+  model.ranks = 2;
+  model.counts.assign(20, 1000);
+  model.recipe.dtype = DType::bf16;
+  model.recipe.accumulates_in_f32 = true;
+  Manner manner;
+  manner.stage = 2;
+  manner.bucket_nbytes = 4096;  // two tensors
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    begin_training(*optimizer, model, manner);
+    for (int step = 0; step < 2; ++step) {
+      ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kLocal)).ok());
+      for (int64_t id = model.tensors() - 1; id >= 0; id -= 2) {
+        void *data = nullptr;
+        int64_t accumulate = 0;
+        ASSERT_TRUE(optimizer->grad_acquire(id, &data, &accumulate).ok());
+        std::memset(data, 0, 2000);
+        ASSERT_TRUE(optimizer->grad_ready(id, nullptr, 0, 1000, nullptr).ok());
+      }
+      ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kLast)).ok());
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    }
+    EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
+  });
 }
 
 /// Does what is wrong in the middle of a step and expects the error.

@@ -124,6 +124,12 @@ TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
         ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
         ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
         EXPECT_EQ(read, encode(master, DType::bf16));
+        // A master of which no rank wrote an element was not written.
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, param.data(), 600)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, master.data(), 0)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, read.data(), 600)).ok());
+        EXPECT_EQ(read, param);
       });
     }
   }

@@ -57,7 +57,7 @@ TEST(Phases, CallsAfterSealBeginAndReduceNameWhatIsMissing) {
     const auto optimizer = bare_optimizer(group);
     EXPECT_EQ(add(*optimizer, "a", {3}), ZERO_OK);
     ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
-    EXPECT_TRUE(out_of_order(group->queue()->run(optimizer->seal()), "zero_optimizer_seal must come before zero_optimizer_seal"));
+    EXPECT_TRUE(out_of_order(group->queue()->run(optimizer->seal()), "zero_optimizer_seal was called already"));
     int64_t id = -1;
     EXPECT_TRUE(out_of_order(optimizer->add_param(nullptr, "b", ZERO_DTYPE_F32, nullptr, 0, &id),
                              "zero_optimizer_add_param must come before zero_optimizer_seal"));

@@ -2,6 +2,7 @@
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/sizes.h"
+#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -364,17 +365,24 @@ TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
   Manner manner;
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto expect_mismatch = [&](const std::function<Status(Optimizer &)> &set) {
+    /// Both values are named to both ranks.
+    const auto expect_mismatch = [&](const std::function<Status(Optimizer &)> &set, const char *mine, const char *other) {
       const auto optimizer = make_optimizer(group, model, manner);
       begin_training(*optimizer, model, manner);
       ASSERT_TRUE(set(*optimizer).ok());
-      EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_MISMATCH);
+      const Status status = run_task(*optimizer, optimizer->step(nullptr));
+      EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+      EXPECT_TRUE(test::contains(status, mine) && test::contains(status, other)) << status.text();
     };
     const int64_t rank = group->rank();
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LR, rank == 0 ? 0.1 : 0.2); });
-    for (const int32_t key : {ZERO_KEY_STEP_COUNT, ZERO_KEY_SKIPPED_COUNT}) {
-      expect_mismatch([rank, key](Optimizer &optimizer) { return optimizer.set_i64(key, rank); });
-    }
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LR, rank == 0 ? 0.5 : 0.25); },
+                    "rank 0 has set 0 adamw LR=0.5 ", "rank 1 has set 0 adamw LR=0.25 ");
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_STEP_COUNT, 4 + rank); }, "rank 0 has step count 4",
+                    "rank 1 has step count 5");
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_SKIPPED_COUNT, rank); }, "rank 0 has skipped count 0",
+                    "rank 1 has skipped count 1");
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LOSS_SCALE, rank == 0 ? 2 : 4); },
+                    "rank 0 has loss scale 2", "rank 1 has loss scale 4");
   });
 }
 

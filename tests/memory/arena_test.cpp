@@ -91,7 +91,7 @@ TEST(Arena, AHookThatFailsOrMisalignsIsAnErrorAndNothingIsCounted) {
   EXPECT_EQ(Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
   counted.fails = false;
   counted.shift = 8;
-  EXPECT_EQ(Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_EQ(Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, 64, &arena).code(), ZERO_E_OUT_OF_MEMORY);
   EXPECT_EQ(counted.private_nbytes, 0);
   EXPECT_EQ(accounting.peak(ZERO_MEMORY_TOTAL), 0);
 }

@@ -10,8 +10,9 @@
  * input is NaN. The same inputs give the same bits whatever the transport.
  *
  * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
- * gets the error, later calls return it again with its cause. A rank that ends is noticed at once; but between hosts without MPI, processes
- * that it forked hold its sockets open until they end or run another program (exec): if they live on, it is noticed at the deadline.
+ * gets the error, later calls return it again with its cause. A rank that ends is noticed at once (that crashes: once its core dump is
+ * written); but between hosts without MPI, processes that it forked hold its sockets open until they end or run another program (exec): if
+ * they live on, it is noticed at the deadline.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
  * came in, so ranks must bring them in the same order. Different groups are independent.
@@ -123,7 +124,7 @@ ZERO_API int32_t zero_group_create_nccl_async(const char *id, int64_t rank, int6
 /*
  * Makes an id for zero_group_create_nccl. This process listens from now on, and is where rank 0 must then be created; each id serves once.
  *   config      [in]  ZERO_KEY_RENDEZVOUS_HOST and ZERO_KEY_RENDEZVOUS_PORT are read; or NULL
- *   out         [out] receives the id with its end; NULL when out_nbytes is 0: then nothing listens
+ *   out         [out] receives the id, its NUL included; NULL when out_nbytes is 0: then nothing listens
  *   out_nbytes  [in]  bytes at out: 0, or at least 256
  *   out_needed  [out] bytes that were written; 256 when out_nbytes is 0; may be NULL
  * Errors: ZERO_E_SYSTEM, for example for a port that is taken; ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE. Threads: any. Since ZERO_0.1.
@@ -190,7 +191,8 @@ ZERO_API int32_t zero_group_status(zero_group *group);
 ZERO_API int32_t zero_group_abort(zero_group *group, const char *reason);
 
 /*
- * Sets the deadline of later calls on this rank, in milliseconds (1 .. 2^40).
+ * Sets the deadline of later calls on this rank, in milliseconds (1 .. 2^40), also of optimizers made from the group; groups already split
+ * from it keep theirs.
  * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);

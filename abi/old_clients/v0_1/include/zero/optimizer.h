@@ -70,7 +70,7 @@
  * param_acquire, are collectives over the group, in the same order on every rank. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` must be NULL without ZERO_KEY_DEVICE (ZERO_E_UNSUPPORTED).
- * Threads: one thread per optimizer at a time.
+ * Threads: one thread per optimizer at a time. While a request but that of param_acquire is under way, only getters and statistics work.
  */
 #ifndef ZERO_OPTIMIZER_H
 #define ZERO_OPTIMIZER_H
@@ -179,7 +179,7 @@ ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *con
 /*
  * Makes a parameter set: parameters that share an algorithm and hyper-parameters. Set 0 has those of the optimizer's own config. Before
  * seal, the same on all ranks. Not a collective.
- *   config   [in]  keys 400 .. 499 and ZERO_KEY_ALGORITHM; what is not set is as in set 0, or the default of another algorithm
+ *   config   [in]  or NULL; keys 400 .. 499 and ZERO_KEY_ALGORITHM: what is not set is as in set 0, or the default of another algorithm
  *   out_set  [out] 1, 2 ...: the value of ZERO_KEY_SET for its parameters
  * Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1.
  */
@@ -282,7 +282,7 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
 
 /*
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
- * 3 it is gathered from the shards (all ranks acquire the same tensors in the same order). Acquiring again while acquired gives the same address.
+ * 3 it is gathered from the shards: ranks acquire alike, in one order, and again while acquired all or none. The address is then the same.
  *   id              [in]
  *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on its tier
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
@@ -298,7 +298,7 @@ ZERO_API int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t
 
 /*
  * An address for the tensor's gradient in the library's memory, valid until the whole tensor was given to grad_ready. May wait for
- * reductions under way when the pool of stages 2 and 3 is empty. One name of a tied tensor at a time.
+ * reductions under way when the pool of stages 2 and 3 is empty. Of the names of a tied tensor one at a time.
  *   out_data        [out] aligned to 64 bytes; NULL for a tensor without elements
  *   out_accumulate  [out] 0: overwrite (first time in this step); 1: add to what is there
  * Errors also: ZERO_E_STATE when the gradient is ready already; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
@@ -308,7 +308,7 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
 /*
  * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
  * reduction starts. Ranges of one tensor may come one by one, each element once per step. Every name of a tied tensor gives a gradient of
- * its own, and they are added up (those of a second name with ZERO_DIVISOR_WEIGHTS from memory of the caller).
+ * its own, and they are added up (with ZERO_DIVISOR_WEIGHTS a second name's must lie in the caller's memory).
  *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
  *   offset, count  [in] within the tensor
  * Errors also: ZERO_E_STATE: ready before, grad NULL without grad_acquire, or acquired by another name; ZERO_E_POOL_LIMIT; a failed
@@ -318,9 +318,9 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
                                            void *stream);
 
 /*
- * Sets this rank's weight of the step, or behind zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
- * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS.
- *   weight  [in] finite, >= 0; the sum over ranks and micro-steps must be above 0. Since ZERO_0.1.
+ * Sets this rank's weight of the step, or after zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
+ * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS. Since ZERO_0.1.
+ *   weight  [in] finite, >= 0; a step whose weights add up to 0 returns ZERO_E_INVALID_ARGUMENT and drops its gradients
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
@@ -409,7 +409,7 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
 /*
  * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
  * empty; overlapping writes: the highest rank's values stay. Parameters are written between steps and visible after
- * begin(ZERO_SOURCE_SHARDS), which takes the master where that was written since the last begin or step.
+ * begin(ZERO_SOURCE_SHARDS), which takes all of a tensor's master where a part of it was written since the last begin or step.
  *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD is read between reduce and gather only, and cannot be written
  *   offset, count  [in] in entries of the slot (zero_optimizer_slot): elements, or for scales one per 256 elements
  *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0. Since ZERO_0.1.

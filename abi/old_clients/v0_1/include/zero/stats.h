@@ -33,7 +33,7 @@ typedef struct zero_memory_stats {
   uint64_t struct_size; /* [in] sizeof(zero_memory_stats) as the caller knows it */
   int64_t now_nbytes;
   int64_t peak_nbytes;
-  int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps for ever, element by element and slot by slot; 0 for pools */
+  int64_t formula_nbytes;  /* optimizer after seal: what its stage keeps until release, element by element and slot by slot; 0 for pools */
   int64_t constant_nbytes; /* optimizer after seal: what comes on top by buckets, padding and largest tensor; at most this in steady use */
 } zero_memory_stats;
 
@@ -94,7 +94,7 @@ ZERO_API int32_t zero_stats_optimizer_step(const zero_optimizer *optimizer, zero
  * Texts: what was chosen and why (transport, host ranks, kernel target, threads, overlap, buckets, memory formula).
  *   out             [out] receives the text, always terminated, cut to fit; may be NULL when out_nbytes is 0
  *   out_nbytes      [in]  bytes at out, >= 0
- *   out_needed      [out] bytes the whole text needs, with its end; may be NULL
+ *   out_needed      [out] bytes the whole text needs, its NUL included; may be NULL
  * zero_describe_library: version, ABI, kernel targets, modules found. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_describe_library(char *out, int64_t out_nbytes, int64_t *out_needed);

@@ -21,7 +21,7 @@ extern "C" {
  * The range of a code says what was lost:
  *   -100 .. -199  this call only: nothing changed, the handle is as it was before
  *   -200 .. -299  this handle: release it and make a new one
- *   -300 .. -399  this group: it is poisoned on every rank; only status, describe and release still work
+ *   -300 .. -399  this group: it is poisoned on every rank: what waits for other ranks returns the error, the rest still works
  *   -400 .. -499  this process
  * Numbers are never reused. Exceptions: what a collective, a message or a split of zero/group.h meets once it has begun poisons the group
  * with any code, so also ZERO_E_OUT_OF_MEMORY and, in a split, ZERO_E_RENDEZVOUS, ZERO_E_SYSTEM or ZERO_E_UNSUPPORTED: this call returns
