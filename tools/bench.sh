@@ -2,7 +2,7 @@
 # Builds the benchmarks and prints their tables: medians, extremes, and ratios within one run.
 #   tools/bench.sh                          all programs
 #   tools/bench.sh --peers                  also what PyTorch takes for the same work (a virtual environment in build/peers)
-#   tools/bench.sh --only PROGRAM [...]     one program with its own arguments: tests/benchmarks/PROGRAM_benchmark.cpp
+#   tools/bench.sh --only PROGRAM [...]     one program alone, with its own arguments: tests/benchmarks/PROGRAM_benchmark.cpp
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/packages.sh

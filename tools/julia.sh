@@ -4,6 +4,7 @@
 # anything. Needs no root. Everything but the path, which is the only line on standard output, goes to standard error.
 # usage: tools/julia.sh [DIRECTORY]      DIRECTORY: where to unpack; default build/julia
 set -euo pipefail
+case ${1:-} in -*) echo "julia.sh: '$1' is not understood; see the head of tools/julia.sh" >&2; exit 2 ;; esac
 prefix=$(realpath -m "${1:-$(dirname "$0")/../build/julia}")
 
 own_release=bookworm

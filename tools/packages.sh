@@ -54,5 +54,6 @@ zero_install_packages() {
 }
 
 zero_apt_install() {
-  apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null
+  # A fresh machine may be busy with upgrades of its own.
+  apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" >/dev/null
 }

@@ -2,6 +2,7 @@
 # From a fresh clone to a trained model: installs what is missing, builds, trains a classifier with 4 ranks in stage 3, then in stages 0
 # to 2, and prints what each stage costs. The last line is "quickstart: ok accuracy=<percent> hash=<hex>"; anything else is a failure.
 set -euo pipefail
+[ $# -eq 0 ] || { echo "quickstart.sh: '$1' is not understood; it takes no options" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 

@@ -16,7 +16,7 @@ def blank(match):
 
 
 class Tree:
-    """All files of the project: those git would take, or, without git, those outside build folders."""
+    """All files of the project: those in git, or, without git, those outside build folders."""
 
     def __init__(self, root):
         self.root = root
@@ -27,7 +27,7 @@ class Tree:
     def _from_git(self):
         if not os.path.exists(os.path.join(self.root, ".git")):
             return []
-        command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
         try:
             listed = subprocess.run(command, cwd=self.root, capture_output=True, check=True).stdout.decode()
         except (OSError, subprocess.CalledProcessError):
