@@ -26,7 +26,7 @@ Verdict judge(const Case &given) {
   Verdict verdict;
   World first;
   for (size_t k = 0; k < given.ways.size(); ++k) {
-    World world = run_program(given.program, given.ways[k], kDeadlineMs);
+    World world = run_program(given.program, given.beside ? &*given.beside : nullptr, given.ways[k], kDeadlineMs);
     for (const std::string &each : world.failures) verdict.trouble += each + "\n";
     if (verdict.trouble.empty() && k > 0) verdict.trouble = difference(first, world);
     verdict.trained += world.trained ? 1 : 0;
@@ -65,7 +65,8 @@ TEST(AgreedPrograms, EndWithTheSameBitsInEveryWay) {
   int64_t refused = 0;
   for (int64_t i = 0; i < programs && !testing::Test::HasFailure(); ++i) {
     const uint64_t seed = first_seed + static_cast<uint64_t>(i);
-    Case drawn{random_program(seed), {}};
+    Case drawn{random_program(seed), {}, {}};
+    if (seed % 4 == 0) drawn.beside = random_program(seed + 1'000'000, drawn.program.ranks);
     for (int64_t k = 0; k < kWays; ++k) drawn.ways.push_back(random_way(seed * 100 + static_cast<uint64_t>(k), drawn.program));
     const Verdict verdict = judge(drawn);
     trained += verdict.trained;

@@ -14,7 +14,7 @@ void Noise::make(bool between_steps) {
     if (t_.reduced_) {
       refuse_reduced();
     } else if (t_.agreed_.one_in(2)) {
-      refuse_together();
+      refuse_together(meets);
     } else if (t_.begun_ && meets) {
       pass_together(between_steps);
     }
@@ -121,8 +121,25 @@ void Noise::refuse_alone() {
   }
 }
 
+/// While a parameter is acquired.
+void Noise::refuse_acquired(int64_t id) {
+  if (!t_.buffers(id)) return;
+  int64_t &held = t_.acquired_[static_cast<size_t>(t_.program_.holder(id))];
+  ++held;
+  zero_optimizer *optimizer = t_.optimizer_;
+  Calls &calls = t_.calls_;
+  void *data = nullptr;
+  calls.must(calls.meet(t_.name("param_acquire", id), zero_optimizer_param_acquire, zero_optimizer_param_acquire_async, optimizer, id,
+                        nullptr, 0, nullptr, &data));
+  calls.refused(calls.meet("step while acquired", zero_optimizer_step, zero_optimizer_step_async, optimizer, nullptr, nullptr),
+                ZERO_E_STATE);
+  calls.refused(calls.meet("begin while acquired", zero_optimizer_begin, zero_optimizer_begin_async, optimizer, 2), ZERO_E_STATE);
+  calls.must(calls.make(t_.name("param_release", id), [&] { return zero_optimizer_param_release(optimizer, id); }));
+  --held;
+}
+
 /// Collectives that all ranks make.
-void Noise::refuse_together() {
+void Noise::refuse_together(bool meets) {
   Random &random = t_.agreed_;
   zero_optimizer *optimizer = t_.optimizer_;
   const int64_t id = random.below(t_.program_.size());
@@ -156,12 +173,29 @@ void Noise::refuse_together() {
       return refuse(ZERO_E_UNSUPPORTED, "step with a stream", zero_optimizer_step, zero_optimizer_step_async, optimizer, &value, nullptr);
     case 9:
       // Every rank has given something, or a micro-step has begun.
-      if (t_.in_step_) return refuse(ZERO_E_STATE, "begin in a step", zero_optimizer_begin, zero_optimizer_begin_async, optimizer, 2);
-      if (t_.begun_) return;
+      if (t_.in_step_ && random.one_in(2))
+        return refuse(ZERO_E_STATE, "begin in a step", zero_optimizer_begin, zero_optimizer_begin_async, optimizer, 2);
+      if (t_.begun_) {
+        if (meets) refuse_acquired(id);
+        return;
+      }
       return refuse(ZERO_E_STATE, "step before begin", zero_optimizer_step, zero_optimizer_step_async, optimizer, nullptr, nullptr);
     default:
       if (t_.program_.algorithm != "custom" && t_.begun_) return;
       return refuse(ZERO_E_STATE, "step of no algorithm", zero_optimizer_step, zero_optimizer_step_async, optimizer, nullptr, nullptr);
+  }
+}
+
+void Noise::refuse_edited() {
+  zero_verify_result result{};
+  result.struct_size = sizeof result;
+  Calls &calls = t_.calls_;
+  if (t_.agreed_.one_in(2)) {
+    calls.refused(calls.meet("step while edited", zero_optimizer_step, zero_optimizer_step_async, t_.optimizer_, nullptr, nullptr),
+                  ZERO_E_STATE);
+  } else {
+    calls.refused(calls.meet("verify while edited", zero_optimizer_verify, zero_optimizer_verify_async, t_.optimizer_, nullptr, &result),
+                  ZERO_E_STATE);
   }
 }
 

@@ -209,11 +209,11 @@ Step random_step(Random &random, const Program &program) {
 
 }  // namespace
 
-Program random_program(uint64_t seed) {
+Program random_program(uint64_t seed, int64_t ranks) {
   Random random(seed * 0x9e3779b97f4a7c15 + 1);
   Program program;
   program.seed = seed;
-  program.ranks = 1 + random.below(4);
+  program.ranks = ranks > 0 ? ranks : 1 + random.below(4);
   draw_settings(random, program);
   draw_sets(random, program);
   const bool some_initialised = random.one_in(3);
@@ -236,6 +236,7 @@ Way random_way(uint64_t seed, const Program &program) {
   way.gathers_in_order = random.one_in(3);
   way.noise = random.of<int64_t>({0, 1, 3, 6});
   way.hooked = random.one_in(4);
+  way.splits = random.one_in(4);
   if (random.one_in(3)) way.remakes_before = random.below(static_cast<int64_t>(program.steps.size()));
   way.settings = {{ZERO_KEY_STAGE, way.stage},
                   {ZERO_KEY_BUCKET_BYTES, random.of<int64_t>({1024, 4096, 65'536, 26'214'400})},
@@ -275,8 +276,8 @@ std::string Program::text() const {
 
 std::string Way::text() const {
   return "way " + std::to_string(seed) + (reorders ? " reorders" : "") + (gathers_in_order ? " gathers in order" : "") +
-         (hooked ? " hooked" : "") + " noise " + std::to_string(noise) + " remakes before " + std::to_string(remakes_before) + ", config" +
-         text_of(settings) + "\n";
+         (hooked ? " hooked" : "") + (splits ? " splits" : "") + " noise " + std::to_string(noise) + " remakes before " +
+         std::to_string(remakes_before) + ", config" + text_of(settings) + "\n";
 }
 
 }  // namespace zero::test::fuzz

@@ -128,12 +128,14 @@ struct Way {
   int64_t noise = 0;            ///< one in so many places has calls that must not matter; 0: none
   int64_t remakes_before = -1;  ///< step before which all is saved into another optimizer, of the next way
   bool hooked = false;          ///< memory comes from the caller
+  bool splits = false;          ///< the group is split from another one
   Settings settings;
 
   std::string text() const;
 };
 
-Program random_program(uint64_t seed);
+/// ranks: 0 for any number.
+Program random_program(uint64_t seed, int64_t ranks = 0);
 Way random_way(uint64_t seed, const Program &program);
 
 std::string text_of(const Settings &settings);

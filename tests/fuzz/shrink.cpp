@@ -1,7 +1,7 @@
 /// @file Leaving out what a failure does not need.
 #include "tests/fuzz/shrink.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace zero::test::fuzz {
 namespace {
@@ -78,6 +78,7 @@ void shrink_steps(Case &least, const std::function<bool()> &still_fails) {
 
 Case shrink(Case failing, const std::function<bool(const Case &)> &fails) {
   const std::function<bool()> still_fails = [&] { return fails(failing); };
+  if (const std::optional<Program> before = std::exchange(failing.beside, std::nullopt); before && !still_fails()) failing.beside = before;
   leave_out(failing.ways, 1, still_fails);
   for (Way &way : failing.ways) {
     const Way before = way;
@@ -96,7 +97,7 @@ Case shrink(Case failing, const std::function<bool(const Case &)> &fails) {
 }
 
 std::string Case::text() const {
-  std::string text = program.text();
+  std::string text = program.text() + (beside ? "beside " + beside->text() : "");
   for (const Way &way : ways) text += way.text();
   return text;
 }

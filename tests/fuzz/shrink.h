@@ -4,12 +4,14 @@
 #include "tests/fuzz/program.h"
 
 #include <functional>
+#include <optional>
 
 namespace zero::test::fuzz {
 
 /// A program and the ways in which it is run.
 struct Case {
   Program program;
+  std::optional<Program> beside;  ///< run in turn with it
   std::vector<Way> ways;
 
   std::string text() const;

@@ -9,31 +9,40 @@
 
 namespace zero::test::fuzz {
 
-void Training::run() {
-  Noise noise(*this);
-  if (!build()) return;
-  calls_.meanwhile = [&noise] { noise.meanwhile(); };
-  noise.make(true);
+bool Training::start() {
+  built_ = build();
+  if (!built_) return false;
+  Noise(*this).make(true);
   write_first_values();
-  for (size_t i = 0; i < program_.steps.size(); ++i) {
-    const Step &step = program_.steps[i];
-    place_ = "step " + std::to_string(i) + " ";
-    if (way_.remakes_before == static_cast<int64_t>(i)) save_and_remake();
-    edit(step);
-    noise.make(true);
-    for (const int64_t id : step.looked_at) look(id);
-    noise.make(true);
-    for (const MicroStep &micro : step.micro_steps) {
-      take_micro_step(micro);
-      noise.make(false);
-    }
-    finish(step.finish);
-  }
-  place_ = "end ";
+  return true;
+}
+
+void Training::take_step(int64_t number) {
+  if (!built_ || number >= std::ssize(program_.steps)) return;
+  Noise noise(*this);
+  calls_.meanwhile = [&noise] { noise.meanwhile(); };
+  const Step &step = program_.steps[static_cast<size_t>(number)];
+  place_ = "step " + std::to_string(number) + " ";
+  if (way_.remakes_before == number) save_and_remake();
+  edit(step);
   noise.make(true);
+  for (const int64_t id : step.looked_at) look(id);
+  noise.make(true);
+  for (const MicroStep &micro : step.micro_steps) {
+    take_micro_step(micro);
+    noise.make(false);
+  }
+  if (!step.micro_steps.empty()) scribble(step.micro_steps.back());
+  finish(step.finish);
+  calls_.meanwhile = nullptr;
+}
+
+void Training::end() {
+  if (!built_) return;
+  place_ = "end ";
+  Noise(*this).make(true);
   read_all();
   for (int64_t id = 0; id < program_.size(); ++id) look(id);
-  calls_.meanwhile = nullptr;
 }
 
 void Training::tell(const std::string &what, const std::vector<std::byte> &bytes) { tell(what, hash_of(bytes)); }
@@ -64,6 +73,7 @@ void Training::edit(const Step &step) {
         set(each);
     }
   }
+  if (edited_ && way_.noise > 0) Noise(*this).refuse_edited();
   if (begins) begin(ZERO_SOURCE_SHARDS);
 }
 
@@ -90,7 +100,7 @@ bool Training::write(const Edit &edit) {
   calls_.must(calls_.meet(name("write", id) + " slot " + std::to_string(slot), zero_optimizer_write, zero_optimizer_write_async, optimizer_,
                           id, static_cast<int32_t>(slot), from, bytes.data(), length, nullptr));
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
-  edited_ = edited_ || of_param;
+  edited_ = edited_ || (of_param && count > 0);
   return of_param || slot == ZERO_SLOT_MASTER || edit.seed % 2 == 0;
 }
 
@@ -218,6 +228,21 @@ void Training::give(const MicroStep &micro, Piece piece, bool acquired, std::vec
   }
   calls_.must(calls_.make(name("grad_ready in place", piece.id) + range,
                           [&] { return zero_optimizer_grad_ready(optimizer_, piece.id, nullptr, piece.begin, piece.count, nullptr); }));
+}
+
+/// Fills gradients that are then not made ready.
+void Training::scribble(const MicroStep &micro) {
+  for (int64_t id = 0; id < program_.size(); ++id) {
+    const Tensor &tensor = program_.tensor(id);
+    const std::vector<Piece> &pieces = micro.pieces[static_cast<size_t>(rank_)];
+    const bool given = std::any_of(pieces.begin(), pieces.end(), [id](const Piece &piece) { return piece.id == id; });
+    if (given || tensor.frozen || tensor.shares || tensor.count == 0 || !calls_.random().one_in(3)) continue;
+    void *data = nullptr;
+    int64_t accumulate = -1;
+    calls_.must(calls_.make(name("grad_acquire in vain", id),
+                            [&] { return zero_optimizer_grad_acquire(optimizer_, id, nullptr, &data, &accumulate); }));
+    if (accumulate == 0) std::memset(data, 0x41, encoded(std::vector<float>(static_cast<size_t>(tensor.count)), tensor.grad_dtype).size());
+  }
 }
 
 void Training::tell_result(const zero_step_result &result) {

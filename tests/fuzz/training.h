@@ -24,8 +24,13 @@ class Training {
   Training(const Training &) = delete;
   ~Training() { release(); }
 
-  /// The whole program.
-  void run();
+  /// @name The program, in this order. Other trainings may do theirs in between.
+  /// @{
+  /// false: refused.
+  bool start();
+  void take_step(int64_t number);
+  void end();
+  /// @}
 
  private:
   friend class Noise;
@@ -51,6 +56,7 @@ class Training {
   void init(int64_t id, int64_t initialiser, uint64_t seed);
   void begin(int32_t source);
   void look(int64_t id);
+  void scribble(const MicroStep &micro);
   void take_micro_step(const MicroStep &micro);
   void give(const MicroStep &micro, Piece piece, bool acquired, std::vector<int64_t> &adds);
   std::vector<Piece> in_some_order(std::vector<Piece> pieces);
@@ -64,8 +70,10 @@ class Training {
   /// @}
 
   std::string name(const char *call, int64_t id) const { return std::string(call) + " " + std::to_string(id); }
-  /// Whether parameters are buffers that a step takes away.
-  bool buffers(int64_t id) const { return way_.stage == 3 || (program_.tensor(id).coded && program_.tensor(id).count >= 256); }
+  /// Whether a parameter is a buffer that is gone after a step. A world of one holds all parameters.
+  bool buffers(int64_t id) const {
+    return (way_.stage == 3 && program_.ranks > 1) || (program_.tensor(id).coded && program_.tensor(id).count >= 256);
+  }
   bool buffers_any() const;
 
   const Program &program_;
@@ -77,6 +85,7 @@ class Training {
   Random agreed_;
   zero_optimizer *optimizer_ = nullptr;
   std::string place_;  ///< in the program
+  bool built_ = false;
 
   /// @name What calls have made of the optimizer
   /// @{
@@ -108,10 +117,13 @@ class Noise {
   void make(bool between_steps);
   /// While an operation is under way.
   void meanwhile();
+  /// Where parameters were written and begin has not come.
+  void refuse_edited();
 
  private:
   void refuse_alone();
-  void refuse_together();
+  void refuse_together(bool meets);
+  void refuse_acquired(int64_t id);
   void refuse_reduced();
   void look_alone();
   void pass_together(bool between_steps);

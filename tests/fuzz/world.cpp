@@ -15,18 +15,35 @@ std::string meeting_name() {
   return "fuzz." + std::to_string(::getpid()) + "." + std::to_string(++count);
 }
 
-void run_rank(const Program &program, const Way &way, int64_t rank, zero_group *group, Calls &calls, Facts &facts) {
+void run_rank(const Program &program, const Program *beside, const Way &way, int64_t rank, zero_group *group, Calls &calls, Facts &facts) {
   try {
     Training training(program, way, rank, group, calls, facts);
-    training.run();
+    Training other(beside != nullptr ? *beside : program, way, rank, group, calls, facts);
+    training.start();
+    if (beside != nullptr) other.start();
+    for (int64_t i = 0; i < 8; ++i) {
+      training.take_step(i);
+      other.take_step(i);
+    }
+    other.end();
+    training.end();
   } catch (const Stopped &) {
     calls.meanwhile = nullptr;
   }
 }
 
+/// The group to train in: the one that ranks met in, or one of the same ranks that was split from it.
+zero_group *train_in(zero_group *group, bool splits) {
+  zero_group *part = nullptr;
+  if (!splits || zero_group_split(group, 0, 0, &part) != ZERO_OK) return group;
+  zero_group_release(group);
+  return part;
+}
+
 }  // namespace
 
-World run_program(const Program &program, const Way &way, int64_t deadline_ms, int64_t limit_ms, const Deviation &deviation) {
+World run_program(const Program &program, const Program *beside, const Way &way, int64_t deadline_ms, int64_t limit_ms,
+                  const Deviation &deviation) {
   World world;
   world.facts.resize(static_cast<size_t>(program.ranks));
   world.lines.resize(static_cast<size_t>(program.ranks));
@@ -39,10 +56,11 @@ World run_program(const Program &program, const Way &way, int64_t deadline_ms, i
     zero_group *group = nullptr;
     const int32_t made = zero_group_create_local(name.c_str(), rank, program.ranks, config, &group);
     zero_config_release(config);
+    if (made == ZERO_OK) group = train_in(group, way.splits);
     if (made == ZERO_OK) zero_group_set_deadline(group, deadline_ms);
     Calls calls(group, way.seed * 31 + static_cast<uint64_t>(rank), limit_ms, rank == deviation.rank ? deviation : Deviation());
     calls.expect(made == ZERO_OK, "no group");
-    if (made == ZERO_OK) run_rank(program, way, rank, group, calls, world.facts[index]);
+    if (made == ZERO_OK) run_rank(program, beside, way, rank, group, calls, world.facts[index]);
     calls.make("group_release", [&] {
       zero_group_release(group);
       return ZERO_OK;

@@ -17,7 +17,9 @@ struct World {
 };
 
 /// Runs the program in one way. deadline_ms: of the group; limit_ms: what no call may take where ranks deviate, otherwise 0.
-World run_program(const Program &program, const Way &way, int64_t deadline_ms, int64_t limit_ms = 0, const Deviation &deviation = {});
+/// beside: another program of as many ranks, whose steps come in turn with its own; or nullptr.
+World run_program(const Program &program, const Program *beside, const Way &way, int64_t deadline_ms, int64_t limit_ms = 0,
+                  const Deviation &deviation = {});
 
 /// The first fact in which two worlds differ; empty: none.
 std::string difference(const World &a, const World &b);
