@@ -57,9 +57,9 @@ Status Gradients::check_acquire(int64_t id) {
   ZERO_TRY(check_not_filled_elsewhere(id));
   const bool adds = holder(id).written.count() > 0 && !lands(home(id));
   ZERO_CHECK(!adds || !weighted() || tensor.acquired, ZERO_E_UNSUPPORTED,
-             "%s is tied and its gradient is weighted: what was given under the other name cannot be added to in place; give this one from "
-             "memory of your own",
-             params_[id].name.c_str());
+             "gradients are weighted, and elements of %s were given before, from memory of the caller%s: they cannot be added to in place; "
+             "give the rest from memory of your own",
+             params_[id].name.c_str(), holder(id).names.size() > 1 ? " or under a name that is tied to it" : "");
   return {};
 }
 
