@@ -67,6 +67,8 @@ TEST(AgreedPrograms, EndWithTheSameBitsInEveryWay) {
     const uint64_t seed = first_seed + static_cast<uint64_t>(i);
     Case drawn{random_program(seed), {}, {}};
     if (seed % 4 == 0) drawn.beside = random_program(seed + 1'000'000, drawn.program.ranks);
+    // Ways are drawn for both.
+    if (drawn.beside && drawn.beside->stochastic) drawn.program.stochastic = true;
     for (int64_t k = 0; k < kWays; ++k) drawn.ways.push_back(random_way(seed * 100 + static_cast<uint64_t>(k), drawn.program));
     const Verdict verdict = judge(drawn);
     trained += verdict.trained;

@@ -103,7 +103,7 @@ struct Program {
   std::string algorithm;
   bool weighted = false;
   bool clips_norm = false;
-  bool stochastic = false;
+  bool stochastic = false;  ///< rounds so, as far as ways are drawn
   Settings settings;
   std::vector<Settings> sets;
   std::vector<Tensor> tensors;
