@@ -301,8 +301,7 @@ ZERO_API int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t
  * reductions under way when the pool of stages 2 and 3 is empty. Of the names of a tied tensor one at a time.
  *   out_data        [out] aligned to 64 bytes; NULL for a tensor without elements
  *   out_accumulate  [out] 0: overwrite (first time in this step); 1: add to what is there
- * Errors also: ZERO_E_STATE when the gradient is ready already; ZERO_E_UNSUPPORTED with ZERO_DIVISOR_WEIGHTS when elements of it were
- * given in this micro-step from memory of the caller or under another name; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
+ * Errors also: ZERO_E_STATE when it is ready; ZERO_E_UNSUPPORTED when parts are and have weights; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate);
 

@@ -289,29 +289,21 @@ TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
 /// What lies there was multiplied by the weight, and what a caller adds would not be.
 TEST_P(Stages, WeightedElementsThatWereGivenCannotBeAddedToInPlace) {
   for (const bool tied : {false, true}) {
-    Model model;
-    model.ranks = 2;
-    model.counts = {300, 300};
-    model.divisor = ZERO_DIVISOR_WEIGHTS;
-    model.recipe.tied = tied;
+    Model model{.ranks = 2, .counts = {300, 300}, .divisor = ZERO_DIVISOR_WEIGHTS, .recipe = {.tied = tied}};
     Manner manner;
     manner.stage = GetParam();
     run_world(2, [&](const std::shared_ptr<Group> &group) {
       const auto optimizer = make_optimizer(group, model, manner);
       begin_training(*optimizer, model, manner);
       const std::vector<float> ones(300, 1.0F);
-      void *data = nullptr;
-      int64_t accumulate = 0;
       ASSERT_TRUE(optimizer->grad_ready(0, ones.data(), 0, 100).ok());
-      const Status refused = optimizer->grad_acquire(0, &data, &accumulate);
+      const Status refused = optimizer->grad_acquire(0, nullptr, nullptr);
       EXPECT_EQ(refused.code(), ZERO_E_UNSUPPORTED);
       EXPECT_TRUE(contains(refused, "given before, from memory of the caller")) << refused.text();
       EXPECT_EQ(contains(refused, "tied"), tied) << refused.text();
       ASSERT_TRUE(optimizer->grad_ready(0, ones.data(), 100, 200).ok());
       ASSERT_TRUE(optimizer->grad_ready(1, ones.data(), 0, 300).ok());
-      zero_step_result result{};
-      ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
-      EXPECT_EQ(result.grad_norm, tied ? std::sqrt(1200.0) : std::sqrt(600.0));
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
     });
   }
 }
