@@ -171,6 +171,9 @@ struct Updating {
     const Elements second = piece.state[kRoom - 1];
     const Constants constants = pass.constants(piece, work.scalars);
     const bool has_states = Algorithm::uses_states(constants);
+    // Narrow ones are rounded anew in any case.
+    const bool uses_first = has_states || S::template kState<0> != DType::f32;
+    const bool uses_second = has_states || S::template kState<1> != DType::f32;
     constexpr bool kLoadsParam = kUpdatesParam && (S::kSplit || !S::kHasMaster);
     constexpr bool kLoadsMaster = kUpdatesParam && S::kHasMaster;
     using Master = std::conditional_t<S::kSplit, uint16_t, float>;
@@ -181,8 +184,8 @@ struct Updating {
     if constexpr (kUpdatesStates) raw_grad = get_quad<typename S::Param>(grad, index);
     if constexpr (kLoadsParam) raw_param = get_quad<typename S::Param>(param, index);
     if constexpr (kLoadsMaster) raw_master = get_quad<Master>(master, index);
-    if (kStates > 0 && has_states) raw_first.get(first, index);
-    if (kStates > 1 && has_states) raw_second.get(second, index);
+    if (kStates > 0 && uses_first) raw_first.get(first, index);
+    if (kStates > 1 && uses_second) raw_second.get(second, index);
     Quad<float> gradient = {};
     if constexpr (kUpdatesStates) {
       gradient = widened(raw_grad, S::kParamDType);
@@ -204,9 +207,9 @@ struct Updating {
     if constexpr (kStates > 1) registers.state[1] = raw_second.wide();
     update_quad(registers, gradient, constants);
     if constexpr (kUpdatesParam) put_param<S>(work, param, master, registers.param);
-    if (kUpdatesStates && kStates > 0 && has_states) put_state<S, 0>(work, first.data, registers.state[0]);
+    if (kUpdatesStates && kStates > 0 && uses_first) put_state<S, 0>(work, first.data, registers.state[0]);
     if constexpr (kUpdatesStates && kStates > 1) {
-      if (has_states) put_state<S, 1>(work, second.data, registers.state[1]);
+      if (uses_second) put_state<S, 1>(work, second.data, registers.state[1]);
     }
   }
 

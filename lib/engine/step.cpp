@@ -101,7 +101,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
                 "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
-  ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
+  // Alone too, where it would do no harm: programs are to be the same with more ranks.
+  ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !codes_params()), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 static_cast<long long>(acquired_count_));
   ZERO_CO_RETURN_IF_ERROR(check_capture(out));

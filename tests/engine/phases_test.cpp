@@ -107,6 +107,26 @@ TEST(Phases, CallsAfterSealBeginAndReduceNameWhatIsMissing) {
   });
 }
 
+TEST(Phases, NothingIsAcquiredInAStepOfStage3AlsoInAWorldOfOne) {
+  for (const int64_t stage : {1, 2, 3}) {
+    for (const int64_t ranks : {1, 2}) {
+      run_world(ranks, [stage](const std::shared_ptr<Group> &group) {
+        Config config;
+        ASSERT_TRUE(config.set_i64(ZERO_KEY_STAGE, stage).ok());
+        const auto optimizer = bare_optimizer(group, config);
+        EXPECT_EQ(add(*optimizer, "a", {300}), ZERO_OK);
+        ASSERT_TRUE(run_task(*optimizer, optimizer->seal()).ok());
+        ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        void *data = nullptr;
+        ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data)).ok());
+        EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), stage == 3 ? ZERO_E_STATE : ZERO_OK);
+        ASSERT_TRUE(optimizer->param_release(0).ok());
+        EXPECT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+      });
+    }
+  }
+}
+
 TEST(Phases, ParametersAndKeysAreChecked) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto optimizer = bare_optimizer(group);

@@ -380,34 +380,6 @@ TEST_P(Stages, TheSplitStepIsTheStep) {
   });
 }
 
-TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
-  Model model;
-  model.ranks = 2;
-  model.counts = {300};
-  Manner manner;
-  manner.stage = GetParam();
-  run_world(2, [&](const std::shared_ptr<Group> &group) {
-    /// Both values are named to both ranks.
-    const auto expect_mismatch = [&](const std::function<Status(Optimizer &)> &set, const char *mine, const char *other) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
-      ASSERT_TRUE(set(*optimizer).ok());
-      const Status status = run_task(*optimizer, optimizer->step(nullptr));
-      EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
-      EXPECT_TRUE(test::contains(status, mine) && test::contains(status, other)) << status.text();
-    };
-    const int64_t rank = group->rank();
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LR, rank == 0 ? 0.5 : 0.25); },
-                    "rank 0 has set 0 adamw LR=0.5 ", "rank 1 has set 0 adamw LR=0.25 ");
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_STEP_COUNT, 4 + rank); }, "rank 0 has step count 4",
-                    "rank 1 has step count 5");
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_SKIPPED_COUNT, rank); }, "rank 0 has skipped count 0",
-                    "rank 1 has skipped count 1");
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LOSS_SCALE, rank == 0 ? 2 : 4); },
-                    "rank 0 has loss scale 2", "rank 1 has loss scale 4");
-  });
-}
-
 /// What every rank's update will sum waits for nobody.
 TEST(Stalled, GradientsThatComeInTheirOrderAreNot) {
   for (const bool overlap : {false, true}) {

@@ -64,7 +64,8 @@ TEST(TcpMemory, AFailureThatComesWhileThereIsNoMemoryIsNotLost) {
     failed += look_without_memory(*zero, allowed) ? 1 : 0;
     const Status status = zero->health();
     EXPECT_EQ(status.code(), ZERO_E_ABORTED) << allowed;
-    EXPECT_TRUE(contains(status, "had enough")) << status.text();
+    // Where there was none for the text, it has none.
+    EXPECT_TRUE(*status.text() == '\0' || contains(status, "had enough")) << status.text();
   }
   EXPECT_GT(failed, 1);
   EXPECT_LT(failed, 8);
