@@ -70,10 +70,8 @@ class Training {
   /// @}
 
   std::string name(const char *call, int64_t id) const { return std::string(call) + " " + std::to_string(id); }
-  /// Whether a parameter is a buffer that is gone after a step. A world of one holds all parameters.
-  bool buffers(int64_t id) const {
-    return (way_.stage == 3 && program_.ranks > 1) || (program_.tensor(id).coded && program_.tensor(id).count >= 256);
-  }
+  /// Whether a parameter that is acquired is to be released before a step.
+  bool buffers(int64_t id) const { return way_.stage == 3 || (program_.tensor(id).coded && program_.tensor(id).count >= 256); }
   bool buffers_any() const;
 
   const Program &program_;
