@@ -28,14 +28,40 @@ ZERO_DEVICE reference::Words random_words(const Piece &piece, const Scalars &sca
   return reference::random_words_at(piece.first + static_cast<uint64_t>(span.index), {scalars.seed, scalars.step, slot});
 }
 
-ZERO_DEVICE Quad<float> load_decoded(const Elements &elements, const Span &span) {
-  const Quad<uint8_t> codes = load<uint8_t>(elements.data, span.index, span.count);
-  const float scale = elements.scales[span.index / kLine];
-  const Format8 format = format8(dtype_of(elements));
+ZERO_DEVICE Quad<float> decoded(const Quad<uint8_t> &codes, float scale, DType dtype) {
+  const Format8 format = format8(dtype);
   Quad<float> quad;
   ZERO_UNROLLED
   for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::decoded(codes.element[i], scale, format);
   return quad;
+}
+
+/// fp32 from a bf16 and the 16 bits that it lacks.
+ZERO_DEVICE Quad<float> joined(const Quad<uint16_t> &upper, const Quad<uint16_t> &lower) {
+  Quad<float> quad;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::joined(upper.element[i], lower.element[i]);
+  return quad;
+}
+
+struct Halves {
+  Quad<uint16_t> upper;
+  Quad<uint16_t> lower;
+};
+
+ZERO_DEVICE Halves halves_of(const Quad<float> &quad) {
+  Halves result;
+  ZERO_UNROLLED
+  for (int i = 0; i < kQuad; ++i) {
+    const reference::Halves halves = reference::halves_of(quad.element[i]);
+    result.upper.element[i] = halves.upper;
+    result.lower.element[i] = halves.lower;
+  }
+  return result;
+}
+
+ZERO_DEVICE Quad<float> load_decoded(const Elements &elements, const Span &span) {
+  return decoded(load<uint8_t>(elements.data, span.index, span.count), elements.scales[span.index / kLine], dtype_of(elements));
 }
 
 /// 0 for a slot that is not kept.
@@ -51,10 +77,7 @@ ZERO_DEVICE Quad<float> load_param(const Piece &piece, const Span &span) {
   if (dtype_of(piece.master) != DType::u16) return load_slot(piece.master, span);
   const auto upper = load<uint16_t>(piece.param.data, span.index, span.count);
   const auto lower = load<uint16_t>(piece.master.data, span.index, span.count);
-  Quad<float> quad;
-  ZERO_UNROLLED
-  for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::joined(upper.element[i], lower.element[i]);
-  return quad;
+  return joined(upper, lower);
 }
 
 /// As the algorithm sees it.
@@ -99,16 +122,9 @@ ZERO_DEVICE void add_to_average(const Piece &piece, const Scalars &scalars, cons
 }
 
 ZERO_DEVICE void store_halves(const Piece &piece, const Span &span, const Quad<float> &quad) {
-  Quad<uint16_t> upper;
-  Quad<uint16_t> lower;
-  ZERO_UNROLLED
-  for (int i = 0; i < kQuad; ++i) {
-    const reference::Halves halves = reference::halves_of(quad.element[i]);
-    upper.element[i] = halves.upper;
-    lower.element[i] = halves.lower;
-  }
-  store_param_bits(piece, span, upper);
-  store(piece.master.data, span.index, span.count, lower);
+  const Halves halves = halves_of(quad);
+  store_param_bits(piece, span, halves.upper);
+  store(piece.master.data, span.index, span.count, halves.lower);
 }
 
 /// The 16-bit form of a slot that is rounded stochastically where the scalars say so.

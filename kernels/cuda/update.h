@@ -194,8 +194,7 @@ struct Updating {
       gradient = pass.input(work.span);
     }
     if constexpr (kUpdatesParam && S::kSplit) {
-      ZERO_UNROLLED
-      for (int i = 0; i < kQuad; ++i) registers.param.element[i] = reference::joined(raw_param.element[i], raw_master.element[i]);
+      registers.param = joined(raw_param, raw_master);
     } else if constexpr (kUpdatesParam && S::kHasMaster) {
       registers.param = raw_master;
     } else if constexpr (kUpdatesParam) {
@@ -226,10 +225,7 @@ struct Updating {
     }
     ZERO_DEVICE Quad<float> wide() const {
       if constexpr (is_block_scaled(kDType)) {
-        Quad<float> wide;
-        ZERO_UNROLLED
-        for (int i = 0; i < kQuad; ++i) wide.element[i] = reference::decoded(quad.element[i], scale, format8(kDType));
-        return wide;
+        return decoded(quad, scale, kDType);
       } else {
         return widened(quad, kDType);
       }
@@ -240,16 +236,9 @@ struct Updating {
   ZERO_DEVICE static void put_param(const Work &work, void *param, void *master, const Quad<float> &quad) {
     const int64_t index = work.span.index;
     if constexpr (S::kSplit) {
-      Quad<uint16_t> upper;
-      Quad<uint16_t> lower;
-      ZERO_UNROLLED
-      for (int i = 0; i < kQuad; ++i) {
-        const reference::Halves halves = reference::halves_of(quad.element[i]);
-        upper.element[i] = halves.upper;
-        lower.element[i] = halves.lower;
-      }
-      put_quad(param, index, upper);
-      put_quad(master, index, lower);
+      const Halves halves = halves_of(quad);
+      put_quad(param, index, halves.upper);
+      put_quad(master, index, halves.lower);
     } else if constexpr (S::kHasMaster) {
       put_quad(master, index, quad);
       put_quad(param, index, narrowed<typename S::Param>(quad, S::kParamDType));

@@ -1,12 +1,10 @@
 /// @file Programs that all ranks agree on: in every way they end with the same bits, whatever is refused in between.
 #include "tests/fuzz/shrink.h"
 #include "tests/fuzz/world.h"
-#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace zero::test::fuzz {
 namespace {
@@ -56,11 +54,7 @@ std::string smallest(const Case &failing, const std::string &trouble) {
 }
 
 TEST(AgreedPrograms, EndWithTheSameBitsInEveryWay) {
-  const char *seed_text = std::getenv("ZERO_FUZZ_SEED");
-  const char *count_text = std::getenv("ZERO_FUZZ_PROGRAMS");
-  const uint64_t first_seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : 1;
-  int64_t programs = full_tests() ? 2000 : few_tests() ? 20 : 60;
-  if (count_text != nullptr) programs = std::strtoll(count_text, nullptr, 10);
+  const auto [first_seed, programs] = seeds_to_run(20);
   int64_t trained = 0;
   int64_t refused = 0;
   for (int64_t i = 0; i < programs && !testing::Test::HasFailure(); ++i) {

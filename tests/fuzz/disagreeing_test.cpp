@@ -1,14 +1,12 @@
 /// @file Programs from which one rank deviates: every call of every rank ends in time, with an error for it or none, and nothing breaks.
 #include "tests/fuzz/world.h"
 #include "tests/group/thread_ranks.h"
-#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 
 namespace zero::test::fuzz {
@@ -52,19 +50,15 @@ void disagree(uint64_t seed, Count &count, std::mutex &mutex) {
 }
 
 TEST(DisagreeingPrograms, EndInTimeWithAnErrorForIt) {
-  const char *seed_text = std::getenv("ZERO_FUZZ_SEED");
-  const char *count_text = std::getenv("ZERO_FUZZ_PROGRAMS");
-  const uint64_t first_seed = seed_text != nullptr ? std::strtoull(seed_text, nullptr, 10) : 1;
-  int64_t programs = full_tests() ? 2000 : few_tests() ? 24 : 60;
-  if (count_text != nullptr) programs = std::strtoll(count_text, nullptr, 10);
+  const Seeds seeds = seeds_to_run(24);
   Count count;
   std::mutex mutex;
   std::atomic<int64_t> next{0};
-  run_thread_ranks(std::min(programs, kAtOnce), [&](int64_t /*lane*/) {
-    for (int64_t i = next++; i < programs && !testing::Test::HasFailure(); i = next++)
-      disagree(first_seed + static_cast<uint64_t>(i), count, mutex);
+  run_thread_ranks(std::min(seeds.count, kAtOnce), [&](int64_t /*lane*/) {
+    for (int64_t i = next++; i < seeds.count && !testing::Test::HasFailure(); i = next++)
+      disagree(seeds.first + static_cast<uint64_t>(i), count, mutex);
   });
-  std::printf("%lld programs, %lld of them failed, %lld calls\n", static_cast<long long>(programs), static_cast<long long>(count.failed),
+  std::printf("%lld programs, %lld of them failed, %lld calls\n", static_cast<long long>(seeds.count), static_cast<long long>(count.failed),
               static_cast<long long>(count.errors));
 }
 

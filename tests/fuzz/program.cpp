@@ -1,7 +1,10 @@
 /// @file Drawing programs and ways.
 #include "tests/fuzz/program.h"
 
+#include "tests/sizes.h"
+
 #include <cmath>
+#include <cstdlib>
 
 namespace zero::test::fuzz {
 namespace {
@@ -278,6 +281,15 @@ std::string Way::text() const {
   return "way " + std::to_string(seed) + (reorders ? " reorders" : "") + (gathers_in_order ? " gathers in order" : "") +
          (hooked ? " hooked" : "") + (splits ? " splits" : "") + " noise " + std::to_string(noise) + " remakes before " +
          std::to_string(remakes_before) + ", config" + text_of(settings) + "\n";
+}
+
+Seeds seeds_to_run(int64_t few) {
+  const char *seed = std::getenv("ZERO_FUZZ_SEED");
+  const char *count = std::getenv("ZERO_FUZZ_PROGRAMS");
+  Seeds seeds{1, full_tests() ? 2000 : few_tests() ? few : 60};
+  if (seed != nullptr) seeds.first = std::strtoull(seed, nullptr, 10);
+  if (count != nullptr) seeds.count = std::strtoll(count, nullptr, 10);
+  return seeds;
 }
 
 }  // namespace zero::test::fuzz

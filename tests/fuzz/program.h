@@ -140,4 +140,11 @@ Way random_way(uint64_t seed, const Program &program);
 
 std::string text_of(const Settings &settings);
 
+/// Programs to run: those that ZERO_FUZZ_SEED and ZERO_FUZZ_PROGRAMS name, or as many as tests/sizes.h says, `few` where all is slow.
+struct Seeds {
+  uint64_t first = 1;
+  int64_t count = 0;
+};
+Seeds seeds_to_run(int64_t few);
+
 }  // namespace zero::test::fuzz
