@@ -65,7 +65,18 @@ struct Slots {
   float grad_factor = 1;          ///< the algorithm sees the gradient times this, in fp32
   /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms.
   void *rounded = nullptr;
-  bool streams = false;          ///< `rounded` goes past the caches; flush() comes before other threads are told
+  /// @name In the memory of other ranks, from element `peers_offset` on. Not of layerwise algorithms.
+  /// @{
+  static constexpr bool sums(int64_t count) { return count == 0 || count == 2 || count == 4 || count == 8; }
+  const void *const *sources = nullptr;  ///< in grad_dtype: the gradient is their sum (reduce.h), rounded to it; `grad` then is nullptr
+  int64_t source_count = 0;              ///< one that sums() takes
+  double divisor = 1;                    ///< of the sum
+  static constexpr int64_t kMostCopies = 7;
+  void *const *copies = nullptr;  ///< take what `rounded` takes, or the new parameter itself where there is none
+  int64_t copy_count = 0;
+  int64_t peers_offset = 0;
+  /// @}
+  bool streams = false;          ///< `rounded` and copies go past the caches; flush() comes before other threads are told
   const Ahead *ahead = nullptr;  ///< or nothing to ask for
 };
 

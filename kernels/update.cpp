@@ -4,6 +4,7 @@
 #include "kernels/block.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace zero::kernels {
 namespace {
@@ -12,9 +13,15 @@ bool is_f32(const Elements &elements) { return elements.data == nullptr || eleme
 
 float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
 
+/// Kernels can work on the memory of the other ranks themselves.
+bool takes_peers(const Algorithm &algorithm, const Piece &piece) {
+  if (piece.sources.empty() && piece.replicas.empty()) return true;
+  return !algorithm.layerwise && Slots::sums(std::ssize(piece.sources)) && std::ssize(piece.replicas) <= Slots::kMostCopies;
+}
+
 /// The algorithm can work on the slots themselves.
 bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  bool plain = piece.sources.empty() && piece.replicas.empty() && piece.average.data == nullptr && scalars.clip_value == 0;
+  bool plain = takes_peers(algorithm, piece) && piece.average.data == nullptr && scalars.clip_value == 0;
   for (const Elements &state : piece.state) plain = plain && is_f32(state);
   if (piece.master.data == nullptr) return plain && is_f32(piece.param);
   return plain && !algorithm.layerwise && is_rounded_by_kernels(piece, piece.grad.dtype);
@@ -28,7 +35,15 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   slots.grad_dtype = piece.grad.dtype;
   slots.grad_factor = scalars.grad_factor;
   slots.rounded = rounds ? piece.param.data : nullptr;
-  slots.streams = rounds && scalars.streams;
+  if (!piece.sources.empty()) slots.grad = nullptr;
+  slots.sources = piece.sources.data();
+  slots.source_count = std::ssize(piece.sources);
+  slots.divisor = piece.divisor;
+  void *copies[Slots::kMostCopies];
+  for (const Elements &replica : piece.replicas) copies[slots.copy_count++] = replica.data;
+  slots.copies = copies;
+  slots.peers_offset = piece.peers_offset;
+  slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
   (table.*algorithm.update)(slots, constants);
   if (slots.streams) table.flush();
 }

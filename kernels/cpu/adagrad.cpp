@@ -19,8 +19,8 @@ struct Vectors {
   V weight_decay, negative_step, epsilon;
 };
 
-template <bool kAddsDecay, class Format>
-HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, class Form>
+HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
   const V param = hn::LoadU(d, slots.param + i);
   V gradient = ends.gradient(i);
@@ -31,10 +31,10 @@ HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, 
   hn::StoreU(canonical(d, sum), d, slots.state[0] + i);
 }
 
-template <bool kAddsDecay, class Format>
+template <bool kAddsDecay, class Form>
 void update_all(const Slots &given, const AdagradConstants &constants) {
   const Slots slots = given;
-  const Ends<Format> ends(slots);
+  const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   update_lines(slots, ends, 1, [&](int64_t i) { update<kAddsDecay>(slots, ends, i, vectors); });
   reference::adagrad_elements(rest_of_lines(slots, 1), constants);
@@ -44,9 +44,7 @@ void update_all(const Slots &given, const AdagradConstants &constants) {
 
 void adagrad(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<AdagradConstants>(given);
-  with_format(slots, [&]<class Format>(Format) {
-    (constants.adds_decay ? update_all<true, Format> : update_all<false, Format>)(slots, constants);
-  });
+  with_form(slots, [&]<class Form>(Form) { (constants.adds_decay ? update_all<true, Form> : update_all<false, Form>)(slots, constants); });
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

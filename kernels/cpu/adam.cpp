@@ -24,8 +24,8 @@ struct Vectors {
   V decay_factor, weight_decay, moment_weight, beta2, square_weight, negative_step, root_correction, epsilon;
 };
 
-template <bool kAddsDecay, bool kFromMoment, class Format>
-HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, bool kFromMoment, class Form>
+HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
   V param = hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor);
   V gradient = ends.gradient(i);
@@ -41,10 +41,10 @@ HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, 
   hn::StoreU(canonical(d, square), d, slots.state[1] + i);
 }
 
-template <bool kAddsDecay, bool kFromMoment, class Format>
+template <bool kAddsDecay, bool kFromMoment, class Form>
 void update_all(const Slots &given, const AdamConstants &constants) {
   const Slots slots = given;
-  const Ends<Format> ends(slots);
+  const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   update_lines(slots, ends, 2, [&](int64_t i) { update<kAddsDecay, kFromMoment>(slots, ends, i, vectors); });
   reference::adam_elements(rest_of_lines(slots, 2), constants);
@@ -54,11 +54,11 @@ void update_all(const Slots &given, const AdamConstants &constants) {
 
 void adam(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<AdamConstants>(given);
-  with_format(slots, [&]<class Format>(Format) {
+  with_form(slots, [&]<class Form>(Form) {
     if (constants.adds_decay) {
-      (constants.from_moment ? update_all<true, true, Format> : update_all<true, false, Format>)(slots, constants);
+      (constants.from_moment ? update_all<true, true, Form> : update_all<true, false, Form>)(slots, constants);
     } else {
-      (constants.from_moment ? update_all<false, true, Format> : update_all<false, false, Format>)(slots, constants);
+      (constants.from_moment ? update_all<false, true, Form> : update_all<false, false, Form>)(slots, constants);
     }
   });
 }

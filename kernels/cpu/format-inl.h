@@ -8,7 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// put() rounds to the type that is stored and returns what was stored.
+/// put() rounds to the type that is stored and returns what was stored; kept() what it would.
 template <typename T>
 struct Native {
   using Element = T;
@@ -21,6 +21,7 @@ struct Native {
     store(value, D(), static_cast<T *>(out) + index, streams);
     return value;
   }
+  static HWY_INLINE V kept(V value) { return value; }
 };
 
 using F32 = Native<float>;
@@ -43,6 +44,7 @@ struct F16 {
     store(hn::BitCast(Bits16(), narrow), Bits16(), static_cast<uint16_t *>(out) + index, streams);
     return hn::PromoteTo(D(), narrow);
   }
+  static HWY_INLINE V kept(V value) { return hn::PromoteTo(D(), hn::DemoteTo(Narrow(), value)); }
 };
 
 /// Rounded with integers: Highway's own conversion cuts on some targets.
@@ -64,6 +66,7 @@ struct Bf16 {
     store(cut(upper), Bits16(), static_cast<uint16_t *>(out) + index, streams);
     return hn::BitCast(D(), hn::ShiftLeft<16>(upper));
   }
+  static HWY_INLINE V kept(V value) { return hn::BitCast(D(), hn::ShiftLeft<16>(upper_half(value))); }
 
  private:
   static HWY_INLINE hn::Vec<Bits> upper_half(V value) {

@@ -34,10 +34,10 @@ HWY_INLINE void prefetch_moments(const Slots &slots, int64_t i) {
   prefetch(slots.state[1] + i);
 }
 
-template <class Format>
+template <class Form>
 void update_moments(const Slots &given, const AdamConstants &constants) {
   const Slots slots = given;
-  const Ends<Format> ends(slots);
+  const Ends<Form> ends(slots);
   const D d;
   const V moment_weight = hn::Set(d, constants.moment_weight);
   const V beta2 = hn::Set(d, constants.beta2);
@@ -64,7 +64,7 @@ void update_moments(const Slots &given, const AdamConstants &constants) {
 
 void lamb_moments(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<AdamConstants>(given);
-  with_format(slots, [&]<class Format>(Format) { update_moments<Format>(slots, constants); });
+  with_form(slots, [&]<class Form>(Form) { update_moments<Form>(slots, constants); });
 }
 
 void lamb_direction(float *out, const Slots &given, const Constants &given_constants) {

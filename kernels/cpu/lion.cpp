@@ -29,8 +29,8 @@ HWY_INLINE V sign(V value) {
   return hn::IfThenElse(hn::IsNaN(value), value, hn::IfThenElse(hn::Eq(value, zero), zero, one));
 }
 
-template <class Format>
-HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
+template <class Form>
+HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
   const V gradient = ends.gradient(i);
   const V moment = hn::LoadU(d, slots.state[0] + i);
@@ -40,10 +40,10 @@ HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, 
   hn::StoreU(canonical(d, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2))), d, slots.state[0] + i);
 }
 
-template <class Format>
+template <class Form>
 void update_all(const Slots &given, const LionConstants &constants) {
   const Slots slots = given;
-  const Ends<Format> ends(slots);
+  const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   update_lines(slots, ends, 1, [&](int64_t i) { update(slots, ends, i, vectors); });
   reference::lion_elements(rest_of_lines(slots, 1), constants);
@@ -53,7 +53,7 @@ void update_all(const Slots &given, const LionConstants &constants) {
 
 void lion(const Slots &slots, const Constants &given) {
   const auto constants = constants_in<LionConstants>(given);
-  with_format(slots, [&]<class Format>(Format) { update_all<Format>(slots, constants); });
+  with_form(slots, [&]<class Form>(Form) { update_all<Form>(slots, constants); });
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

@@ -4,35 +4,11 @@
 
 #include <hwy/cache_control.h>
 
-#include "kernels/cpu/format-inl.h"
+#include "kernels/cpu/tree-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
-
-/// The largest power of two below `count`: where the tree cuts.
-HWY_INLINE constexpr int64_t tree_cut(int64_t count) {
-  int64_t cut = 1;
-  while (2 * cut < count) cut *= 2;
-  return cut;
-}
-
-/// T(0, kCount) in registers.
-template <int64_t kCount, class Format, class Op>
-HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
-  if constexpr (kCount == 1) {
-    return Format::load(sources[0], index);
-  } else {
-    constexpr int64_t kCut = tree_cut(kCount);
-    return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index), tree<kCount - kCut, Format, Op>(sources + kCut, index));
-  }
-}
-
-/// Dividing by a power of two is multiplying by its inverse, bit for bit, and several times as fast.
-HWY_INLINE bool is_power_of_two(double divisor) {
-  int exponent = 0;
-  return __builtin_frexp(divisor, &exponent) == 0.5 && exponent > -100 && exponent < 100;
-}
 
 /// Divides, stores and looks at what was stored.
 template <class Format>
@@ -42,25 +18,15 @@ class Output {
 
  public:
   HWY_INLINE Output(const Reduction &reduction, bool divides, bool streams)
-      : out_(reduction.out),
-        streams_(streams),
-        divides_(divides && !is_power_of_two(reduction.divisor)),
-        divisor_(hn::Set(D(), static_cast<typename Format::Value>(reduction.divisor))),
-        factor_(hn::Set(D(), static_cast<typename Format::Value>(divides && !divides_ ? 1 / reduction.divisor : 1))),
-        check_(D()) {}
+      : out_(reduction.out), streams_(streams), divider_(divides ? reduction.divisor : 1), check_(D()) {}
 
-  HWY_INLINE void put(V value, int64_t index) {
-    value = divides_ ? hn::Div(value, divisor_) : hn::Mul(value, factor_);
-    check_.add(Format::put(canonical(D(), value), out_, index, streams_));
-  }
+  HWY_INLINE void put(V value, int64_t index) { check_.add(Format::put(canonical(D(), divider_.divide(value)), out_, index, streams_)); }
   HWY_INLINE bool finite() const { return check_.passed(D()); }
 
  private:
   void *out_;
   bool streams_;
-  bool divides_;
-  V divisor_;
-  V factor_;  ///< 1, or the inverse of a divisor that is a power of two
+  Divider<Format> divider_;
   FiniteCheck<D> check_;
 };
 

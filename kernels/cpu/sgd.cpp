@@ -20,8 +20,8 @@ struct Vectors {
   V negative_lr, weight_decay, momentum, gradient_weight;
 };
 
-template <bool kAddsDecay, MomentumForm kForm, class Format>
-HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, const Vectors &c) {
+template <bool kAddsDecay, MomentumForm kForm, class Form>
+HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
   const V param = hn::LoadU(d, slots.param + i);
   V gradient = ends.gradient(i);
@@ -38,10 +38,10 @@ HWY_INLINE void update(const Slots &slots, const Ends<Format> &ends, int64_t i, 
   ends.store_param(hn::MulAdd(c.negative_lr, gradient, param), i);
 }
 
-template <bool kAddsDecay, MomentumForm kForm, class Format>
+template <bool kAddsDecay, MomentumForm kForm, class Form>
 void update_all(const Slots &given, const SgdConstants &constants) {
   const Slots slots = given;
-  const Ends<Format> ends(slots);
+  const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   constexpr int kStates = kForm == MomentumForm::none ? 0 : 1;
   update_lines(slots, ends, kStates, [&](int64_t i) { update<kAddsDecay, kForm>(slots, ends, i, vectors); });
@@ -50,8 +50,8 @@ void update_all(const Slots &given, const SgdConstants &constants) {
 
 template <MomentumForm kForm>
 void run(const Slots &slots, const SgdConstants &constants) {
-  with_format(slots, [&]<class Format>(Format) {
-    (constants.adds_decay ? update_all<true, kForm, Format> : update_all<false, kForm, Format>)(slots, constants);
+  with_form(slots, [&]<class Form>(Form) {
+    (constants.adds_decay ? update_all<true, kForm, Form> : update_all<false, kForm, Form>)(slots, constants);
   });
 }
 

@@ -1,7 +1,7 @@
 /// @file What the SIMD kernels of all algorithms do with slots: the gradient in, the parameter out, and what lies ahead.
 #pragma once
 
-#include "kernels/cpu/format-inl.h"
+#include "kernels/cpu/tree-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -21,9 +21,17 @@ HWY_INLINE T constants_in(const Constants &constants) {
   return result;
 }
 
-/// The slots whose form is not fp32 throughout. Format: of the gradient and of Slots::rounded.
-template <class Format>
+/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there are sources or copies.
+template <class FormatOfEnds, bool kPeersOfEnds>
+struct Form {
+  using Format = FormatOfEnds;
+  static constexpr bool kPeers = kPeersOfEnds;
+};
+
+/// Where gradients come from and new parameters go to.
+template <class Form>
 class Ends {
+  using Format = typename Form::Format;
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   using Element = typename Format::Element;
@@ -32,55 +40,101 @@ class Ends {
  public:
   HWY_INLINE explicit Ends(const Slots &slots)
       : grad_(static_cast<const Element *>(slots.grad)),
+        source_count_(Form::kPeers ? slots.source_count : 0),
+        divider_(slots.divisor),
         factor_(hn::Set(D(), slots.grad_factor)),
         param_(slots.param),
         rounded_(static_cast<uint16_t *>(slots.rounded)),
-        streams_(slots.streams && reinterpret_cast<uintptr_t>(slots.rounded) % (hn::Lanes(D()) * sizeof(uint16_t)) == 0) {}
+        copy_count_(Form::kPeers ? slots.copy_count : 0),
+        streams_(slots.streams) {
+    const int64_t element_nbytes = rounded_ != nullptr ? 2 : 4;
+    const auto vector_nbytes = static_cast<uintptr_t>(lanes() * element_nbytes);
+    streams_ = streams_ && reinterpret_cast<uintptr_t>(rounded_) % vector_nbytes == 0;
+    for (int64_t s = 0; s < source_count_; ++s) sources_[s] = static_cast<const Element *>(slots.sources[s]) + slots.peers_offset;
+    for (int64_t c = 0; c < copy_count_; ++c) {
+      copies_[c] = static_cast<char *>(slots.copies[c]) + slots.peers_offset * element_nbytes;
+      streams_ = streams_ && reinterpret_cast<uintptr_t>(copies_[c]) % vector_nbytes == 0;
+    }
+  }
 
-  HWY_INLINE void prefetch_gradient(int64_t i) const { prefetch(grad_ + i); }
+  HWY_INLINE void prefetch_gradient(int64_t i) const {
+    if (!is_summed()) return prefetch(grad_ + i);
+    for (int64_t s = 0; s < source_count_; ++s) prefetch(static_cast<const Element *>(sources_[s]) + i);
+  }
 
   /// As the algorithm sees it.
-  HWY_INLINE V gradient(int64_t i) const { return hn::Mul(Format::load(grad_, i), factor_); }
+  HWY_INLINE V gradient(int64_t i) const { return hn::Mul(is_summed() ? sum(i) : Format::load(grad_, i), factor_); }
 
   HWY_INLINE void store_param(V value, int64_t i) const { hn::StoreU(canonical(D(), value), D(), param_ + i); }
 
-  /// Rounds the line of parameters that was stored at i.
-  HWY_INLINE void round(int64_t i) const {
+  /// Hands on the line of parameters that was stored at i.
+  HWY_INLINE void hand_on(int64_t i) const {
     if constexpr (kRounds) {
-      if (rounded_ == nullptr) return;
-      const typename Format::Bits16 d;
-      for (int64_t end = i + kStep<float>; i < end; i += static_cast<int64_t>(hn::Lanes(D()))) {
-        const auto rounded = Format::rounded(hn::LoadU(D(), param_ + i));
-        store(rounded, d, rounded_ + i, streams_);
+      if (rounded_ != nullptr) return round(i);
+    }
+    for (int64_t c = 0; Form::kPeers && c < copy_count_; ++c) {
+      for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
+        store(hn::LoadU(D(), param_ + lane), D(), static_cast<float *>(copies_[c]) + lane, streams_);
       }
     }
   }
 
  private:
+  HWY_INLINE bool is_summed() const { return Form::kPeers && source_count_ > 0; }
+  static HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+  /// As a reduction leaves it in the gradient's slot.
+  HWY_INLINE V sum(int64_t i) const {
+    const V added = source_count_ == 2   ? tree<2, Format, Sum>(sources_, i)
+                    : source_count_ == 4 ? tree<4, Format, Sum>(sources_, i)
+                                         : tree<8, Format, Sum>(sources_, i);
+    return Format::kept(canonical(D(), divider_.divide(added)));
+  }
+
+  HWY_INLINE void round(int64_t i) const {
+    const typename Format::Bits16 d;
+    for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
+      const auto rounded = Format::rounded(hn::LoadU(D(), param_ + lane));
+      store(rounded, d, rounded_ + lane, streams_);
+      for (int64_t c = 0; Form::kPeers && c < copy_count_; ++c) store(rounded, d, static_cast<uint16_t *>(copies_[c]) + lane, streams_);
+    }
+  }
+
   const Element *grad_;
+  const void *sources_[8];
+  int64_t source_count_;
+  Divider<Format> divider_;
   V factor_;
   float *param_;
   uint16_t *rounded_;
+  void *copies_[Slots::kMostCopies];
+  int64_t copy_count_;
   bool streams_;
 };
 
-/// work(format of the slots' ends).
-template <class Work>
+template <bool kPeers, class Work>
 HWY_INLINE void with_format(const Slots &slots, const Work &work) {
   switch (slots.grad_dtype) {
     case DType::f16:
-      return work(F16());
+      return work(Form<F16, kPeers>());
     case DType::bf16:
-      return work(Bf16());
+      return work(Form<Bf16, kPeers>());
     default:
-      return work(F32());
+      return work(Form<F32, kPeers>());
   }
 }
 
-/// update(i) for all vectors of whole lines, with what lies ahead asked for. Parameters are rounded some lines after they were stored: what
-/// waits for divisions would fill the processor's queues otherwise.
-template <class Format, class Update>
-HWY_INLINE void update_lines(const Slots &slots, const Ends<Format> &ends, int state_count, const Update &update) {
+/// work(form of the slots).
+template <class Work>
+HWY_INLINE void with_form(const Slots &slots, const Work &work) {
+  if (slots.source_count > 0 || slots.copy_count > 0) return with_format<true>(slots, work);
+  return with_format<false>(slots, work);
+}
+
+/// update(i) for all vectors of whole lines, with what lies ahead asked for. Parameters are handed on some lines after they were stored:
+/// what waits for divisions would fill the processor's queues otherwise.
+template <class Form, class Update>
+HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int state_count, const Update &update) {
   constexpr int64_t kBehind = 8 * kStep<float>;
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
@@ -88,10 +142,10 @@ HWY_INLINE void update_lines(const Slots &slots, const Ends<Format> &ends, int s
     ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     for (int state = 0; state < state_count; ++state) prefetch(slots.state[state] + i);
-    if (i >= kBehind) ends.round(i - kBehind);
+    if (i >= kBehind) ends.hand_on(i - kBehind);
     for (int64_t lane = 0; lane < kStep<float>; lane += static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()))) update(i + lane);
   }
-  for (int64_t i = whole > kBehind ? whole - kBehind : 0; i < whole; i += kStep<float>) ends.round(i);
+  for (int64_t i = whole > kBehind ? whole - kBehind : 0; i < whole; i += kStep<float>) ends.hand_on(i);
 }
 
 /// What loops over whole lines leave over. Slots that are not kept are nullptr.
@@ -103,6 +157,7 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.grad != nullptr) result.grad = static_cast<const char *>(result.grad) + begin * element_nbytes;
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   for (int i = 0; i < state_count; ++i) result.state[i] += begin;
+  result.peers_offset += begin;
   result.count -= begin;
   return result;
 }

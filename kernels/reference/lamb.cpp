@@ -15,12 +15,14 @@ Moments moments_at(const Slots &slots, int64_t i) { return {{slots.state[0][i], 
 }  // namespace
 
 void lamb_moment_elements(const Slots &slots, const AdamConstants &constants) {
-  for (int64_t i = 0; i < slots.count; ++i) {
-    Moments moments = moments_at(slots, i);
-    float none = 0;
-    LambMoments::update(none, gradient_at(slots, i), moments.state, constants);
-    for (int s = 0; s < 2; ++s) slots.state[s][i] = moments.state[s];
-  }
+  with_ends(slots, [&](const auto &ends) {
+    for (int64_t i = 0; i < slots.count; ++i) {
+      Moments moments = moments_at(slots, i);
+      float none = 0;
+      LambMoments::update(none, ends.gradient(i), moments.state, constants);
+      for (int s = 0; s < 2; ++s) slots.state[s][i] = moments.state[s];
+    }
+  });
 }
 
 void lamb_direction_elements(float *out, const Slots &slots, const LambConstants &constants) {

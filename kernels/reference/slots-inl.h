@@ -3,8 +3,9 @@
 #pragma once
 
 #include "kernels/kernels.h"
-#include "kernels/reference/float_bits.h"
+#include "kernels/reference/reduce-inl.h"
 
+#include <bit>
 #include <cstring>
 
 namespace zero::kernels::reference {
@@ -16,30 +17,66 @@ T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Element i of the gradient, as the algorithm sees it.
-inline float gradient_at(const Slots &slots, int64_t i) {
-  const auto *bits = static_cast<const uint16_t *>(slots.grad);
+/// Where gradients come from and new parameters go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
+template <class Format>
+struct Ends {
+  using Element = typename Format::Element;
+  const Slots &slots;
+
+  float sum(int64_t i, int64_t lo, int64_t hi) const {
+    if (hi - lo == 1) return Format::load(static_cast<const Element *>(slots.sources[lo])[slots.peers_offset + i]);
+    const auto mid = lo + static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(hi - lo - 1)));
+    return sum(i, lo, mid) + sum(i, mid, hi);
+  }
+
+  /// As it is stored, or as a reduction would leave it there.
+  Element stored_gradient(int64_t i) const {
+    if (slots.source_count == 0) return static_cast<const Element *>(slots.grad)[i];
+    return Format::store(sum(i, 0, slots.source_count) / static_cast<float>(slots.divisor));
+  }
+
+  /// As the algorithm sees it.
+  float gradient(int64_t i) const { return Format::load(stored_gradient(i)) * slots.grad_factor; }
+
+  void hand_on(int64_t i) const {
+    if (slots.rounded == nullptr) return give(slots.param[i], i);
+    const Element rounded = Format::store(slots.param[i]);
+    static_cast<Element *>(slots.rounded)[i] = rounded;
+    give(rounded, i);
+  }
+
+ private:
+  template <typename T>
+  void give(T value, int64_t i) const {
+    for (int64_t c = 0; c < slots.copy_count; ++c) static_cast<T *>(slots.copies[c])[slots.peers_offset + i] = value;
+  }
+};
+
+/// work(ends of the slots).
+template <class Work>
+void with_ends(const Slots &slots, const Work &work) {
   switch (slots.grad_dtype) {
     case DType::f16:
-      return from_f16(bits[i]) * slots.grad_factor;
+      return work(Ends<F16>{slots});
     case DType::bf16:
-      return from_bf16(bits[i]) * slots.grad_factor;
+      return work(Ends<Bf16>{slots});
     default:
-      return static_cast<const float *>(slots.grad)[i] * slots.grad_factor;
+      return work(Ends<F32>{slots});
   }
 }
 
 template <class Algorithm>
 void update_elements(const Slots &slots, const typename Algorithm::Constants &constants) {
   const bool has_states = Algorithm::uses_states(constants);
-  auto *rounded = static_cast<uint16_t *>(slots.rounded);
-  for (int64_t i = 0; i < slots.count; ++i) {
-    float state[Algorithm::kStates] = {};
-    for (int s = 0; s < Algorithm::kStates && has_states; ++s) state[s] = slots.state[s][i];
-    Algorithm::update(slots.param[i], gradient_at(slots, i), state, constants);
-    for (int s = 0; s < Algorithm::kStates && has_states; ++s) slots.state[s][i] = state[s];
-    if (rounded != nullptr) rounded[i] = slots.grad_dtype == DType::f16 ? to_f16(slots.param[i]) : to_bf16(slots.param[i]);
-  }
+  with_ends(slots, [&](const auto &ends) {
+    for (int64_t i = 0; i < slots.count; ++i) {
+      float state[Algorithm::kStates] = {};
+      for (int s = 0; s < Algorithm::kStates && has_states; ++s) state[s] = slots.state[s][i];
+      Algorithm::update(slots.param[i], ends.gradient(i), state, constants);
+      for (int s = 0; s < Algorithm::kStates && has_states; ++s) slots.state[s][i] = state[s];
+      ends.hand_on(i);
+    }
+  });
 }
 
 }  // namespace zero::kernels::reference

@@ -12,7 +12,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero::kernels {
@@ -23,6 +25,7 @@ using test::kFirst;
 using test::Model;
 using test::random_model;
 using test::Storage;
+using test::Stored;
 using test::text;
 
 float limited(float value, float limit) { return limit > 0 && std::fabs(value) > limit ? std::copysign(limit, value) : value; }
@@ -97,6 +100,86 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
     }
   }
   std::printf("%lld updates compared over %zu storages\n", static_cast<long long>(updates), storages.size());
+}
+
+/// Contributions to a gradient and replicas of a parameter, as other ranks keep them.
+struct Peers {
+  std::vector<Stored> sources, replicas;
+  std::vector<const void *> source_data;
+  std::vector<Elements> replica_data;
+  double divisor = 1;
+  int64_t offset = 0;  ///< of the piece in them
+
+  void lend(Piece &piece) {
+    for (Stored &source : sources) source_data.push_back(source.data());
+    for (Stored &replica : replicas) replica_data.push_back({replica.data(), replica.dtype()});
+    piece.sources = source_data;
+    piece.replicas = replica_data;
+    piece.divisor = divisor;
+    piece.peers_offset = offset;
+  }
+};
+
+Peers random_peers(test::Random &random, const Storage &storage, int64_t count, bool special) {
+  constexpr int64_t kSourceCounts[] = {0, 1, 2, 3, 4, 5, 8, 9, 16};
+  Peers peers;
+  peers.offset = random.below(2) == 0 ? 16 * random.below(20) : random.below(300);
+  peers.divisor = random.below(2) == 0 ? 1.0 : static_cast<double>(1 + random.below(9));
+  for (int64_t i = kSourceCounts[random.below(9)]; i > 0; --i) {
+    Stored source(storage.grad, peers.offset + count);
+    for (int64_t k = peers.offset; k < peers.offset + count; ++k) {
+      source.set_nearest(k, special ? std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23))) : random.value(12));
+    }
+    peers.sources.push_back(std::move(source));
+  }
+  for (int64_t i = random.below(10); i > 0; --i) peers.replicas.emplace_back(storage.param, peers.offset + count);
+  return peers;
+}
+
+/// DESIGN's T(lo, hi) in fp32.
+float tree_sum(const std::vector<Stored> &sources, int64_t index, size_t lo, size_t hi) {
+  if (hi - lo == 1) return sources[lo].get(index);
+  size_t half = 1;
+  while (2 * half < hi - lo) half *= 2;
+  return tree_sum(sources, index, lo, lo + half) + tree_sum(sources, index, lo + half, hi);
+}
+
+TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
+  test::Random random(44);
+  const std::vector<Storage> storages = all_storages();
+  for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())); ++i) {
+    const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
+    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
+    const bool special = i % 3 == 0;
+    const UpdateScalars scalars = random_scalars(random, storage);
+    const Model before = random_model(random, storage, count, special);
+    const Peers peers = random_peers(random, storage, count, special);
+    const Algorithm &algorithm = *find_algorithm(kNames[random.below(6)]);
+    Model expected = before;
+    for (int64_t k = 0; k < count && !peers.sources.empty(); ++k) {
+      const float sum = tree_sum(peers.sources, peers.offset + k, 0, peers.sources.size());
+      expected.grad.set_nearest(k, sum / static_cast<float>(peers.divisor));
+    }
+    update_by_element(algorithm, expected, scalars);
+    expected.grad = before.grad;
+    Stored replica(storage.param, peers.offset + count);
+    const auto element = static_cast<size_t>(dtype_nbytes(storage.param));
+    std::memcpy(static_cast<char *>(replica.data()) + static_cast<size_t>(peers.offset) * element, expected.param.data(),
+                static_cast<size_t>(count) * element);
+    for (const Table *table : supported()) {
+      Model actual = before;
+      Peers lent = peers;
+      Piece piece = actual.piece();
+      lent.lend(piece);
+      update(*table, algorithm, piece, scalars);
+      const std::string name = std::string(table->target) + " " + algorithm.name + " " + text(storage) + " count " + std::to_string(count) +
+                               " sources " + std::to_string(peers.sources.size()) + " replicas " + std::to_string(peers.replicas.size()) +
+                               " offset " + std::to_string(peers.offset) + " case " + std::to_string(i);
+      ASSERT_EQ(actual, expected) << name;
+      ASSERT_TRUE(lent.sources == peers.sources) << name;
+      for (const Stored &given : lent.replicas) ASSERT_TRUE(given == replica) << name;
+    }
+  }
 }
 
 /// One AdamW step in float64, without any rounding.

@@ -1,0 +1,56 @@
+/// @file The fixed tree over a few sources in registers, and the division of its sum. reduce.h states the arithmetic.
+#pragma once
+
+#include "kernels/cpu/format-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
+namespace {
+
+/// The largest power of two below `count`: where the tree cuts.
+HWY_INLINE constexpr int64_t tree_cut(int64_t count) {
+  int64_t cut = 1;
+  while (2 * cut < count) cut *= 2;
+  return cut;
+}
+
+/// T(0, kCount) of elements [index, index + lanes).
+template <int64_t kCount, class Format, class Op>
+HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
+  if constexpr (kCount == 1) {
+    return Format::load(sources[0], index);
+  } else {
+    constexpr int64_t kCut = tree_cut(kCount);
+    return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index), tree<kCount - kCut, Format, Op>(sources + kCut, index));
+  }
+}
+
+/// Divides by one number. By a power of two that is to multiply by its inverse, bit for bit, and several times as fast.
+template <class Format>
+class Divider {
+  using D = typename Format::D;
+  using V = typename Format::V;
+  using Value = typename Format::Value;
+
+ public:
+  HWY_INLINE explicit Divider(double divisor)
+      : divides_(!is_power_of_two(divisor)),
+        divisor_(hn::Set(D(), static_cast<Value>(divisor))),
+        factor_(hn::Set(D(), static_cast<Value>(divides_ ? 1 : 1 / divisor))) {}
+
+  HWY_INLINE V divide(V value) const { return divides_ ? hn::Div(value, divisor_) : hn::Mul(value, factor_); }
+
+ private:
+  static HWY_INLINE bool is_power_of_two(double divisor) {
+    int exponent = 0;
+    return __builtin_frexp(divisor, &exponent) == 0.5 && exponent > -100 && exponent < 100;
+  }
+
+  bool divides_;
+  V divisor_;
+  V factor_;
+};
+
+}  // namespace
+}  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE
+HWY_AFTER_NAMESPACE();
