@@ -42,6 +42,8 @@ class Gradients {
     looks_ = looks;
   }
   bool sums_late() const { return late_; }
+  /// Who waits for ranks in `group` advances the reductions meanwhile.
+  void go_on_beside(Group &group) const { reductions_.go_on_beside(group); }
   /// Ends reductions and gives memory back.
   void close();
 

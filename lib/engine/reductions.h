@@ -48,6 +48,8 @@ class Reductions {
   /// The operation to wait for next. Only while one is under way.
   const Operation &oldest() const { return *entries_[next_ended_].operation; }
   OperationQueue &queue() { return *queue_; }
+  /// Who waits for ranks in `group` advances the operations here meanwhile.
+  void go_on_beside(Group &group) const { group.advance_beside(queue_); }
 
   /// Calls ended(bucket) for every bucket that has ended since the last call. Returns the first error met.
   template <class Ended>

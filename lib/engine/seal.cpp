@@ -57,7 +57,9 @@ Task Optimizer::make_groups() {
     model_group_->heed(gather_group_);
     gather_group_->heed(model_group_);
     reduce_group_->heed(model_group_);
+    gradients_.go_on_beside(*model_group_);
   }
+  gradients_.go_on_beside(*gather_group_);
   co_return Status();
 }
 

@@ -206,6 +206,7 @@ Status Round::poll(bool *out_ready) {
   ZERO_TRY(above_.look(group_));
   if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
   group_.progress_messages(nullptr);
+  group_.progress_beside();
   return {};
 }
 
@@ -252,6 +253,13 @@ void Group::progress_messages(const OperationQueue *own) {
 void Group::progress_collectives() {
   const Helping helping;
   if (helping.may()) (void)queue_->progress();
+}
+
+void Group::progress_beside() {
+  const std::shared_ptr<OperationQueue> queue = beside_.lock();
+  if (queue == nullptr || queue->watched()) return;
+  const Helping helping;
+  if (helping.may()) (void)queue->progress();
 }
 
 /// A message under way, in either direction.

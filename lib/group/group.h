@@ -65,6 +65,9 @@ class Group : public std::enable_shared_from_this<Group> {
   void adopt(const std::shared_ptr<Group> &child);
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
+  /// A round that waits here advances `queue` meanwhile, unless a progress thread does: ranks that this one waits for may need what is in
+  /// it first. Before any round does.
+  void advance_beside(std::weak_ptr<OperationQueue> queue) { beside_ = std::move(queue); }
 
   Traffic traffic(OperationKind kind) const;
   /// What moved through peer views counts as the collective that it stands for.
@@ -91,6 +94,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void progress_messages(const OperationQueue *own);
   /// As progress_messages, for a thread that waits for a message.
   void progress_collectives();
+  void progress_beside();
   /// The deadline of the collective under way has passed.
   bool late();
   /// The error of a group above that was aborted, also on a rank that is not in this group.
@@ -133,6 +137,7 @@ class Group : public std::enable_shared_from_this<Group> {
   Status aborted_;                              ///< the cause, when it was aborted, before or after it failed
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
   std::weak_ptr<Group> heeded_;
+  std::weak_ptr<OperationQueue> beside_;
   std::vector<std::weak_ptr<Group>> above_;  ///< the group that this one was split from, and those above that
 
   std::array<Counters, kOperationKinds> counters_;

@@ -8,11 +8,13 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <thread>
 
 namespace {
 
@@ -255,6 +257,39 @@ TEST_P(PoolOfStages, GrowsInACountedWayWhenGradientsComeInTheWrongOrder) {
     const MemoryUse pool = use_of(*optimizer, ZERO_MEMORY_GRAD_POOL);
     EXPECT_EQ(pool.now_nbytes, 5 * 4096);
     EXPECT_EQ(pool.constant_nbytes, 2 * 4096);
+  });
+}
+
+/// Without overlap only calls move reductions. Rank 1 waits in one that has nothing to do with them.
+TEST_P(PoolOfStages, DoesNotGrowWhileAnotherRankWaitsInACall) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {1024, 1024, 1024, 1024, 1024};
+  Manner manner;
+  manner.stage = GetParam();
+  manner.bucket_nbytes = 4096;
+  std::atomic<bool> waits{false};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    Status status;
+    const auto optimizer = pool_optimizer(group, model, manner, 0, &status);
+    const std::vector<float> grad(1024, 1.0F);
+    std::vector<float> moments(1024);
+    const auto give = [&](int64_t id) { return optimizer->grad_ready(id, grad.data(), 0, 1024); };
+    const auto read = [&] { return run_task(*optimizer, optimizer->read(0, ZERO_SLOT_FIRST_MOMENT, 0, moments.data(), 1024)); };
+    if (group->rank() == 1) {
+      ASSERT_TRUE(give(4).ok() && give(3).ok());
+      waits = true;
+      ASSERT_TRUE(read().ok());
+      ASSERT_TRUE(give(2).ok());
+    } else {
+      while (!waits) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      ASSERT_TRUE(give(4).ok() && give(3).ok() && give(2).ok());
+      ASSERT_TRUE(read().ok());
+    }
+    ASSERT_TRUE(give(1).ok() && give(0).ok());
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
   });
 }
 
