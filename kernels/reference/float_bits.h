@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace zero::kernels::reference {
 
@@ -14,6 +15,12 @@ inline constexpr uint64_t kCanonicalNan64 = 0x7ff8000000000000;
 
 ZERO_ELEMENT float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(kCanonicalNan32) : value; }
 ZERO_ELEMENT double canonical(double value) { return std::isnan(value) ? std::bit_cast<double>(kCanonicalNan64) : value; }
+
+/// fp32 of a factor that is finite where the caller's formula is: beyond fp32 it is the largest value.
+ZERO_ELEMENT float saturated(double value) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(value > kMost ? kMost : value);
+}
 
 ZERO_ELEMENT float from_bf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 

@@ -35,7 +35,7 @@ struct LambParam {
     };
   }
 
-  ZERO_ELEMENT static float negative_step(double lr, double trust_ratio) { return static_cast<float>(-(lr * trust_ratio)); }
+  ZERO_ELEMENT static float negative_step(double lr, double trust_ratio) { return -saturated(lr * trust_ratio); }
 
   ZERO_ELEMENT static float direction(float param, const float *state, const Constants &constants) {
     const float divisor = std::sqrt(state[1]) / constants.root_correction + constants.epsilon;

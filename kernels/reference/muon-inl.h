@@ -71,7 +71,7 @@ struct Muon {
   /// What directions are multiplied by, from the sum of their squares; zeros stay zeros.
   ZERO_ELEMENT static float normalising_factor(double squares, double epsilon) {
     const double norm = std::sqrt(squares);
-    return norm == 0 ? 1.0F : static_cast<float>(1 / (norm > epsilon ? norm : epsilon));
+    return norm == 0 ? 1.0F : saturated(1 / (norm > epsilon ? norm : epsilon));
   }
 
   /// Of the rate, for a matrix of rows x columns.

@@ -5,11 +5,18 @@
 #include "engine/host_copy.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace zero {
 namespace {
 
 kernels::Elements elements_at(const SlotPlace &place, int64_t index) { return {place.at(index), place.dtype, nullptr}; }
+
+/// A limit below the least fp32 is that, because 0 means none.
+float clip_value_of(const Clipping &clipping) {
+  if (clipping.value == 0) return 0;
+  return std::max(static_cast<float>(clipping.value), std::numeric_limits<float>::denorm_min());
+}
 
 }  // namespace
 
@@ -109,7 +116,7 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
   scalars.hyper.step = step.step;
   scalars.grad_factor = step.grad_factor;
-  scalars.clip_value = static_cast<float>(settings_.clipping.value);
+  scalars.clip_value = clip_value_of(settings_.clipping);
   scalars.average_decay = scalars.hyper.average_decay;
   scalars.stochastic = settings_.stochastic;
   scalars.seed = settings_.seed;

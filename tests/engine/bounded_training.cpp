@@ -94,8 +94,8 @@ Bounds clipped_gradient(const Model &model, double norm, float gradient) {
   const double wanted = model.recipe.clip_norm == 0 ? 1 : model.recipe.clip_norm / (norm + 1e-6);
   const double factor = std::min(wanted, 1.0) / model.recipe.loss_scale;
   const Bounds value = factor == 1 ? Bounds::exactly(gradient) : (factor * Bounds::exactly(gradient)).rounded(2);
-  const double most = static_cast<float>(model.recipe.clip_value);
-  return most == 0 ? value : Bounds{std::clamp(value.low, -most, most), std::clamp(value.high, -most, most)};
+  const double most = std::max(static_cast<float>(model.recipe.clip_value), 0x1p-149F);
+  return model.recipe.clip_value == 0 ? value : Bounds{std::clamp(value.low, -most, most), std::clamp(value.high, -most, most)};
 }
 
 void expect_norm(double norm, double expected) {

@@ -88,6 +88,15 @@ TEST_P(Stages, ClippingByNormAndByValueFollowFloat64) {
   std::printf("stage %lld: %lld parameters within bounds\n", static_cast<long long>(GetParam()), static_cast<long long>(values));
 }
 
+/// 0 is no limit, and so would this one be in fp32.
+TEST_P(Stages, ALimitBelowTheLeastFp32Clips) {
+  Model model = model_of(DType::f32, 2, 1);
+  model.recipe.clip_value = 1e-46;
+  Manner manner;
+  manner.stage = GetParam();
+  EXPECT_GT(follow(model, manner), 0);
+}
+
 TEST(Clipping, InBothWaysAtOnceIsRefused) {
   Config config;
   ASSERT_TRUE(config.set_f64(ZERO_KEY_CLIP_NORM, 1).ok());

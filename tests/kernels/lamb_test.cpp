@@ -209,6 +209,25 @@ TEST(Lamb, TheRatioIsOneWhenANormIsZero) {
   EXPECT_EQ(lamb_trust_ratio(four, one), 4);
 }
 
+/// As after many steps with gradients of 0 and no decay.
+TEST(Lamb, ADirectionThatHasAllButVanishedMovesTheTensorByNoMoreThanItsNorm) {
+  for (const Table *table : supported()) {
+    Tensor tensor(DType::f32, DType::f32, DType::f32, 300);
+    tensor.set(tensor.param, std::vector<float>(300, 1e4F));
+    std::vector<float> gradient(300);
+    gradient[0] = gradient[299] = 1e-44F;
+    tensor.set(tensor.grad, gradient);
+    UpdateScalars scalars = base_scalars();
+    scalars.hyper.lr = 1;
+    scalars.hyper.weight_decay = 0;
+    lamb_step(*table, tensor, scalars, {0, 300});
+    EXPECT_LT(tensor.param.get(0), 1e4F) << table->target;
+    EXPECT_GT(tensor.param.get(0), 0) << table->target;
+    EXPECT_EQ(tensor.param.get(0), tensor.param.get(299)) << table->target;
+    EXPECT_EQ(tensor.param.get(1), 1e4F) << table->target;
+  }
+}
+
 /// Gradients down to 2^-12 of their largest: over T <= 10 steps m is off by at most 30 u G, G the largest gradient an element has seen, and
 /// v / (1 - beta2^t) >= G^2 beta2^T / T >= G^2 / 30 for beta2 >= 0.9, so that r is off by 165 u + 2 T u |r|, |r| < 6 (1 + decay), and with
 /// bias correction of m in its first steps at most 10 times that: 3000 u covers both. Its norm is above 0.5 per element in these cases, so

@@ -333,6 +333,21 @@ TEST(Muon, AgreesWithPyTorchsCodeInFloat64) {
   EXPECT_GE(compared, 72);
 }
 
+TEST(Muon, AGradientTooSmallForItsNormsInverseIsStillFinite) {
+  for (const Table *table : supported()) {
+    Matrix matrix(DType::f32, false, DType::f32, DType::f32, DType::f32, 3, 5);
+    matrix.set_param(std::vector<float>(15, 1.0F));
+    std::vector<float> gradient(15);
+    gradient[7] = 1e-39F;
+    matrix.set_grad(gradient);
+    UpdateScalars scalars = base_scalars();
+    scalars.hyper.epsilon = 0;
+    matrix.step(*table, scalars);
+    for (int64_t i = 0; i < 15; ++i) EXPECT_TRUE(std::isfinite(matrix.param.get(i))) << table->target << " element " << i;
+    EXPECT_LT(matrix.param.get(7), matrix.param.get(6)) << table->target;
+  }
+}
+
 TEST(Muon, AZeroGradientLeavesOnlyDecay) {
   Matrix matrix(DType::f32, false, DType::f32, DType::f32, DType::f32, 4, 6);
   matrix.set_param(std::vector<float>(24, 1.0F));
