@@ -5,12 +5,16 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cfenv>
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -30,27 +34,41 @@ struct Job {
   }
 };
 
+/// The thread that starts a worker may have a policy of its own, which workers would keep.
+void take_policy_of_process() {
+  const pid_t process = ::getpid();
+  sched_param param{};
+  const int policy = ::sched_getscheduler(process);
+  if (policy == ::sched_getscheduler(0) || ::sched_getparam(process, &param) != 0) return;
+  (void)::sched_setscheduler(0, policy, &param);
+}
+
 struct Worker {
   std::atomic<Job *> job{nullptr};
   std::atomic<bool> taken{false};
   Doorbell bell;
 };
 
+/// Most threads that help in one job.
+constexpr int64_t kMostHelpers = 255;
+
 class Pool {
  public:
-  void run(Job &job) {
-    int64_t wanted = job.pieces - 1;
-    for (size_t index = 0; wanted > 0; ++index) {
+  void run(Job &job, int64_t most_helpers) {
+    std::array<Worker *, kMostHelpers> handed;
+    size_t count = 0;
+    for (size_t index = 0; static_cast<int64_t>(count) < most_helpers; ++index) {
       Worker *worker = worker_at(index);
       if (worker == nullptr) break;
       if (worker->taken.exchange(true, std::memory_order_acquire)) continue;
       job.helpers.fetch_add(1);
       worker->job.store(&job, std::memory_order_release);
       worker->bell.ring();
-      --wanted;
+      handed[count++] = worker;
     }
     job.function(job.context, 0);
     job.work();
+    for (Worker *worker : std::span(handed).first(count)) take_back(job, *worker);
     Backoff backoff;
     for (;;) {
       const Listening listening(&finished_);
@@ -60,6 +78,14 @@ class Pool {
   }
 
  private:
+  /// From one that has not come to it: it may be long until it gets a core, and nothing is left to do.
+  static void take_back(Job &job, Worker &worker) {
+    Job *mine = &job;
+    if (!worker.job.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel)) return;
+    worker.taken.store(false, std::memory_order_release);
+    job.helpers.fetch_sub(1);
+  }
+
   /// nullptr when there are no more workers and none may be started.
   Worker *worker_at(size_t index) {
     const std::lock_guard lock(mutex_);
@@ -87,6 +113,7 @@ class Pool {
   }
 
   [[noreturn]] void serve(Worker &worker) {
+    take_policy_of_process();
     // The caller's floating-point environment must not decide the bits of a piece.
     std::fesetenv(FE_DFL_ENV);
     for (;;) {
@@ -110,16 +137,16 @@ class Pool {
 
 }  // namespace
 
-void run_pieces(int64_t pieces, PieceFunction function, void *context) {
-  if (pieces <= 0) return;
-  if (pieces == 1) {
-    function(context, 0);
+void run_pieces(int64_t pieces, int64_t threads, PieceFunction function, void *context) {
+  const int64_t helpers = std::min({pieces - 1, threads - 1, kMostHelpers});
+  if (helpers <= 0) {
+    for (int64_t piece = 0; piece < pieces; ++piece) function(context, piece);
     return;
   }
   // Never destroyed: detached workers use it until the process ends.
   static auto *pool = new Pool;
   Job job{function, context, pieces};
-  pool->run(job);
+  pool->run(job, helpers);
 }
 
 int64_t usable_cores() {

@@ -8,16 +8,22 @@ namespace zero {
 
 using PieceFunction = void (*)(void *context, int64_t piece);
 
-/// Runs function(context, piece) for piece = 0 .. pieces - 1, piece 0 on the calling thread, the others on pool threads as far as they are
-/// free (otherwise on the calling thread too). Returns when all have run. Callable from any thread; pieces must not call it.
-void run_pieces(int64_t pieces, PieceFunction function, void *context);
+/// Runs function(context, piece) for piece = 0 .. pieces - 1 on the calling thread and at most threads - 1 of the pool, as far as they are
+/// free. Returns when all have run. Callable from any thread; pieces must not call it.
+void run_pieces(int64_t pieces, int64_t threads, PieceFunction function, void *context);
 
 /// run_pieces for a callable.
 template <class Callable>
-void parallel_pieces(int64_t pieces, Callable &&callable) {
+void parallel_pieces(int64_t pieces, int64_t threads, Callable &&callable) {
   using Plain = std::remove_reference_t<Callable>;
   run_pieces(
-      pieces, [](void *context, int64_t piece) { (*static_cast<Plain *>(context))(piece); }, &callable);
+      pieces, threads, [](void *context, int64_t piece) { (*static_cast<Plain *>(context))(piece); }, &callable);
+}
+
+/// As many threads as pieces.
+template <class Callable>
+void parallel_pieces(int64_t pieces, Callable &&callable) {
+  parallel_pieces(pieces, pieces, callable);
 }
 
 /// Logical cores this process may use.

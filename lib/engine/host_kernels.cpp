@@ -20,10 +20,17 @@ namespace {
 
 /// Below this many elements per thread, waking a thread costs more than it saves.
 constexpr int64_t kLeastElements = 32 * 1024;
-constexpr int64_t kMostPieces = 64;
+constexpr int64_t kMostThreads = 256;
+/// Large work is cut into more pieces than threads: a core that others disturb then does less of it.
+constexpr int64_t kPiecesPerThread = 4;
+
+int64_t threads_for(int64_t elements, int64_t threads) {
+  return std::clamp<int64_t>(std::min(elements / kLeastElements, threads), 1, kMostThreads);
+}
 
 int64_t pieces_for(int64_t elements, int64_t threads) {
-  return std::clamp<int64_t>(std::min(elements / kLeastElements, threads), 1, kMostPieces);
+  const int64_t used = threads_for(elements, threads);
+  return used == 1 ? 1 : std::clamp(elements / (kPiecesPerThread * kLeastElements), used, kPiecesPerThread * used);
 }
 
 /// As many sources as fit are moved without asking for memory.
@@ -120,7 +127,7 @@ bool HostReducer::reduce(const Reduction &reduction) const {
   const DefaultFloats floats;
   if (pieces == 1) return kernels::active().reduce(reduction);
   std::atomic<bool> finite{true};
-  parallel_pieces(pieces, [&](int64_t index) {
+  parallel_pieces(pieces, threads, [&](int64_t index) {
     const Range range = HostKernels::piece_of(reduction.count, index, pieces);
     if (!range.empty() && !reduce_part(reduction, range)) finite.store(false, std::memory_order_relaxed);
   });
@@ -281,7 +288,7 @@ void HostKernels::add_squares(const void *values, DType dtype, int64_t count, ke
   const int64_t pieces = std::min(piece_count(count), kMostSums);
   const DefaultFloats floats;
   std::array<kernels::ExactSum, kMostSums> sums{};
-  parallel_pieces(pieces, [&](int64_t index) {
+  parallel_pieces(pieces, threads_, [&](int64_t index) {
     float block[kBlock];
     over_blocks(piece_of(count, index, pieces), [&](int64_t begin, int64_t part) {
       kernels::active().add_squares(as_f32(values, dtype, begin, part, block), part, sums[static_cast<size_t>(index)]);

@@ -60,7 +60,7 @@ class HostKernels final : public Kernels {
   void over_lines(int64_t count, Function &&function) const {
     const int64_t pieces = piece_count(count);
     const DefaultFloats floats;
-    parallel_pieces(pieces, [&](int64_t index) {
+    parallel_pieces(pieces, threads_, [&](int64_t index) {
       const Range piece = piece_of(count, index, pieces);
       if (!piece.empty()) function(piece);
     });

@@ -8,7 +8,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -78,12 +80,51 @@ TEST(ThreadPool, UsableCoresAreThoseOfTheAffinityMask) {
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
+// Starts the workers.
+TEST(ThreadPool, WorkersHaveThePolicyOfTheProcessWhoeverStartsThem) {
+  std::set<int> policies;
+  std::thread caller([&] {
+    const sched_param none{};
+    ASSERT_EQ(::sched_setscheduler(0, SCHED_BATCH, &none), 0);
+    std::mutex mutex;
+    const auto self = std::this_thread::get_id();
+    parallel_pieces(16, [&](int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::lock_guard lock(mutex);
+      if (std::this_thread::get_id() != self) policies.insert(::sched_getscheduler(0));
+    });
+  });
+  caller.join();
+  EXPECT_TRUE(usable_cores() == 1 || policies == std::set{::sched_getscheduler(::getpid())});
+}
+
 TEST(ThreadPool, RunsEachPieceOnce) {
   for (const int64_t pieces : {-1, 0, 1, 2, 3, 7, 64, 1'000}) {
     std::vector<std::atomic<int>> runs(static_cast<size_t>(pieces > 0 ? pieces : 0));
     parallel_pieces(pieces, [&](int64_t piece) { ++runs[static_cast<size_t>(piece)]; });
     for (const auto &count : runs) ASSERT_EQ(count, 1) << pieces;
   }
+}
+
+TEST(ThreadPool, UsesAtMostTheThreadsAskedFor) {
+  std::atomic<int> elsewhere{0};
+  const auto caller = std::this_thread::get_id();
+  parallel_pieces(16, 1, [&](int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (std::this_thread::get_id() != caller) ++elsewhere;
+  });
+  EXPECT_EQ(elsewhere, 0);
+}
+
+/// Most of these jobs are over before a worker has come to them.
+TEST(ThreadPool, JobsAreTakenBackFromWorkersThatComeTooLate) {
+  test::run_thread_ranks(3, [](int64_t) {
+    for (int round = 0; round < 20'000; ++round) {
+      std::array<int, 3> values{};
+      parallel_pieces(3, [&](int64_t piece) { values[static_cast<size_t>(piece)] += round; });
+      ASSERT_EQ(values, (std::array{round, round, round}));
+    }
+  });
 }
 
 TEST(ThreadPool, UsesAtMostTheUsableCores) {
