@@ -2,6 +2,7 @@
 #include "core/thread_pool.h"
 
 #include "core/doorbell.h"
+#include "core/hash.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -153,6 +154,12 @@ int64_t usable_cores() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return CPU_COUNT(&set);
+}
+
+uint64_t usable_cores_key() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 0;
+  return hash_of(&set, sizeof set);
 }
 
 }  // namespace zero

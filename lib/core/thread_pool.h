@@ -26,7 +26,9 @@ void parallel_pieces(int64_t pieces, Callable &&callable) {
   parallel_pieces(pieces, pieces, callable);
 }
 
-/// Logical cores this process may use.
+/// Logical cores the calling thread may use.
 int64_t usable_cores();
+/// The same for threads that may use the same ones.
+uint64_t usable_cores_key();
 
 }  // namespace zero

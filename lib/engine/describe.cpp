@@ -106,7 +106,7 @@ std::string Optimizer::describe() const {
   add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(),
            static_cast<long long>(settings_.stage), static_cast<long long>(group_->rank()), static_cast<long long>(group_->size()),
            group_->transport().name());
-  add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or cores / local ranks)", kernels::active().target,
+  add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)", kernels::active().target,
            static_cast<long long>(host_kernels_.threads()));
   if (settings_.on_device) {
     add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them",

@@ -109,7 +109,7 @@ int64_t host_threads(const Config &config, const Place &place) {
   if (const char *text = std::getenv("ZERO_THREADS")) {
     if (const long threads = std::strtol(text, nullptr, 10); threads > 0) return std::min<int64_t>(threads, 4096);
   }
-  return std::max<int64_t>(1, usable_cores() / std::max<int64_t>(1, place.local_size));
+  return std::max<int64_t>(1, usable_cores() / std::max<int64_t>(1, place.core_sharers));
 }
 
 int64_t HostKernels::piece_count(int64_t count) const { return pieces_for(count, threads_); }

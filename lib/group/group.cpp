@@ -87,6 +87,7 @@ void Group::fail(const Status &cause) {
 }
 
 void Group::adopt(const std::shared_ptr<Group> &child) {
+  child->place_.core_sharers = place_.core_sharers;
   child->above_ = above_;
   child->above_.push_back(weak_from_this());
   Status aborted;

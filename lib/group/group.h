@@ -113,7 +113,7 @@ class Group : public std::enable_shared_from_this<Group> {
   const std::shared_ptr<const Reducer> reducer_;
   const int64_t rank_;
   const int64_t size_;
-  const Place place_;
+  Place place_;
   std::atomic<int64_t> deadline_ms_;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   std::vector<std::shared_ptr<OperationQueue>> send_queues_;

@@ -48,7 +48,9 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
 }
 
 Place HierarchyTransport::place() const {
-  return {near_->rank(), near_->size(), static_cast<int64_t>(std::set<int64_t>(hosts_.begin(), hosts_.end()).size())};
+  Place place = near_->place();
+  place.host_count = static_cast<int64_t>(std::set<int64_t>(hosts_.begin(), hosts_.end()).size());
+  return place;
 }
 
 int64_t HierarchyTransport::round_nbytes() const { return std::min(near_->round_nbytes(), far_->round_nbytes()); }

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/thread_pool.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -142,6 +143,7 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   std::shared_ptr<Mapping> mapping;
   ZERO_CO_RETURN_IF_ERROR(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
   segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
+  own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
   identity_ = random_u64();
   if (parent != nullptr) {
     root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : std::make_shared<SegmentTable>(parent->segments_);
@@ -183,6 +185,13 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
     segments_[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
   }
   return processes_.open(std::move(processes));
+}
+
+Place LocalTransport::place() const {
+  const auto key_of = [](const Segment &segment) { return segment.header().cores_key.load(std::memory_order_relaxed); };
+  const uint64_t own_key = key_of(segments_[static_cast<size_t>(rank_)]);
+  const auto shares = [&](const Segment &segment) { return key_of(segment) == own_key; };
+  return {rank_, size_, 1, std::count_if(segments_.begin(), segments_.end(), shares)};
 }
 
 std::string LocalTransport::derived_name(const char *what) const {

@@ -92,6 +92,7 @@ struct SegmentHeader {
   Doorbell bell;                                     ///< rung for the owner
   alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
   std::atomic<uint32_t> left;                        ///< the owner uses the group no longer
+  std::atomic<uint64_t> cores_key;                   ///< which the owner may use: usable_cores_key()
   alignas(kCacheLine) Standing standing;             ///< in this group; apart from what peers look at while they wait
   std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
   Standing elsewhere;                                ///< and what the owner did there last

@@ -33,7 +33,7 @@ class LocalTransport final : public Transport {
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
-  Place place() const override { return {rank_, size_, 1}; }
+  Place place() const override;
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   bool copies_offers() const override { return true; }

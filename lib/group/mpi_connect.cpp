@@ -129,7 +129,8 @@ Place MpiTransport::place() const {
   const std::vector<int64_t> all = hosts();
   const auto first = all.begin();
   const int64_t own = all[static_cast<size_t>(rank())];
-  return {std::count(first, first + rank(), own), std::count(first, all.end(), own), 1 + *std::max_element(first, all.end())};
+  const int64_t here = std::count(first, all.end(), own);
+  return {std::count(first, first + rank(), own), here, 1 + *std::max_element(first, all.end()), here};
 }
 
 std::vector<int64_t> MpiTransport::hosts() const {

@@ -33,7 +33,8 @@ Place TcpTransport::place() const {
   const std::vector<int64_t> all = hosts();
   const auto first = all.begin();
   const int64_t own = all[static_cast<size_t>(rank_)];
-  return {std::count(first, first + rank_, own), std::count(first, all.end(), own), 1 + *std::max_element(first, all.end())};
+  const int64_t here = std::count(first, all.end(), own);
+  return {std::count(first, first + rank_, own), here, 1 + *std::max_element(first, all.end()), here};
 }
 
 Task TcpTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t) {

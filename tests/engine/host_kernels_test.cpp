@@ -169,7 +169,8 @@ TEST(HostThreads, FollowKeyVariableAndCores) {
   Config config;
   ::unsetenv("ZERO_THREADS");
   EXPECT_GE(host_threads(config, {0, 1, 1}), 1);
-  EXPECT_EQ(host_threads(config, {0, 4096, 1}), 1);
+  EXPECT_EQ(host_threads(config, {0, 4096, 1, 4096}), 1);
+  EXPECT_EQ(host_threads(config, {0, 4096, 1, 1}), usable_cores()) << "the others are bound to other cores";
   ::setenv("ZERO_THREADS", "5", 1);
   EXPECT_EQ(host_threads(config, {0, 1, 1}), 5);
   ASSERT_TRUE(config.set_i64(ZERO_KEY_THREADS, 3).ok());
