@@ -45,7 +45,7 @@ inline constexpr int kMaxStates = 4;
 
 /// Memory that will be read next, for loops over something else to ask for at their own pace, so that memory never rests.
 struct Ahead {
-  static constexpr int kMost = 8;
+  static constexpr int kMost = 16;
   struct Array {
     const std::byte *data;
     int64_t element_nbytes;

@@ -55,22 +55,24 @@ bool reduce_few(const Reduction &reduction, const Part &part) {
 
 constexpr int64_t kBlock = 512;  // elements; a block per level of the tree stays in the first-level cache
 
-/// block[0, count) = T over sources of the elements from `begin` on.
-template <class Format, class Op>
+/// block[0, count) = T over sources of the elements from `begin` on. kAsks: asks ahead for memory, which the processor does not see coming
+/// where the turns of sources are many and short.
+template <bool kAsks, class Format, class Op>
 void fill_block(const void *const *sources, int64_t source_count, int64_t begin, int64_t count, typename Format::Value *block) {
   const typename Format::D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (source_count <= 2) {
     for (int64_t i = 0; i < count; i += lanes) {
       const int64_t at = begin + i;
+      for (int64_t s = 0; kAsks && s < source_count; ++s) prefetch(static_cast<const typename Format::Element *>(sources[s]) + at);
       hn::StoreU(source_count == 1 ? tree<1, Format, Op>(sources, at) : tree<2, Format, Op>(sources, at), d, block + i);
     }
     return;
   }
   const int64_t cut = tree_cut(source_count);
   typename Format::Value upper[kBlock];
-  fill_block<Format, Op>(sources, cut, begin, count, block);
-  fill_block<Format, Op>(sources + cut, source_count - cut, begin, count, upper);
+  fill_block<true, Format, Op>(sources, cut, begin, count, block);
+  fill_block<true, Format, Op>(sources + cut, source_count - cut, begin, count, upper);
   for (int64_t i = 0; i < count; i += lanes) {
     hn::StoreU(Op::apply(d, hn::LoadU(d, block + i), hn::LoadU(d, upper + i)), d, block + i);
   }
@@ -84,7 +86,7 @@ bool reduce_many(const Reduction &reduction, const Part &part) {
   typename Format::Value block[kBlock];
   for (int64_t begin = part.begin; begin < part.end; begin += kBlock) {
     const int64_t block_count = part.end - begin < kBlock ? part.end - begin : kBlock;
-    fill_block<Format, Op>(reduction.sources, reduction.source_count, begin, block_count, block);
+    fill_block<false, Format, Op>(reduction.sources, reduction.source_count, begin, block_count, block);
     for (int64_t i = 0; i < block_count; i += lanes) output.put(hn::LoadU(d, block + i), begin + i);
   }
   return output.finite();
@@ -101,8 +103,16 @@ bool reduce_sum(const Reduction &reduction, const Part &part) {
       return reduce_few<3, Format, Sum>(reduction, part);
     case 4:
       return reduce_few<4, Format, Sum>(reduction, part);
+    case 5:
+      return reduce_few<5, Format, Sum>(reduction, part);
+    case 6:
+      return reduce_few<6, Format, Sum>(reduction, part);
+    case 7:
+      return reduce_few<7, Format, Sum>(reduction, part);
     case 8:
       return reduce_few<8, Format, Sum>(reduction, part);
+    case 16:
+      return reduce_few<16, Format, Sum>(reduction, part);
     default:
       return reduce_many<Format, Sum>(reduction, part);
   }

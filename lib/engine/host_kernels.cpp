@@ -168,7 +168,11 @@ bool HostKernels::copy_within(void *out, const void *values, DType dtype, int64_
 }
 
 void HostKernels::clear(void *out, int64_t nbytes) const {
-  if (nbytes > 0) std::memset(out, 0, static_cast<size_t>(nbytes));
+  constexpr int64_t kWord = 4;
+  over_lines((nbytes + kWord - 1) / kWord, [&](Range words) {
+    const int64_t begin = words.begin * kWord;
+    std::memset(static_cast<std::byte *>(out) + begin, 0, static_cast<size_t>(std::min(words.end * kWord, nbytes) - begin));
+  });
 }
 
 void HostKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
