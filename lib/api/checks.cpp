@@ -13,8 +13,8 @@ Status check_pointer(const void *pointer, const char *argument) {
 }
 
 Status check_bounds(int64_t value, int64_t low, int64_t high, const char *argument) {
-  ZERO_CHECK(value >= low && value <= high, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld", argument,
-             static_cast<long long>(value), static_cast<long long>(low), static_cast<long long>(high));
+  ZERO_CHECK(value >= low && value <= high, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld", argument, lld(value),
+             lld(low), lld(high));
   return {};
 }
 
@@ -42,31 +42,31 @@ Status check_reduce(int32_t op) {
 }
 
 Status check_count(int64_t count, int32_t dtype, const char *argument) {
-  ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must not be negative", argument, static_cast<long long>(count));
+  ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must not be negative", argument, lld(count));
   const int64_t largest = std::numeric_limits<int64_t>::max() / dtype_nbytes(static_cast<DType>(dtype));
   ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT,
-             "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits", argument, static_cast<long long>(count),
-             static_cast<long long>(largest), dtype_name(static_cast<DType>(dtype)));
+             "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits", argument, lld(count), lld(largest),
+             dtype_name(static_cast<DType>(dtype)));
   return {};
 }
 
 Status check_elements(const void *data, int64_t count, int32_t dtype, const char *argument, const char *count_argument) {
   ZERO_TRY(check_count(count, dtype, count_argument));
   ZERO_CHECK(data != nullptr || count == 0, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but %s is %lld; NULL is allowed only with 0", argument,
-             count_argument, static_cast<long long>(count));
+             count_argument, lld(count));
   const auto room = std::numeric_limits<uintptr_t>::max() - reinterpret_cast<uintptr_t>(data);
   const auto nbytes = static_cast<uintptr_t>(count * dtype_nbytes(static_cast<DType>(dtype)));
   ZERO_CHECK(nbytes <= room, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but %s would then reach past the end of all addresses", count_argument,
-             static_cast<long long>(count), argument);
+             lld(count), argument);
   return {};
 }
 
 Status check_range(int64_t offset, int64_t count, int64_t total, const char *whole) {
   ZERO_CHECK(offset >= 0 && offset <= total, ZERO_E_INVALID_ARGUMENT, "offset is %lld, but must be in 0 .. %lld, the elements of %s",
-             static_cast<long long>(offset), static_cast<long long>(total), whole);
+             lld(offset), lld(total), whole);
   ZERO_CHECK(count >= 0 && count <= total - offset, ZERO_E_INVALID_ARGUMENT,
-             "count is %lld, but must be in 0 .. %lld: %s has %lld elements and offset is %lld", static_cast<long long>(count),
-             static_cast<long long>(total - offset), whole, static_cast<long long>(total), static_cast<long long>(offset));
+             "count is %lld, but must be in 0 .. %lld: %s has %lld elements and offset is %lld", lld(count), lld(total - offset), whole,
+             lld(total), lld(offset));
   return {};
 }
 
@@ -76,15 +76,15 @@ Status check_overlap(Span inner, Span outer, const void *in_place, const char *r
   const auto outer_begin = reinterpret_cast<uintptr_t>(outer.data);
   const bool apart = inner_begin + static_cast<uintptr_t>(inner.nbytes) <= outer_begin ||
                      outer_begin + static_cast<uintptr_t>(outer.nbytes) <= inner_begin;
-  ZERO_CHECK(apart, ZERO_E_INVALID_ARGUMENT, "send and recv overlap (%lld bytes at %p, %lld bytes at %p); %s",
-             static_cast<long long>(inner.nbytes), inner.data, static_cast<long long>(outer.nbytes), outer.data, rule);
+  ZERO_CHECK(apart, ZERO_E_INVALID_ARGUMENT, "send and recv overlap (%lld bytes at %p, %lld bytes at %p); %s", lld(inner.nbytes),
+             inner.data, lld(outer.nbytes), outer.data, rule);
   return {};
 }
 
 Status check_text_outputs(const char *out, int64_t out_nbytes) {
-  ZERO_CHECK(out_nbytes >= 0, ZERO_E_INVALID_ARGUMENT, "out_nbytes is %lld, but must not be negative", static_cast<long long>(out_nbytes));
+  ZERO_CHECK(out_nbytes >= 0, ZERO_E_INVALID_ARGUMENT, "out_nbytes is %lld, but must not be negative", lld(out_nbytes));
   ZERO_CHECK(out != nullptr || out_nbytes == 0, ZERO_E_INVALID_ARGUMENT, "out is NULL, but out_nbytes is %lld; NULL is allowed only with 0",
-             static_cast<long long>(out_nbytes));
+             lld(out_nbytes));
   return {};
 }
 

@@ -52,13 +52,12 @@ Status read_config(const zero_config *config, std::shared_ptr<Config> *out) {
 
 Status check_name(const char *name, int64_t size) {
   if (name == nullptr) {
-    ZERO_CHECK(size == 1, ZERO_E_INVALID_ARGUMENT, "name is NULL, but size is %lld; NULL is allowed only with 1",
-               static_cast<long long>(size));
+    ZERO_CHECK(size == 1, ZERO_E_INVALID_ARGUMENT, "name is NULL, but size is %lld; NULL is allowed only with 1", lld(size));
     return {};
   }
   const auto nbytes = static_cast<int64_t>(::strnlen(name, kLongestNameNbytes + 1));
   ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.80s\" has %s, but must have 1 to %lld bytes",
-             name, nbytes == 0 ? "no bytes" : "more bytes", static_cast<long long>(kLongestNameNbytes));
+             name, nbytes == 0 ? "no bytes" : "more bytes", lld(kLongestNameNbytes));
   return {};
 }
 
@@ -102,7 +101,7 @@ Status make_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t
   ZERO_TRY(find_config(config, &options));
   ZERO_TRY(check_text_outputs(out, out_nbytes));
   ZERO_CHECK(out_nbytes == 0 || out_nbytes >= kIdNbytes, ZERO_E_INVALID_ARGUMENT, "out_nbytes is %lld, but must be 0 or at least %lld",
-             static_cast<long long>(out_nbytes), static_cast<long long>(kIdNbytes));
+             lld(out_nbytes), lld(kIdNbytes));
   std::string id(kIdNbytes - 1, ' ');
   if (out_nbytes > 0) ZERO_TRY(make_tcp_id(options->str(ZERO_KEY_RENDEZVOUS_HOST), options->i64(ZERO_KEY_RENDEZVOUS_PORT), &id));
   copy_text(id, out, out_nbytes, out_needed);
@@ -231,7 +230,7 @@ int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, i
   return api::guarded([&]() -> Status {
     std::shared_ptr<Group> object;
     ZERO_TRY(api::find(group, "group", &object));
-    ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must not be negative", static_cast<long long>(count));
+    ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must not be negative", lld(count));
     ZERO_TRY(api::check_bounds(rank, 0, object->size() - 1, "rank"));
     ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
@@ -259,7 +258,7 @@ int32_t zero_group_abort(zero_group *group, const char *reason) {
   return api::guarded([&]() -> Status {
     std::shared_ptr<Group> object;
     ZERO_TRY(api::find(group, "group", &object));
-    object->fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", static_cast<long long>(object->rank()),
+    object->fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", lld(object->rank()),
                                reason != nullptr ? reason : "no reason given"));
     return {};
   });

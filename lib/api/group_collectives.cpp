@@ -52,24 +52,21 @@ Status check_root(const Group &group, int64_t root) { return check_bounds(root, 
 Status check_share(const Group &group, int64_t count, const char *argument, int64_t total, const char *total_argument) {
   const int64_t share = even_share(total, group.rank(), group.size()).count();
   ZERO_CHECK(count == share, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but rank %lld of %lld has a share of %lld of the %lld elements in %s",
-             argument, static_cast<long long>(count), static_cast<long long>(group.rank()), static_cast<long long>(group.size()),
-             static_cast<long long>(share), static_cast<long long>(total), total_argument);
+             argument, lld(count), lld(group.rank()), lld(group.size()), lld(share), lld(total), total_argument);
   return {};
 }
 
 /// The count of the side that only root has.
 Status check_root_count(const Group &group, int64_t root, int64_t count, int64_t on_root, const char *argument) {
   const int64_t expected = group.rank() == root ? on_root : 0;
-  ZERO_CHECK(count == expected, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %lld on rank %lld (root is %lld)", argument,
-             static_cast<long long>(count), static_cast<long long>(expected), static_cast<long long>(group.rank()),
-             static_cast<long long>(root));
+  ZERO_CHECK(count == expected, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %lld on rank %lld (root is %lld)", argument, lld(count),
+             lld(expected), lld(group.rank()), lld(root));
   return {};
 }
 
 Status check_equal_counts(const Call &call) {
   ZERO_CHECK(call.send_count == call.recv_count, ZERO_E_INVALID_ARGUMENT,
-             "send_count is %lld and recv_count is %lld, but they must be equal", static_cast<long long>(call.send_count),
-             static_cast<long long>(call.recv_count));
+             "send_count is %lld and recv_count is %lld, but they must be equal", lld(call.send_count), lld(call.recv_count));
   return {};
 }
 
@@ -179,7 +176,7 @@ Status describe_all_to_all(Work &work, const Call &call) {
   ZERO_TRY(check_call(work, call, &group));
   ZERO_TRY(check_equal_counts(call));
   ZERO_CHECK(call.send_count % group->size() == 0, ZERO_E_INVALID_ARGUMENT, "send_count is %lld, but must be a multiple of the %lld ranks",
-             static_cast<long long>(call.send_count), static_cast<long long>(group->size()));
+             lld(call.send_count), lld(group->size()));
   ZERO_TRY(check_overlap(recv_span(call), send_span(call), nullptr, "they must be apart"));
   work.task.emplace(all_to_all(*group, call.send, call.recv, call.send_count, to_dtype(call.dtype)));
   return {};
@@ -210,7 +207,7 @@ Status check_message(const Message &message, const char *argument, const char *c
   ZERO_TRY(check_elements(message.data, message.count, message.dtype, argument, count_argument));
   ZERO_TRY(check_bounds(message.peer, 0, (*out)->size() - 1, "peer"));
   ZERO_CHECK(message.peer != (*out)->rank(), ZERO_E_INVALID_ARGUMENT, "peer is %lld, which is this rank itself; it must be another rank",
-             static_cast<long long>(message.peer));
+             lld(message.peer));
   return check_reach(**out, {{message.data, argument}}, message.stream);
 }
 

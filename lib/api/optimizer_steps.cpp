@@ -47,7 +47,7 @@ Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out, void *
   zero_step_result result = {};
   result.struct_size = sizeof result;
   zero_step_result *filled = out != nullptr ? &result : nullptr;
-  ZERO_CO_TRY((optimizer.*step)(filled, stream));
+  ZERO_CO_AWAIT((optimizer.*step)(filled, stream));
   if (out != nullptr) write_struct(result, out);
   co_return Status();
 }
@@ -87,7 +87,7 @@ Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, voi
 
 Task run_verify(Optimizer &optimizer, zero_verify_result *out, void *stream) {
   zero_verify_result result = {};
-  ZERO_CO_TRY(optimizer.verify(&result, stream));
+  ZERO_CO_AWAIT(optimizer.verify(&result, stream));
   write_struct(result, out);
   co_return Status();
 }

@@ -131,7 +131,7 @@ Status check_i64(int32_t key, int64_t value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::i64, &info));
   ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld",
-             info->name, static_cast<long long>(value), static_cast<long long>(info->min_i64), static_cast<long long>(info->max_i64));
+             info->name, lld(value), lld(info->min_i64), lld(info->max_i64));
   return {};
 }
 

@@ -1,6 +1,8 @@
 /// @file The log file: opened once, each line one write, so that lines of several processes do not mix.
 #include "core/log.h"
 
+#include "core/status.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -37,8 +39,8 @@ void log_line(const char *format, ...) noexcept {
   timespec time;
   ::clock_gettime(CLOCK_REALTIME, &time);
   char line[1200];
-  int used = std::snprintf(line, sizeof line, "%lld.%06ld %d/%ld ", static_cast<long long>(time.tv_sec), time.tv_nsec / 1000,
-                           static_cast<int>(::getpid()), ::syscall(SYS_gettid));
+  int used = std::snprintf(line, sizeof line, "%lld.%06ld %d/%ld ", lld(time.tv_sec), time.tv_nsec / 1000, static_cast<int>(::getpid()),
+                           ::syscall(SYS_gettid));
   va_list arguments;
   va_start(arguments, format);
   used += std::vsnprintf(line + used, sizeof line - static_cast<size_t>(used), format, arguments);

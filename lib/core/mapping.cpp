@@ -45,8 +45,7 @@ Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping
   if (data == nullptr) {
     const int reason = errno;
     ::close(fd);
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", static_cast<long long>(nbytes),
-                         std::strerror(reason));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of shared memory: %s", lld(nbytes), std::strerror(reason));
   }
   return enter(id, fd, data, nbytes, out);
 }
@@ -73,8 +72,7 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   if (::ftruncate(fd, nbytes) != 0) {
     const int reason = errno;
     ::close(fd);
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", static_cast<long long>(nbytes),
-                         std::strerror(reason));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", lld(nbytes), std::strerror(reason));
   }
   const std::lock_guard lock(table().mutex);
   return map(random_u64(), fd, nbytes, out);
@@ -83,8 +81,7 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
 Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
   std::byte *data = map_pages(nbytes);
-  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", static_cast<long long>(nbytes),
-             std::strerror(errno));
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", lld(nbytes), std::strerror(errno));
   const std::lock_guard lock(table().mutex);
   return enter(random_u64(), -1, data, nbytes, out);
 }

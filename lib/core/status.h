@@ -32,6 +32,9 @@ constexpr bool poisons_group(int32_t code) { return code <= -300 && code > -400;
 
 const char *status_name(int32_t code) noexcept;
 
+/// For %lld, whatever int64_t is.
+constexpr long long lld(int64_t value) { return value; }
+
 }  // namespace zero
 
 /// Passes an error up.

@@ -195,14 +195,36 @@ class OperationQueue {
   std::atomic<bool> watched_{false};
 };
 
+/// Awaits the end of an operation in another queue, lending that queue the waiting thread.
+class OperationEnd final : public Waitable {
+ public:
+  OperationEnd(OperationQueue &queue, const Operation &operation) : queue_(queue), operation_(operation) {}
+  Status poll(bool *out_ready) override {
+    queue_.progress(&operation_);
+    *out_ready = operation_.done();
+    return {};
+  }
+  /// None when it has ended by now: another look is due.
+  Doorbell *doorbell() override {
+    Doorbell *bell = queue_.doorbell();
+    return operation_.done() ? nullptr : bell;
+  }
+
+ private:
+  OperationQueue &queue_;
+  const Operation &operation_;
+};
+
+}  // namespace zero
+
 /// Awaits a task or waitable inside a task and passes an error up.
-#define ZERO_CO_TRY(...)                                                                                           \
+#define ZERO_CO_AWAIT(...)                                                                                         \
   do {                                                                                                             \
     if (::zero::Status zero_try_status = co_await (__VA_ARGS__); !zero_try_status.ok()) co_return zero_try_status; \
   } while (0)
 
 /// ZERO_TRY and ZERO_CHECK inside a task.
-#define ZERO_CO_RETURN_IF_ERROR(expression)                                                              \
+#define ZERO_CO_TRY(expression)                                                                          \
   do {                                                                                                   \
     if (::zero::Status zero_try_status = (expression); !zero_try_status.ok()) co_return zero_try_status; \
   } while (0)
@@ -210,5 +232,3 @@ class OperationQueue {
   do {                                                                      \
     if (!(condition)) co_return ::zero::Status::error((code), __VA_ARGS__); \
   } while (0)
-
-}  // namespace zero

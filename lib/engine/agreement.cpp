@@ -22,7 +22,7 @@ Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> 
   {
     // Taken by all before anyone waits for quiet.
     Round round(group, offers, arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (size_t rank = 0; rank < ranks; ++rank) {
       const bool own = static_cast<int64_t>(rank) == group.rank();
       const void *words = own ? mine.data() : arrivals[rank].data;
@@ -30,7 +30,7 @@ Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> 
     }
   }
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 
@@ -46,11 +46,11 @@ Task agree_on(Group &group, Status mine, const char *what) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = 1;
-  ZERO_CO_TRY(tell_all(group, fingerprint, {&code, 1}, codes));
+  ZERO_CO_AWAIT(tell_all(group, fingerprint, {&code, 1}, codes));
   if (!mine.ok()) co_return mine;
   const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t other) { return other != ZERO_OK; });
-  ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s", static_cast<long long>(failed - codes.begin()),
-                what, status_name(static_cast<int32_t>(*failed)));
+  ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s", lld(failed - codes.begin()), what,
+                status_name(static_cast<int32_t>(*failed)));
   co_return Status();
 }
 

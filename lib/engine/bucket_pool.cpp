@@ -13,8 +13,7 @@ Status BucketPool::open(const MemorySource &source, int64_t nbytes, int64_t coun
   nbytes_ = Arena::view_nbytes(nbytes);
   limit_nbytes_ = limit_nbytes;
   ZERO_CHECK(limit_nbytes == 0 || count == 0 || limit_nbytes >= nbytes_, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_POOL_LIMIT is %lld bytes, but the largest bucket alone has %lld", static_cast<long long>(limit_nbytes),
-             static_cast<long long>(nbytes_));
+             "ZERO_KEY_POOL_LIMIT is %lld bytes, but the largest bucket alone has %lld", lld(limit_nbytes), lld(nbytes_));
   if (limit_nbytes != 0 && nbytes_ != 0) count = std::min(count, limit_nbytes / nbytes_);
   ZERO_TRY(Arena::create_shared(source, ZERO_MEMORY_GRAD_POOL, nbytes_ * count, &first_));
   free_.reserve(static_cast<size_t>(count));
@@ -48,7 +47,7 @@ Status BucketPool::grow(std::byte **out) {
   ZERO_CHECK(!at_limit(), ZERO_E_POOL_LIMIT,
              "gradients came so far out of order that %lld buckets of %lld bytes would be held unreduced, but ZERO_KEY_POOL_LIMIT is %lld; "
              "raise it, or give the order with zero_optimizer_set_order",
-             static_cast<long long>(buffers_ + 1), static_cast<long long>(nbytes_), static_cast<long long>(limit_nbytes_));
+             lld(buffers_ + 1), lld(nbytes_), lld(limit_nbytes_));
   Arena arena;
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_GRAD_POOL, nbytes_, &arena));
   free_.reserve(static_cast<size_t>(buffers_) + 1);

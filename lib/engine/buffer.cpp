@@ -32,15 +32,15 @@ Buffer::~Buffer() {
 
 /// Before the ranks have met nothing is allocated, so ranks that disagree learn of it first.
 Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
-  ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld",
-                static_cast<long long>(count), static_cast<long long>(kMostElements));
+  ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld", lld(count),
+                lld(kMostElements));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.dtype = static_cast<int32_t>(dtype);
   fingerprint.count = count;
   Cuts cuts;
-  ZERO_CO_RETURN_IF_ERROR(make_cuts(*group, config, count, &cuts, &fingerprint.detail));
-  ZERO_CO_TRY(tell_all(*group, fingerprint, {}, {}));
+  ZERO_CO_TRY(make_cuts(*group, config, count, &cuts, &fingerprint.detail));
+  ZERO_CO_AWAIT(tell_all(*group, fingerprint, {}, {}));
 
   std::shared_ptr<Buffer> buffer(new (std::nothrow) Buffer(group, config.hook, dtype, count));
   Status allocated = Status::error(ZERO_E_OUT_OF_MEMORY, "cannot allocate a buffer");
@@ -48,7 +48,7 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
     buffer->cuts_ = std::move(cuts);
     allocated = buffer->allocate();
   }
-  ZERO_CO_TRY(agree_on(*group, std::move(allocated), "zero_buffer_create"));
+  ZERO_CO_AWAIT(agree_on(*group, std::move(allocated), "zero_buffer_create"));
   if (group->size() > 1) {
     std::vector<PeerMemory> peers;
     // The others wait for this rank there.
@@ -75,8 +75,8 @@ Task Buffer::whole_acquire(void **out_data) {
   ZERO_CO_CHECK(!whole_acquired_, ZERO_E_STATE, "the whole buffer is acquired already; call zero_buffer_whole_release first");
   Arena whole;
   Status allocated = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
-  ZERO_CO_TRY(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
-  ZERO_CO_TRY(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_));
+  ZERO_CO_AWAIT(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
+  ZERO_CO_AWAIT(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_));
   whole_ = std::move(whole);
   whole_acquired_ = true;
   *out_data = whole_.data();
@@ -91,28 +91,26 @@ Status Buffer::whole_release() {
 }
 
 Task Buffer::reduce_scatter(const void *data, int64_t count, ReduceOp op) {
-  ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", static_cast<long long>(count),
-                static_cast<long long>(count_));
-  ZERO_CO_TRY(zero::reduce_scatter(*group_, {data, shard_.data(), &cuts_, dtype_, op}));
+  ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", lld(count), lld(count_));
+  ZERO_CO_AWAIT(zero::reduce_scatter(*group_, {data, shard_.data(), &cuts_, dtype_, op}));
   co_return Status();
 }
 
 Task Buffer::read(int64_t offset, void *data, int64_t count) {
-  ZERO_CO_RETURN_IF_ERROR(check_range(offset, count));
-  ZERO_CO_TRY(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead}, {offset, offset + count}, data));
+  ZERO_CO_TRY(check_range(offset, count));
+  ZERO_CO_AWAIT(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead}, {offset, offset + count}, data));
   co_return Status();
 }
 
 Task Buffer::write(int64_t offset, const void *data, int64_t count) {
-  ZERO_CO_RETURN_IF_ERROR(check_range(offset, count));
-  ZERO_CO_TRY(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite}, {offset, offset + count}, data));
+  ZERO_CO_TRY(check_range(offset, count));
+  ZERO_CO_AWAIT(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite}, {offset, offset + count}, data));
   co_return Status();
 }
 
 Status Buffer::check_range(int64_t offset, int64_t count) const {
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= count_ && count <= count_ - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but the buffer has %lld elements", static_cast<long long>(offset),
-             static_cast<long long>(count), static_cast<long long>(count_));
+             "offset %lld and count %lld are given, but the buffer has %lld elements", lld(offset), lld(count), lld(count_));
   return {};
 }
 

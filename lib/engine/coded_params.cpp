@@ -10,9 +10,7 @@ bool Optimizer::codes_params() const {
   return std::any_of(formats_.begin(), formats_.end(), [](const Format &format) { return format.coded(); });
 }
 
-bool Optimizer::coded(int64_t id) const {
-  return plan_.param(id).bucket >= 0 && formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].coded();
-}
+bool Optimizer::coded(int64_t id) const { return plan_.param(id).bucket >= 0 && format_of(id).coded(); }
 
 kernels::Elements Optimizer::codes_at(int64_t id, int64_t offset) const {
   const PlannedParam &param = plan_.param(id);
@@ -50,9 +48,9 @@ Task Optimizer::decode_param(int64_t id, std::byte *whole) {
     const Slot &scales = *slots_.find(ZERO_SLOT_PARAM_SCALE);
     const Cuts cuts = entry_cuts(place_of(scales, id), plan_.param(id).cuts);
     codes = {gathered_codes_.data(), dtype, reinterpret_cast<float *>(gathered_codes_.data() + round_up(count, kLine))};
-    ZERO_CO_TRY(
+    ZERO_CO_AWAIT(
         all_gather(*gather_group_, own_cut(slots_.param(), id), codes.data, plan_.param(id).cuts, dtype, static_cast<uint64_t>(id)));
-    ZERO_CO_TRY(all_gather(*gather_group_, own_cut(scales, id), codes.scales, cuts, DType::f32, static_cast<uint64_t>(id)));
+    ZERO_CO_AWAIT(all_gather(*gather_group_, own_cut(scales, id), codes.scales, cuts, DType::f32, static_cast<uint64_t>(id)));
   } else {
     codes = codes_at(id, 0);
   }

@@ -103,17 +103,17 @@ StepTimes Optimizer::step_times() const {
 
 std::string Optimizer::describe() const {
   std::string text;
-  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(),
-           static_cast<long long>(settings_.stage), static_cast<long long>(group_->rank()), static_cast<long long>(group_->size()),
-           group_->transport().name());
-  add_line(text, "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)", kernels::active().target,
-           static_cast<long long>(host_kernels_.threads()));
+  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(), lld(settings_.stage),
+           lld(group_->rank()), lld(group_->size()), group_->transport().name());
+  add_line(text,
+           "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
+           kernels::active().target, lld(host_kernels_.threads()));
   if (settings_.on_device) {
-    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them",
-             static_cast<long long>(device_->index()), device_->name().c_str());
+    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(device_->index()),
+             device_->name().c_str());
   } else if (device_ != nullptr) {
-    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory",
-             static_cast<long long>(device_->index()), device_->name().c_str(), static_cast<long long>(Device::staging_nbytes()));
+    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory", lld(device_->index()),
+             device_->name().c_str(), lld(Device::staging_nbytes()));
   }
   if (!sealed_.load(std::memory_order_acquire)) {
     add_line(text, "not sealed yet");
@@ -146,10 +146,10 @@ const char *Optimizer::way_text() const {
 }
 
 void Optimizer::describe_plan(std::string &text) const {
-  add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(),
-           static_cast<long long>(plan_.element_count()), static_cast<long long>(plan_.own_element_count()));
-  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces",
-           static_cast<long long>(plan_.bucket_count()), static_cast<long long>(settings_.bucket_nbytes), formats_.size());
+  add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(), lld(plan_.element_count()),
+           lld(plan_.own_element_count()));
+  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces", lld(plan_.bucket_count()),
+           lld(settings_.bucket_nbytes), formats_.size());
   for (size_t space = 0; space < formats_.size(); ++space) describe_space(text, space);
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
@@ -179,24 +179,22 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
            : format.trains             ? "custom"
                                        : "frozen",
            format.gathered ? ", always gathered" : "", format.replicated ? ", replicated in the model group" : "",
-           format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), static_cast<long long>(nbytes),
-           static_cast<long long>(scales_nbytes), static_cast<long long>(kLine));
+           format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), lld(nbytes), lld(scales_nbytes), lld(kLine));
 }
 
 void Optimizer::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
   add_line(text, "memory: N ranks, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], static_cast<long long>(formula_nbytes(ZERO_MEMORY_TOTAL)),
-           static_cast<long long>(constant_nbytes(ZERO_MEMORY_TOTAL)));
+           one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
+           lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};
   static_assert(std::size(kNames) == Accounting::kCategories);
   for (int32_t category = ZERO_MEMORY_PARAM; category < Accounting::kCategories; ++category) {
     if (category == ZERO_MEMORY_BUFFER) continue;
-    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
-             static_cast<long long>(accounting_.now(category)), static_cast<long long>(accounting_.peak(category)),
-             static_cast<long long>(formula_nbytes(category)), static_cast<long long>(constant_nbytes(category)));
+    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category], lld(accounting_.now(category)),
+             lld(accounting_.peak(category)), lld(formula_nbytes(category)), lld(constant_nbytes(category)));
   }
 }
 

@@ -15,10 +15,10 @@ namespace {
 
 namespace cuda = kernels::cuda;
 
-int64_t number(DType dtype) { return static_cast<int64_t>(dtype); }
-int64_t number(ReduceOp op) { return static_cast<int64_t>(op); }
+int64_t code_of(DType dtype) { return static_cast<int64_t>(dtype); }
+int64_t code_of(ReduceOp op) { return static_cast<int64_t>(op); }
 
-cuda::Elements elements_of(const kernels::Elements &elements) { return {elements.data, elements.scales, number(elements.dtype)}; }
+cuda::Elements elements_of(const kernels::Elements &elements) { return {elements.data, elements.scales, code_of(elements.dtype)}; }
 
 template <class T>
 int64_t nbytes_of(const std::vector<T> &values) {
@@ -98,7 +98,7 @@ Status DeviceKernels::settle() const {
 }
 
 bool DeviceKernels::all_within(const void *values, DType dtype, int64_t count, float limit) const {
-  note(table_.all_within(device_.index(), values, number(dtype), count, limit, beyond(), device_.stream()), "looking at values");
+  note(table_.all_within(device_.index(), values, code_of(dtype), count, limit, beyond(), device_.stream()), "looking at values");
   return true;
 }
 
@@ -107,7 +107,7 @@ void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t cou
 }
 
 bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t /*total_nbytes*/) const {
-  note(table_.copy_within(device_.index(), out, values, number(dtype), count, limit, beyond(), device_.stream()), "copying values");
+  note(table_.copy_within(device_.index(), out, values, code_of(dtype), count, limit, beyond(), device_.stream()), "copying values");
   return true;
 }
 
@@ -115,34 +115,34 @@ void DeviceKernels::clear(void *out, int64_t nbytes) const { note(device_.clear(
 
 void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
   if (out_dtype == dtype) return copy(out, values, dtype, count);
-  note(table_.convert(device_.index(), out, number(out_dtype), values, number(dtype), count, device_.stream()), "converting values");
+  note(table_.convert(device_.index(), out, code_of(out_dtype), values, code_of(dtype), count, device_.stream()), "converting values");
 }
 
 void DeviceKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
-  note(table_.scale(device_.index(), out, values, number(dtype), count, factor, device_.stream()), "scaling values");
+  note(table_.scale(device_.index(), out, values, code_of(dtype), count, factor, device_.stream()), "scaling values");
 }
 
 void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {
-  note(table_.add(device_.index(), sum, number(sum_dtype), values, number(dtype), count, factor, device_.stream()), "adding values");
+  note(table_.add(device_.index(), sum, code_of(sum_dtype), values, code_of(dtype), count, factor, device_.stream()), "adding values");
 }
 
 void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum & /*sum*/) const {
-  note(table_.add_squares(device_.index(), values, number(dtype), count, told()->found.squares, device_.stream()), "adding squares");
+  note(table_.add_squares(device_.index(), values, code_of(dtype), count, told()->found.squares, device_.stream()), "adding squares");
 }
 
 void DeviceKernels::follow(float *masters, const void *values, DType dtype, int64_t count) const {
-  note(table_.follow(device_.index(), masters, values, number(dtype), count, device_.stream()), "masters that follow");
+  note(table_.follow(device_.index(), masters, values, code_of(dtype), count, device_.stream()), "masters that follow");
 }
 
 void DeviceKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip) const {
   const cuda::Elements out = elements_of(codes);
   const kernels::RunState *run = may_skip ? &told()->run : nullptr;
-  note(table_.encode(device_.index(), &out, values, number(dtype), count, run, device_.stream()), "encoding values");
+  note(table_.encode(device_.index(), &out, values, code_of(dtype), count, run, device_.stream()), "encoding values");
 }
 
 void DeviceKernels::decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const {
   const cuda::Elements from = elements_of(codes);
-  note(table_.decode(device_.index(), out, number(dtype), &from, count, device_.stream()), "decoding values");
+  note(table_.decode(device_.index(), out, code_of(dtype), &from, count, device_.stream()), "decoding values");
 }
 
 void DeviceKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
@@ -192,8 +192,8 @@ void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
 
 cuda::Reduce DeviceKernels::call_of(const Reduction &reduction, const void *const *sources) {
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  return {reduction.out,   number(out_dtype),    sources,          reduction.source_count, number(reduction.dtype),
-          reduction.count, number(reduction.op), reduction.divisor};
+  return {reduction.out,   code_of(out_dtype),    sources,          reduction.source_count, code_of(reduction.dtype),
+          reduction.count, code_of(reduction.op), reduction.divisor};
 }
 
 /// Sources on the host are brought to the device first.

@@ -25,11 +25,11 @@ uint64_t hash_of_zeros(int64_t nbytes) {
 Task Optimizer::begin(int32_t source) { return run(begin_body(source)); }
 
 Task Optimizer::begin_body(int32_t source) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
   ZERO_CO_CHECK(source >= ZERO_SOURCE_LOCAL && source <= ZERO_SOURCE_SHARDS, ZERO_E_INVALID_ARGUMENT,
                 "source is %d, but must be a zero_source (0 .. 2)", source);
   ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "%lld parameters are acquired; zero_optimizer_param_release comes before begin",
-                static_cast<long long>(acquired_count_));
+                lld(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
   ZERO_CO_CHECK(
@@ -38,20 +38,20 @@ Task Optimizer::begin_body(int32_t source) {
       "and use ZERO_SOURCE_SHARDS");
   switch (source) {
     case ZERO_SOURCE_LOCAL:
-      ZERO_CO_TRY(begin_local());
+      ZERO_CO_AWAIT(begin_local());
       break;
     case ZERO_SOURCE_ROOT:
-      ZERO_CO_TRY(begin_root());
+      ZERO_CO_AWAIT(begin_root());
       break;
     default:
       for (int64_t id = 0; id < params_.size(); ++id) follow_master(id);
-      ZERO_CO_TRY(gather_params(Gathered::all));
+      ZERO_CO_AWAIT(gather_params(Gathered::all));
       break;
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
-  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
+  ZERO_CO_TRY(kernels_.status());
   // Nobody edits the one copy again before all have taken it over.
-  if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
+  if (one_copy()) ZERO_CO_AWAIT(barrier(*gather_group_));
   for (Arena &copy : first_copies_) copy.release();
   master_written_.assign(master_written_.size(), false);
   average_written_.assign(average_written_.size(), false);
@@ -73,8 +73,8 @@ Status Optimizer::whole_copy(int64_t id, std::byte **out) {
 
 Task Optimizer::begin_local() {
   // What any rank wrote into the one copy is there.
-  if (one_copy()) ZERO_CO_TRY(barrier(*gather_group_));
-  ZERO_CO_TRY(check_replicas());
+  if (one_copy()) ZERO_CO_AWAIT(barrier(*gather_group_));
+  ZERO_CO_AWAIT(check_replicas());
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (buffers_param(id)) keep_copy(id);
   }
@@ -119,10 +119,10 @@ Task Optimizer::check_replicas() {
   const int64_t ranks = group_->size();
   std::vector<uint64_t> hashes(static_cast<size_t>(count * ranks));
   uint64_t *mine = hashes.data() + group_->rank() * count;
-  for (int64_t id = 0; id < count; ++id) ZERO_CO_RETURN_IF_ERROR(param_hash(id, &mine[id]));
+  for (int64_t id = 0; id < count; ++id) ZERO_CO_TRY(param_hash(id, &mine[id]));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * count, (rank + 1) * count});
-  ZERO_CO_TRY(all_gather(*gather_group_, mine, hashes.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(*gather_group_, mine, hashes.data(), cuts, DType::i64));
   for (int64_t id = 0; id < count; ++id) {
     std::string different;
     for (int64_t rank = 1; rank < ranks; ++rank) {
@@ -130,7 +130,7 @@ Task Optimizer::check_replicas() {
       different += (different.empty() ? "" : ", ") + std::to_string(rank);
     }
     // All have heard of it before the model group does, whose errors they heed.
-    if (!different.empty() && model_group_ != nullptr) ZERO_CO_TRY(barrier(*gather_group_));
+    if (!different.empty() && model_group_ != nullptr) ZERO_CO_AWAIT(barrier(*gather_group_));
     ZERO_CO_CHECK(different.empty(), ZERO_E_REPLICAS_DIFFER,
                   "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or use ZERO_SOURCE_ROOT",
                   params_[id].name.c_str(), different.c_str());
@@ -141,11 +141,11 @@ Task Optimizer::check_replicas() {
 Task Optimizer::begin_root() {
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (place.whole && !one_copy() && !formats_[static_cast<size_t>(plan_.bucket(index).space)].coded()) {
-      ZERO_CO_TRY(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
+    if (place.whole && !one_copy() && !format_in(plan_.bucket(index)).coded()) {
+      ZERO_CO_AWAIT(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
     }
   }
-  if (buffers_params()) ZERO_CO_TRY(begin_root_copies());
+  if (buffers_params()) ZERO_CO_AWAIT(begin_root_copies());
   co_return co_await gather_params(Gathered::coded);
 }
 
@@ -153,14 +153,14 @@ Task Optimizer::begin_root() {
 Task Optimizer::begin_root_copies() {
   std::vector<uint8_t> written(first_copies_.size());
   for (size_t id = 0; id < written.size(); ++id) written[id] = first_copies_[id].data() != nullptr ? 1 : 0;
-  ZERO_CO_TRY(broadcast(*gather_group_, written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
+  ZERO_CO_AWAIT(broadcast(*gather_group_, written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
   const auto self = static_cast<size_t>(group_->rank());
   std::vector<Offer> offers(static_cast<size_t>(group_->size()));
   std::vector<Receive> receives(static_cast<size_t>(group_->size()));
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (written[static_cast<size_t>(id)] == 0) continue;
     if (coded(id)) {
-      ZERO_CO_TRY(take_copy_of_root(id));
+      ZERO_CO_AWAIT(take_copy_of_root(id));
       continue;
     }
     const int64_t element = dtype_nbytes(params_[id].dtype);
@@ -170,7 +170,7 @@ Task Optimizer::begin_root_copies() {
       for (size_t rank = 0; rank < offers.size(); ++rank) offers[rank] = {whole + cuts[rank].begin * element, cuts[rank].count() * element};
     }
     receives[0] = {own_cut(slots_.param(), id), cuts[self].count() * element};
-    ZERO_CO_TRY(exchange(*gather_group_, offers, receives));
+    ZERO_CO_AWAIT(exchange(*gather_group_, offers, receives));
   }
   co_return Status();
 }
@@ -178,8 +178,8 @@ Task Optimizer::begin_root_copies() {
 /// Lines are encoded whole, so each rank takes the whole tensor, one at a time.
 Task Optimizer::take_copy_of_root(int64_t id) {
   std::byte *copy = nullptr;
-  ZERO_CO_RETURN_IF_ERROR(whole_copy(id, &copy));
-  ZERO_CO_TRY(broadcast(*gather_group_, copy, params_[id].count, params_[id].dtype, 0));
+  ZERO_CO_TRY(whole_copy(id, &copy));
+  ZERO_CO_AWAIT(broadcast(*gather_group_, copy, params_[id].count, params_[id].dtype, 0));
   keep_copy(id);
   first_copies_[static_cast<size_t>(id)].release();
   co_return Status();

@@ -66,11 +66,11 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
 
 Task Gradients::await_buffer(Bucket &bucket, int64_t index) {
   for (;;) {
-    ZERO_CO_RETURN_IF_ERROR(give_back_ended());
+    ZERO_CO_TRY(give_back_ended());
     if (take_free(bucket, index)) co_return Status();
     if (!reductions_.under_way()) co_return pool_.grow(&bucket.data);
     OperationEnd end(reductions_.queue(), reductions_.oldest());
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
   }
 }
 
@@ -165,7 +165,7 @@ Task Gradients::fill_rest() {
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
     if (bucket.missing == 0) continue;
-    if (bucket.data == nullptr) ZERO_CO_TRY(await_buffer(bucket, index));
+    if (bucket.data == nullptr) ZERO_CO_AWAIT(await_buffer(bucket, index));
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
     bucket.missing = 0;
     close_bucket(index);
@@ -176,13 +176,13 @@ Task Gradients::fill_rest() {
 
 /// Waits until every bucket is reduced.
 Task Gradients::reduce_rest() {
-  ZERO_CO_TRY(fill_rest());
+  ZERO_CO_AWAIT(fill_rest());
   if (alone_) co_return Status();
   ZERO_CO_CHECK(next_submitted_ == plan_.order().size(), ZERO_E_OUT_OF_MEMORY, "out of memory for the operations of a step");
   while (reductions_.under_way()) {
     OperationEnd end(reductions_.queue(), reductions_.oldest());
-    ZERO_CO_TRY(end);
-    ZERO_CO_RETURN_IF_ERROR(give_back_ended());
+    ZERO_CO_AWAIT(end);
+    ZERO_CO_TRY(give_back_ended());
   }
   co_return Status();
 }
@@ -193,7 +193,7 @@ Task Gradients::end_micro_step() {
     add_weight();
     co_return Status();
   }
-  ZERO_CO_TRY(reduce_rest());
+  ZERO_CO_AWAIT(reduce_rest());
   reductions_.end_micro_step();
   for (Tensor &tensor : tensors_) tensor.written.clear();
   summing_ = true;
@@ -205,7 +205,7 @@ Task Gradients::end_micro_step() {
 Task Gradients::begin_micro_step(MicroStep kind) {
   ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
                 "%lld gradients are acquired and not all ready; give them to zero_optimizer_grad_ready before the next micro-step",
-                static_cast<long long>(acquired_count_));
+                lld(acquired_count_));
   ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
                 "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
                 "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
@@ -215,15 +215,15 @@ Task Gradients::begin_micro_step(MicroStep kind) {
                             "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; it is 1 "
                             "again: call zero_optimizer_micro_step, then set it");
   }
-  if (started_) ZERO_CO_TRY(end_micro_step());
+  if (started_) ZERO_CO_AWAIT(end_micro_step());
   // A world of one has nothing to reduce.
   if (alone_ && kind == MicroStep::reduce) kind = MicroStep::local;
   if (kind == MicroStep::local) {
-    ZERO_CO_RETURN_IF_ERROR(keep_local_sums());
+    ZERO_CO_TRY(keep_local_sums());
     accumulating_ = true;
     scans_late_ = true;
   }
-  if (kind == MicroStep::reduce) ZERO_CO_RETURN_IF_ERROR(reductions_.keep_sums());
+  if (kind == MicroStep::reduce) ZERO_CO_TRY(reductions_.keep_sums());
   started_ = true;
   open_micro_step(kind);
   co_return Status();
@@ -263,11 +263,11 @@ Task Gradients::finish() {
     for (const int64_t index : plan_.order()) buckets_[static_cast<size_t>(index)].missing = 1;
   }
   if (late()) {
-    ZERO_CO_TRY(fill_rest());
+    ZERO_CO_AWAIT(fill_rest());
     scan_late();
     co_return Status();
   }
-  ZERO_CO_TRY(reduce_rest());
+  ZERO_CO_AWAIT(reduce_rest());
   if (alone_) {
     finish_alone();
     co_return Status();
@@ -277,7 +277,7 @@ Task Gradients::finish() {
   next_submitted_ = 0;
   for (const int64_t index : plan_.order()) reductions_.submit(index, nullptr, Reductions::Goal::finish);
   next_submitted_ = plan_.order().size();
-  ZERO_CO_TRY(reduce_rest());
+  ZERO_CO_AWAIT(reduce_rest());
   co_return Status();
 }
 

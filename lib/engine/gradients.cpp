@@ -111,7 +111,7 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   const Range range{offset, offset + count};
   ZERO_CHECK(!tensor.ready.overlaps(range), ZERO_E_STATE,
              "the gradient of %s has elements in %lld .. %lld that are ready already in this step", params_[id].name.c_str(),
-             static_cast<long long>(range.begin), static_cast<long long>(range.end - 1));
+             lld(range.begin), lld(range.end - 1));
   ZERO_CHECK(grad != nullptr || tensor.acquired, ZERO_E_STATE,
              "grad is NULL, but the gradient of %s is not acquired; call zero_optimizer_grad_acquire first or give an address",
              params_[id].name.c_str());

@@ -21,11 +21,11 @@ Task LineUp::open(Group &group, const Device &device, std::shared_ptr<Mapping> m
   device_ = &device;
   turn_ = 0;
   std::shared_ptr<Mapping> mine;
-  ZERO_CO_TRY(agree_on(group, make_marks(device, &mine), "zero_optimizer_seal"));
+  ZERO_CO_AWAIT(agree_on(group, make_marks(device, &mine), "zero_optimizer_seal"));
   std::shared_ptr<Group> made;
-  ZERO_CO_TRY(split(group, 0, group.rank(), &made));
-  ZERO_CO_TRY(marks_.open(*made, std::move(mine)));
-  ZERO_CO_TRY(memory_.open(*made, std::move(memory)));
+  ZERO_CO_AWAIT(split(group, 0, group.rank(), &made));
+  ZERO_CO_AWAIT(marks_.open(*made, std::move(mine)));
+  ZERO_CO_AWAIT(memory_.open(*made, std::move(memory)));
   group_ = std::move(made);
   co_return Status();
 }
@@ -43,14 +43,14 @@ std::vector<const std::byte *> LineUp::memory() const {
 }
 
 Task LineUp::run(std::span<const int64_t> words, std::span<int64_t> sums) {
-  ZERO_CO_RETURN_IF_ERROR(device_->set(mark_of(group_->rank())));
-  ZERO_CO_TRY(all_reduce(*group_, words.data(), sums.data(), static_cast<int64_t>(words.size()), DType::i64, ReduceOp::sum));
+  ZERO_CO_TRY(device_->set(mark_of(group_->rank())));
+  ZERO_CO_AWAIT(all_reduce(*group_, words.data(), sums.data(), static_cast<int64_t>(words.size()), DType::i64, ReduceOp::sum));
   co_return follow_all();
 }
 
 Task LineUp::run() {
-  ZERO_CO_RETURN_IF_ERROR(device_->set(mark_of(group_->rank())));
-  ZERO_CO_TRY(barrier(*group_));
+  ZERO_CO_TRY(device_->set(mark_of(group_->rank())));
+  ZERO_CO_AWAIT(barrier(*group_));
   co_return follow_all();
 }
 

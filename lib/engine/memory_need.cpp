@@ -62,9 +62,8 @@ Status check_store(const Store &store, std::span<const int64_t> words, int64_t r
       asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
       "stage %lld needs %.2f GB %s of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, %.2f, %.2f and "
       "%.2f GB there",
-      static_cast<long long>(stage), asked / kGigabyte, store.name, static_cast<long long>(rank), static_cast<long long>(sharers.ranks),
-      static_cast<double>(sharers.offer) / kGigabyte, limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte,
-      need[1] / kGigabyte, need[2] / kGigabyte, need[3] / kGigabyte);
+      lld(stage), asked / kGigabyte, store.name, lld(rank), lld(sharers.ranks), static_cast<double>(sharers.offer) / kGigabyte,
+      limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte, need[1] / kGigabyte, need[2] / kGigabyte, need[3] / kGigabyte);
   return {};
 }
 
@@ -100,14 +99,14 @@ MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, const 
 Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int64_t limit_nbytes, MemoryOffer offer) {
   const std::array<int64_t, kWords> words = words_of(need, offer, limit_nbytes);
   std::vector<int64_t> all(static_cast<size_t>(group.size()) * kWords);
-  ZERO_CO_TRY(agree_on(group, std::move(mine), "zero_optimizer_seal"));
+  ZERO_CO_AWAIT(agree_on(group, std::move(mine), "zero_optimizer_seal"));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = 2;
-  ZERO_CO_TRY(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
   for (int64_t rank = 0; rank < group.size(); ++rank) {
     for (const Store *store : {&kHost, &kControlGroup}) {
-      ZERO_CO_RETURN_IF_ERROR(check_store(*store, all, rank, stage, limit_nbytes > 0));
+      ZERO_CO_TRY(check_store(*store, all, rank, stage, limit_nbytes > 0));
     }
   }
   co_return Status();

@@ -39,7 +39,7 @@ Status ModuleBuffers::add(const char *name, int32_t dtype, const int64_t *shape,
   int64_t before = 0;
   for (const ModuleBuffer &buffer : buffers_) before += buffer.count;
   ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all module buffers together have more than %lld elements", name,
-             static_cast<long long>(kMostElements));
+             lld(kMostElements));
   buffers_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, rule});
   *out_id = size() - 1;
   return {};
@@ -51,7 +51,7 @@ bool ModuleBuffers::has(std::string_view name) const {
 
 Status ModuleBuffers::check_id(int64_t id) const {
   ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld module buffers (from 0)",
-             static_cast<long long>(id), static_cast<long long>(size()));
+             lld(id), lld(size()));
   return {};
 }
 
@@ -106,9 +106,9 @@ Task ModuleBuffers::sync(Group &group) const {
   if (group.size() == 1) co_return Status();
   for (const Run &run : runs_) {
     if (run.rule == ZERO_SYNC_AVERAGE) {
-      ZERO_CO_TRY(all_reduce(group, run.data, run.data, run.nbytes / dtype_nbytes(run.dtype), run.dtype, ReduceOp::avg));
+      ZERO_CO_AWAIT(all_reduce(group, run.data, run.data, run.nbytes / dtype_nbytes(run.dtype), run.dtype, ReduceOp::avg));
     }
-    if (run.rule == ZERO_SYNC_BROADCAST) ZERO_CO_TRY(broadcast(group, run.data, run.nbytes, DType::u8, 0));
+    if (run.rule == ZERO_SYNC_BROADCAST) ZERO_CO_AWAIT(broadcast(group, run.data, run.nbytes, DType::u8, 0));
   }
   co_return Status();
 }

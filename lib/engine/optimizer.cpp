@@ -83,8 +83,8 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
   }
   out->set = config.i64(ZERO_KEY_SET);
   ZERO_CHECK(out->set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT,
-             "%s: ZERO_KEY_SET is %lld, but there are %zu parameter sets (zero_optimizer_add_set makes more)", name,
-             static_cast<long long>(out->set), sets_.size());
+             "%s: ZERO_KEY_SET is %lld, but there are %zu parameter sets (zero_optimizer_add_set makes more)", name, lld(out->set),
+             sets_.size());
   out->frozen = config.i64(ZERO_KEY_FROZEN) != 0;
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
   return read_precision(config, &out->precision);
@@ -130,7 +130,7 @@ Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
 Status Optimizer::set_order(const int64_t *ids, int64_t count) {
   ZERO_TRY(check_call("zero_optimizer_set_order", Phase::building, Phase::building));
   ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld, but all %lld ids are needed",
-             ids == nullptr ? "NULL" : "given", static_cast<long long>(count), static_cast<long long>(params_.size()));
+             ids == nullptr ? "NULL" : "given", lld(count), lld(params_.size()));
   return params_.set_order({ids, static_cast<size_t>(count)});
 }
 
@@ -152,15 +152,15 @@ Status Optimizer::module_buffer(int64_t id, void **out_data, int64_t *out_count)
 Task Optimizer::sync_module_buffers() { return run(sync_body()); }
 
 Task Optimizer::sync_body() {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
-  ZERO_CO_TRY(module_buffers_.sync(*gather_group_));
+  ZERO_CO_TRY(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
+  ZERO_CO_AWAIT(module_buffers_.sync(*gather_group_));
   co_return Status();
 }
 
 Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
   ZERO_TRY(check_call("zero_optimizer_set_gather_order", Phase::building, Phase::building));
   ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld",
-             ids == nullptr ? "NULL" : "given", static_cast<long long>(count));
+             ids == nullptr ? "NULL" : "given", lld(count));
   std::vector<int64_t> order;
   for (int64_t i = 0; i < count; ++i) {
     ZERO_TRY(params_.check_id(ids[i]));
@@ -177,7 +177,7 @@ Status Optimizer::set_weight(double weight) {
 
 Status Optimizer::check_set(int64_t set) const {
   ZERO_CHECK(set >= 0 && set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT, "set is %lld, but there are %zu parameter sets",
-             static_cast<long long>(set), sets_.size());
+             lld(set), sets_.size());
   return {};
 }
 
@@ -185,7 +185,7 @@ Status Optimizer::check_set(int64_t set) const {
 bool Optimizer::lacks_momentum(int64_t set) const {
   if (phase_ == Phase::building || sets_[static_cast<size_t>(set)].algorithm() == nullptr) return false;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    const Format &format = formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])];
+    const Format &format = format_of(id);
     const auto is_moment = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_FIRST_MOMENT; };
     const bool keeps = std::any_of(format.states.begin(), format.states.end(), is_moment);
     if (params_[id].options.set == set && !params_[id].tied() && format.trains && !keeps) return true;

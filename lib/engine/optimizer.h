@@ -293,6 +293,8 @@ class Optimizer {
   std::byte *slot_at(const Slot &slot, int64_t id, int64_t offset) const;
   std::byte *own_cut(const Slot &slot, int64_t id) const;
   static Cuts entry_cuts(const SlotPlace &place, const Cuts &elements);
+  const Format &format_of(int64_t id) const { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])]; }
+  const Format &format_in(const PlannedBucket &bucket) const { return formats_[static_cast<size_t>(bucket.space)]; }
   std::vector<SlotFormat> slots_of(int64_t id) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   std::byte *whole_param(int64_t id) const;

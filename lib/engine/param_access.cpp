@@ -7,7 +7,7 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  ZERO_CO_RETURN_IF_ERROR(usable());
+  ZERO_CO_TRY(usable());
   take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   const Counted counted(acquiring_);
@@ -24,26 +24,25 @@ Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **o
 }
 
 Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
-  ZERO_CO_RETURN_IF_ERROR(params_.check_id(id));
+  ZERO_CO_TRY(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(params_.check_id(id));
   const int64_t count = params_[id].count;
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
-                static_cast<long long>(dst_count), static_cast<long long>(dst == nullptr ? 0 : count),
-                dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
+                lld(dst_count), lld(dst == nullptr ? 0 : count), dst == nullptr ? "dst is NULL" : params_[id].text().c_str());
   bool dst_on_device = false;
-  ZERO_CO_RETURN_IF_ERROR(find_memory(dst, "dst", &dst_on_device));
+  ZERO_CO_TRY(find_memory(dst, "dst", &dst_on_device));
   // A graph would copy what lies in the memory between host and device when it is run.
   if (dst != nullptr && dst_on_device != settings_.on_device) {
-    ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
+    ZERO_CO_TRY(check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
   }
   // A graph would go on to use memory of the pool, which may be given back.
   if (coded(id) && !dst_on_device)
-    ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
-  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
+    ZERO_CO_TRY(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
+  if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   if (count > 0) {
     const Status arrived = co_await trailing_.wait(plan_.param(params_.holder(id)).bucket);
     if (!arrived.ok()) lose(arrived);
-    ZERO_CO_RETURN_IF_ERROR(arrived);
+    ZERO_CO_TRY(arrived);
   }
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
@@ -51,24 +50,24 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
     if (!buffers_param(id)) {
       data = whole_param(id);
     } else if (phase_ == Phase::sealed) {
-      ZERO_CO_RETURN_IF_ERROR(whole_copy(params_.holder(id), &data));
+      ZERO_CO_TRY(whole_copy(params_.holder(id), &data));
     } else {
       data = dst_on_device != settings_.on_device ? nullptr : static_cast<std::byte *>(dst);
-      ZERO_CO_TRY(gather_whole(params_.holder(id), &data, &access.pooled));
+      ZERO_CO_AWAIT(gather_whole(params_.holder(id), &data, &access.pooled));
     }
     access.data = data;
   }
   if (dst != nullptr && dst != data && count > 0) {
-    ZERO_CO_RETURN_IF_ERROR(copy_param(dst, data, count * dtype_nbytes(params_[id].dtype), dst_on_device, stream));
+    ZERO_CO_TRY(copy_param(dst, data, count * dtype_nbytes(params_[id].dtype), dst_on_device, stream));
     data = static_cast<std::byte *>(dst);
   }
   if (settings_.on_device) {
-    ZERO_CO_RETURN_IF_ERROR(device_->lead(stream));
+    ZERO_CO_TRY(device_->lead(stream));
     access.streams.push_back(stream);
   }
   ++access.count;
   ++acquired_count_;
-  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
+  ZERO_CO_TRY(kernels_.status());
   *out_data = data;
   co_return Status();
 }
@@ -82,7 +81,7 @@ Status Optimizer::check_host_memory(const void *memory, const char *argument) co
   bool on_device = false;
   ZERO_TRY(find_memory(memory, argument, &on_device));
   ZERO_CHECK(!on_device, ZERO_E_UNSUPPORTED, "%s is memory of device %lld, but slots are read and written through memory of the host",
-             argument, static_cast<long long>(device_->index()));
+             argument, lld(device_->index()));
   return {};
 }
 
@@ -105,11 +104,11 @@ Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, b
 Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   std::byte *ahead = nullptr;
-  if (shards_param(id)) ZERO_CO_TRY(prefetch_.take(id, &ahead));
+  if (shards_param(id)) ZERO_CO_AWAIT(prefetch_.take(id, &ahead));
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
-    if (*out_pooled) ZERO_CO_RETURN_IF_ERROR(param_pool_.take(nbytes, data));
-    ZERO_CO_TRY(gather_param(id, *data));
+    if (*out_pooled) ZERO_CO_TRY(param_pool_.take(nbytes, data));
+    ZERO_CO_AWAIT(gather_param(id, *data));
   } else if (*out_pooled) {
     *data = ahead;
   } else {

@@ -22,20 +22,18 @@ Status check_tensor_name(const char *name) {
 }
 
 Status check_tensor_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count) {
-  ZERO_CHECK(ndim >= 0 && ndim <= kMostDimensions, ZERO_E_INVALID_ARGUMENT, "%s: ndim is %lld, but must be in 0 .. %lld", name,
-             static_cast<long long>(ndim), static_cast<long long>(kMostDimensions));
-  ZERO_CHECK(shape != nullptr || ndim == 0, ZERO_E_INVALID_ARGUMENT, "%s: shape is NULL, but ndim is %lld", name,
-             static_cast<long long>(ndim));
+  ZERO_CHECK(ndim >= 0 && ndim <= kMostDimensions, ZERO_E_INVALID_ARGUMENT, "%s: ndim is %lld, but must be in 0 .. %lld", name, lld(ndim),
+             lld(kMostDimensions));
+  ZERO_CHECK(shape != nullptr || ndim == 0, ZERO_E_INVALID_ARGUMENT, "%s: shape is NULL, but ndim is %lld", name, lld(ndim));
   bool empty = false;
   for (int64_t i = 0; i < ndim; ++i) {
-    ZERO_CHECK(shape[i] >= 0, ZERO_E_INVALID_ARGUMENT, "%s: shape[%lld] is %lld, but must not be negative", name, static_cast<long long>(i),
-               static_cast<long long>(shape[i]));
+    ZERO_CHECK(shape[i] >= 0, ZERO_E_INVALID_ARGUMENT, "%s: shape[%lld] is %lld, but must not be negative", name, lld(i), lld(shape[i]));
     empty = empty || shape[i] == 0;
   }
   int64_t count = empty ? 0 : 1;
   for (int64_t i = 0; i < ndim && !empty; ++i) {
     ZERO_CHECK(shape[i] <= kMostElements / count, ZERO_E_INVALID_ARGUMENT, "%s: the shape has more than %lld elements", name,
-               static_cast<long long>(kMostElements));
+               lld(kMostElements));
     count *= shape[i];
   }
   *out_count = count;
@@ -63,11 +61,11 @@ std::string Param::text() const {
 Status Params::check_tie(const char *name, DType dtype, std::span<const int64_t> shape, const ParamOptions &options) const {
   if (options.tied_to < 0) return {};
   ZERO_CHECK(options.tied_to < size(), ZERO_E_INVALID_ARGUMENT,
-             "%s: ZERO_KEY_TIED_TO is %lld, but must be that of one of the %lld parameters registered before", name,
-             static_cast<long long>(options.tied_to), static_cast<long long>(size()));
+             "%s: ZERO_KEY_TIED_TO is %lld, but must be that of one of the %lld parameters registered before", name, lld(options.tied_to),
+             lld(size()));
   const Param &other = (*this)[options.tied_to];
   ZERO_CHECK(!other.tied(), ZERO_E_INVALID_ARGUMENT, "%s: ZERO_KEY_TIED_TO names %s, which is itself tied to parameter %lld; name that one",
-             name, other.name.c_str(), static_cast<long long>(other.options.tied_to));
+             name, other.name.c_str(), lld(other.options.tied_to));
   const bool same = other.dtype == dtype && std::equal(shape.begin(), shape.end(), other.shape.begin(), other.shape.end());
   ZERO_CHECK(same, ZERO_E_INVALID_ARGUMENT, "%s: dtype and shape differ from those of %s, to which it is tied", name, other.text().c_str());
   return {};
@@ -84,7 +82,7 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
   int64_t before = 0;
   for (const Param &param : params_) before += param.count;
   ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %lld elements", name,
-             static_cast<long long>(kMostElements));
+             lld(kMostElements));
   ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name \"%s\" was added before; names must be unique",
              name);
   params_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, options});
@@ -100,11 +98,11 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
 
 Status Params::set_order(std::span<const int64_t> ids) {
   ZERO_CHECK(static_cast<int64_t>(ids.size()) == size(), ZERO_E_INVALID_ARGUMENT, "the order has %zu ids, but there are %lld parameters",
-             ids.size(), static_cast<long long>(size()));
+             ids.size(), lld(size()));
   std::vector<bool> seen(ids.size());
   for (const int64_t id : ids) {
     ZERO_TRY(check_id(id));
-    ZERO_CHECK(!seen[static_cast<size_t>(id)], ZERO_E_INVALID_ARGUMENT, "the order holds id %lld twice", static_cast<long long>(id));
+    ZERO_CHECK(!seen[static_cast<size_t>(id)], ZERO_E_INVALID_ARGUMENT, "the order holds id %lld twice", lld(id));
     seen[static_cast<size_t>(id)] = true;
   }
   order_.assign(ids.begin(), ids.end());
@@ -115,13 +113,13 @@ Status Params::check_order() const {
   ZERO_CHECK(order_.empty() || static_cast<int64_t>(order_.size()) == size(), ZERO_E_STATE,
              "zero_optimizer_set_order gave the order of %zu parameters, but there are %lld now; give it again after the last "
              "zero_optimizer_add_param",
-             order_.size(), static_cast<long long>(size()));
+             order_.size(), lld(size()));
   return {};
 }
 
 Status Params::check_id(int64_t id) const {
   ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld parameters (from 0)",
-             static_cast<long long>(id), static_cast<long long>(size()));
+             lld(id), lld(size()));
   return {};
 }
 

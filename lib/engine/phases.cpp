@@ -43,8 +43,8 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
   ZERO_TRY(params_.check_id(id));
   const int64_t whole = params_[id].count;
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= whole && count <= whole - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but %s has %lld elements", static_cast<long long>(offset),
-             static_cast<long long>(count), params_[id].name.c_str(), static_cast<long long>(whole));
+             "offset %lld and count %lld are given, but %s has %lld elements", lld(offset), lld(count), params_[id].name.c_str(),
+             lld(whole));
   return {};
 }
 
@@ -70,7 +70,7 @@ void Optimizer::take_deadline() {
 
 Task Optimizer::in_order(Task body, void *stream) {
   if (!settings_.on_device) co_return co_await body;
-  ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
+  ZERO_CO_TRY(device_->follow(stream));
   Status status = co_await body;
   Status led = device_->lead(stream);
   co_return status.ok() ? led : status;
@@ -85,7 +85,7 @@ Status Optimizer::usable() {
 }
 
 Task Optimizer::run(Task body, Uses uses) {
-  ZERO_CO_RETURN_IF_ERROR(usable());
+  ZERO_CO_TRY(usable());
   take_deadline();
   const Counted counted(under_way_);
   Status status;

@@ -26,10 +26,9 @@ Status read_precision(const Config &config, Precision *out) {
   read_dtype(config, ZERO_KEY_FIRST_MOMENT_DTYPE, &out->first_moment);
   read_dtype(config, ZERO_KEY_SECOND_MOMENT_DTYPE, &out->second_moment);
   ZERO_CHECK(out->param == 0 || out->param == ZERO_DTYPE_F8_E4M3, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_PARAM_DTYPE is %lld, but must be 0 (that of the parameter) or f8_e4m3 (%d)", static_cast<long long>(out->param),
-             ZERO_DTYPE_F8_E4M3);
+             "ZERO_KEY_PARAM_DTYPE is %lld, but must be 0 (that of the parameter) or f8_e4m3 (%d)", lld(out->param), ZERO_DTYPE_F8_E4M3);
   ZERO_CHECK(out->grad == 0 || is_float(static_cast<DType>(out->grad)), ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_GRAD_DTYPE is %lld, but must be 0 (that of the parameter), f32, f16 or bf16", static_cast<long long>(out->grad));
+             "ZERO_KEY_GRAD_DTYPE is %lld, but must be 0 (that of the parameter), f32, f16 or bf16", lld(out->grad));
   ZERO_TRY(check_moment("ZERO_KEY_FIRST_MOMENT_DTYPE", out->first_moment, DType::f8e4m3));
   return check_moment("ZERO_KEY_SECOND_MOMENT_DTYPE", out->second_moment, DType::f8ue5m3);
 }
@@ -40,7 +39,7 @@ Status check_precision(const char *name, DType dtype, const Precision &precision
              "%s: ZERO_KEY_MASTER is ZERO_MASTER_REMAINDER, which completes bf16 parameters, but the parameter is f16", name);
   ZERO_CHECK(precision.param == 0 || precision.master == Master::f32, ZERO_E_UNSUPPORTED,
              "%s: ZERO_KEY_PARAM_DTYPE is f8_e4m3, which is made from an fp32 master, but ZERO_KEY_MASTER is %lld", name,
-             static_cast<long long>(precision.master));
+             lld(static_cast<int64_t>(precision.master)));
   return {};
 }
 

@@ -1,8 +1,9 @@
 /// @file Foreseeing which tensor is acquired next.
 #include "engine/prefetch.h"
 
+#include "core/partition.h"
 #include "core/progress_thread.h"
-#include "engine/reductions.h"
+#include "core/task.h"
 
 #include <algorithm>
 
@@ -10,10 +11,7 @@ namespace zero {
 namespace {
 
 /// Of a buffer, whatever the pages of this rank's host: all ranks foresee alike.
-int64_t foreseen_nbytes(int64_t nbytes) {
-  constexpr int64_t kUnit = 4096;
-  return (nbytes + kUnit - 1) / kUnit * kUnit;
-}
+int64_t foreseen_nbytes(int64_t nbytes) { return round_up(nbytes, 4096); }
 
 }  // namespace
 
@@ -65,12 +63,12 @@ Task Prefetch::take(int64_t id, std::byte **out) {
   if (held_ != kNothing) foreseen_.give_back(held_);
   held_ = kNothing;
   if (ahead_.empty() || ahead_.front().id != id) {
-    ZERO_CO_TRY(drop());
+    ZERO_CO_AWAIT(drop());
     held_ = foreseen_.take(foreseen_nbytes(nbytes_[static_cast<size_t>(id)]));
     co_return Status();
   }
   OperationEnd end(*queue_, *ahead_.front().operation);
-  ZERO_CO_TRY(end);
+  ZERO_CO_AWAIT(end);
   const Ahead taken = ahead_.front();
   ahead_.erase(ahead_.begin());
   held_ = taken.foreseen;
@@ -108,7 +106,7 @@ Status Prefetch::run_ahead() {
 Task Prefetch::drop() {
   while (!ahead_.empty()) {
     OperationEnd end(*queue_, *ahead_.front().operation);
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
     pool_->give_back(ahead_.front().whole);
     foreseen_.give_back(ahead_.front().foreseen);
     const Status status = ahead_.front().operation->status();

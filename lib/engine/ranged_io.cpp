@@ -21,7 +21,7 @@ Task tell_ranges(Group &group, const CutWhole &whole, Range mine, std::vector<Ra
   fingerprint.kind = OperationKind::exchange;
   fingerprint.dtype = static_cast<int32_t>(whole.dtype);
   fingerprint.detail = whole.detail;
-  ZERO_CO_TRY(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
   for (size_t i = 0; i < all.size(); i += 2) out->push_back({all[i], all[i + 1]});
   co_return Status();
 }
@@ -52,7 +52,7 @@ Task write_from(Group &group, const CutWhole &whole, const std::vector<Range> &r
       receives[rank] = {at(whole.own, received.begin - own.begin, whole.dtype), received.count() * element};
     }
   }
-  ZERO_CO_TRY(exchange(group, offers, receives));
+  ZERO_CO_AWAIT(exchange(group, offers, receives));
   co_return Status();
 }
 
@@ -60,7 +60,7 @@ Task write_from(Group &group, const CutWhole &whole, const std::vector<Range> &r
 
 Task read_range(Group &group, CutWhole whole, Range range, void *data) {
   std::vector<Range> ranges;
-  ZERO_CO_TRY(tell_ranges(group, whole, range, &ranges));
+  ZERO_CO_AWAIT(tell_ranges(group, whole, range, &ranges));
   const auto self = static_cast<size_t>(group.rank());
   const int64_t element = dtype_nbytes(whole.dtype);
   const Range own = (*whole.cuts)[self];
@@ -72,19 +72,19 @@ Task read_range(Group &group, CutWhole whole, Range range, void *data) {
     const Range received = intersect(range, (*whole.cuts)[rank]);
     if (!received.empty()) receives[rank] = {at(data, received.begin - range.begin, whole.dtype), received.count() * element};
   }
-  ZERO_CO_TRY(exchange(group, offers, receives));
+  ZERO_CO_AWAIT(exchange(group, offers, receives));
   co_return Status();
 }
 
 Task write_range(Group &group, CutWhole whole, Range range, const void *data, bool *out_any) {
   std::vector<Range> ranges;
-  ZERO_CO_TRY(tell_ranges(group, whole, range, &ranges));
+  ZERO_CO_AWAIT(tell_ranges(group, whole, range, &ranges));
   if (out_any != nullptr) *out_any = std::any_of(ranges.begin(), ranges.end(), [](Range each) { return !each.empty(); });
   if (!any_overlap(ranges)) {
-    ZERO_CO_TRY(write_from(group, whole, ranges, data, 0, ranges.size()));
+    ZERO_CO_AWAIT(write_from(group, whole, ranges, data, 0, ranges.size()));
     co_return Status();
   }
-  for (size_t rank = 0; rank < ranges.size(); ++rank) ZERO_CO_TRY(write_from(group, whole, ranges, data, rank, rank + 1));
+  for (size_t rank = 0; rank < ranges.size(); ++rank) ZERO_CO_AWAIT(write_from(group, whole, ranges, data, rank, rank + 1));
   co_return Status();
 }
 

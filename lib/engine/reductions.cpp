@@ -22,8 +22,8 @@ void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, 
 
 void Reductions::stop() {
   if (under_way()) {
-    group_->fail(Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced",
-                               static_cast<long long>(group_->rank())));
+    group_->fail(
+        Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced", lld(group_->rank())));
     for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
   }
   // The thread may be asleep on the group's doorbell, which goes with the group.
@@ -72,7 +72,7 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.kind = OperationKind::exchange;
   fingerprint.dtype = static_cast<int32_t>(DType::f64);
   fingerprint.count = 1;
-  ZERO_CO_TRY(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
+  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
   const DefaultFloats floats;
   for (const int64_t other : weight_bits_) weight_sum_ += std::bit_cast<double>(other);
   // All contributions are zero when the sum is: the step then ends with an error on every rank.
@@ -88,15 +88,15 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   bool finite = true;
   if (goal == Goal::slot) {
     ReduceScatter call{contribution, own, &bucket.cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
-    ZERO_CO_TRY(reduce_scatter(*group_, call));
+    ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   } else {
-    if (goal != Goal::finish) ZERO_CO_TRY(add_to_sums(index, contribution));
+    if (goal != Goal::finish) ZERO_CO_AWAIT(add_to_sums(index, contribution));
     if (goal == Goal::sum) co_return Status();
     finite = sums_to_slot(index);
   }
   finite_ = finite_ && finite;
   if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
-  if (settings_.stage == 0) ZERO_CO_TRY(all_gather(*group_, own, place.at(0), bucket.cuts, place.dtype));
+  if (settings_.stage == 0) ZERO_CO_AWAIT(all_gather(*group_, own, place.at(0), bucket.cuts, place.dtype));
   co_return Status();
 }
 
@@ -106,7 +106,7 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   const bool first = !summed_[static_cast<size_t>(index)];
   float *to = first ? sums_of(index) : arrived_;
   ReduceScatter call{contribution, to, &bucket.cuts, slots_.place(slots_.grad(), index).dtype, ReduceOp::sum, 1, nullptr, DType::f32};
-  ZERO_CO_TRY(reduce_scatter(*group_, call));
+  ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;
   co_return Status();

@@ -117,24 +117,4 @@ class Reductions {
   std::vector<int64_t> weight_bits_;
 };
 
-/// Awaits the end of an operation in another queue, lending that queue the waiting thread.
-class OperationEnd final : public Waitable {
- public:
-  OperationEnd(OperationQueue &queue, const Operation &operation) : queue_(queue), operation_(operation) {}
-  Status poll(bool *out_ready) override {
-    queue_.progress(&operation_);
-    *out_ready = operation_.done();
-    return {};
-  }
-  /// None when it has ended by now: another look is due.
-  Doorbell *doorbell() override {
-    Doorbell *bell = queue_.doorbell();
-    return operation_.done() ? nullptr : bell;
-  }
-
- private:
-  OperationQueue &queue_;
-  const Operation &operation_;
-};
-
 }  // namespace zero

@@ -18,7 +18,7 @@ constexpr const char *kSealedDiffers = "ranks were sealed with different paramet
 Task Optimizer::seal() { return run(seal_body()); }
 
 Task Optimizer::seal_body() {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
+  ZERO_CO_TRY(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
   Status agreed = co_await agree_on_plan();
   const bool planned = agreed.ok();
   if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
@@ -49,10 +49,10 @@ Task Optimizer::make_groups() {
   if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
   std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
-  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
-  ZERO_CO_TRY(split(*group_, 0, group_->rank(), &gather_group_, reducer));
+  ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
+  ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &gather_group_, reducer));
   if (model_parent_ != nullptr) {
-    ZERO_CO_TRY(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
+    ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
     // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
     model_group_->heed(gather_group_);
     gather_group_->heed(model_group_);
@@ -76,9 +76,9 @@ Status Optimizer::write_sealed_text(std::string *out) const {
 /// A rank without memory says so before any other waits for it in vain.
 Task Optimizer::agree_on_plan() {
   std::string text;
-  ZERO_CO_TRY(agree_on(*group_, write_sealed_text(&text), "zero_optimizer_seal"));
-  ZERO_CO_TRY(compare_texts(*group_, kSealedDiffers, text));
-  ZERO_CO_RETURN_IF_ERROR(check_matrices());
+  ZERO_CO_AWAIT(agree_on(*group_, write_sealed_text(&text), "zero_optimizer_seal"));
+  ZERO_CO_AWAIT(compare_texts(*group_, kSealedDiffers, text));
+  ZERO_CO_TRY(check_matrices());
   Status planned = params_.check_order();
   if (planned.ok()) planned = plan_all();
   // What lies on a device is for its allocations to find out.
@@ -99,7 +99,7 @@ NeedOptions Optimizer::needs() const {
 
 /// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
 Task Optimizer::agree_on_model(Status mine) {
-  ZERO_CO_TRY(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
+  ZERO_CO_AWAIT(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
   const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.loss_scale) + "\n";
   co_return co_await compare_texts(*model_parent_, kSealedDiffers, text);
 }
@@ -159,7 +159,7 @@ Status Optimizer::plan_all() {
     make_plan();
     return {};
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", static_cast<long long>(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", lld(params_.size()));
   }
 }
 
@@ -186,7 +186,7 @@ Status Optimizer::allocate() {
     vote_sums_.resize(votes_.size());
     return {};
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", static_cast<long long>(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", lld(params_.size()));
   }
 }
 
@@ -217,7 +217,7 @@ void Optimizer::open_gathers() {
 std::vector<bool> Optimizer::counted_buckets() const {
   std::vector<bool> counted;
   const bool first = model_group_ == nullptr || model_group_->rank() == 0;
-  for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !formats_[static_cast<size_t>(bucket.space)].replicated);
+  for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !format_in(bucket).replicated);
   return counted;
 }
 
@@ -235,15 +235,15 @@ Task Optimizer::reach() {
 Task Optimizer::share_memory() {
   if (alone()) co_return Status();
   bool reaches = true;
-  if (settings_.on_device) ZERO_CO_TRY(reach_devices(&reaches));
+  if (settings_.on_device) ZERO_CO_AWAIT(reach_devices(&reaches));
   std::shared_ptr<Mapping> contributions;
   std::shared_ptr<Mapping> params;
   if (reaches) contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
   if (reaches) params = slots_.param_mapping();
-  ZERO_CO_TRY(grad_views_.open(*reduce_group_, contributions));
-  ZERO_CO_TRY(param_views_.open(*gather_group_, params));
+  ZERO_CO_AWAIT(grad_views_.open(*reduce_group_, contributions));
+  ZERO_CO_AWAIT(param_views_.open(*gather_group_, params));
   if (lines_up()) {
-    ZERO_CO_TRY(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
+    ZERO_CO_AWAIT(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
     device_kernels_->meet(line_up_.memory());
     accounting_.add(ZERO_MEMORY_STAGING, line_up_.group()->staging_nbytes());
   }
@@ -265,11 +265,11 @@ Task Optimizer::reach_devices(bool *out) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = 3;
-  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&mine, 1}, devices));
+  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&mine, 1}, devices));
   const bool here = group_->transport().within_process() &&
                     std::all_of(devices.begin(), devices.end(), [this](int64_t device) { return device_->reach(device).ok(); });
   const int64_t word = here ? 1 : 0;
-  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&word, 1}, reached));
+  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&word, 1}, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();
 }
@@ -280,7 +280,7 @@ Status Optimizer::prepare() {
     if (one_copy()) {
       ZERO_CHECK(param_views_.reach_all(), ZERO_E_UNSUPPORTED,
                  "ZERO_KEY_ONE_COPY is 1, but rank %lld cannot reach the memory of all ranks over transport %s; ranks must run on one host",
-                 static_cast<long long>(group_->rank()), group_->transport().name());
+                 lld(group_->rank()), group_->transport().name());
       if (group_->rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
     }
     ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
@@ -290,7 +290,7 @@ Status Optimizer::prepare() {
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of %lld parameters", static_cast<long long>(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of %lld parameters", lld(params_.size()));
   }
 }
 
@@ -308,7 +308,7 @@ void Optimizer::plan_ways() {
 }
 
 void Optimizer::make_views() {
-  const auto trains = [this](int64_t id) { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].trains; };
+  const auto trains = [this](int64_t id) { return format_of(id).trains; };
   if (!updates_all()) {
     for (const PlannedView &view : plan_.views()) {
       if (trains(view.param)) views_.push_back({view.param, view.offset, view.count, nullptr});

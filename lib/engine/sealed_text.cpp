@@ -25,8 +25,7 @@ Status first_difference(const char *what, std::string_view first, std::string_vi
     const std::string_view b = next_line(other);
     if (a == b && !(first.empty() && other.empty())) continue;
     const auto shown = [](std::string_view line) { return line.empty() ? std::string("nothing in its place") : std::string(line); };
-    return Status::error(ZERO_E_MISMATCH, "%s: rank %lld has %s, rank 0 has %s", what, static_cast<long long>(other_rank), shown(b).c_str(),
-                         shown(a).c_str());
+    return Status::error(ZERO_E_MISMATCH, "%s: rank %lld has %s, rank 0 has %s", what, lld(other_rank), shown(b).c_str(), shown(a).c_str());
   }
 }
 
@@ -39,7 +38,7 @@ Task name_difference(Group &group, const char *what, const std::string &mine, co
     end += words[i + 1];
   }
   std::string all(static_cast<size_t>(end), ' ');
-  ZERO_CO_TRY(all_gather(group, mine.data(), all.data(), cuts, DType::u8));
+  ZERO_CO_AWAIT(all_gather(group, mine.data(), all.data(), cuts, DType::u8));
   const auto text_of = [&](size_t rank) {
     return std::string_view(all).substr(static_cast<size_t>(cuts[rank].begin), static_cast<size_t>(cuts[rank].count()));
   };
@@ -85,7 +84,7 @@ Task compare_texts(Group &group, const char *what, const std::string &mine) {
   std::vector<int64_t> all(static_cast<size_t>(group.size()) * 2);
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
-  ZERO_CO_TRY(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
   bool same = true;
   for (size_t i = 0; i < all.size(); i += 2) same = same && all[i] == all[0];
   if (same) co_return Status();

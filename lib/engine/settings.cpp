@@ -27,8 +27,7 @@ Status read_clipping(const Config &config, Settings *out) {
 Status read_accumulation(const Config &config, Settings *out) {
   const int64_t dtype = config.i64(ZERO_KEY_ACCUMULATE_DTYPE);
   ZERO_CHECK(dtype == 0 || dtype == ZERO_DTYPE_F32, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", static_cast<long long>(dtype),
-             ZERO_DTYPE_F32);
+             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", lld(dtype), ZERO_DTYPE_F32);
   out->accumulates_in_f32 = dtype == ZERO_DTYPE_F32;
   return {};
 }
@@ -38,7 +37,7 @@ Status read_one_copy(const Config &config, Settings *out) {
   ZERO_CHECK(!out->one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_ONE_COPY is 1 and ZERO_KEY_STAGE %lld, but only in stages 1 and 2 parameters are whole and each has one rank that "
              "updates it",
-             static_cast<long long>(out->stage));
+             lld(out->stage));
   return {};
 }
 
@@ -52,8 +51,8 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
              "ZERO_KEY_ONE_COPY works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
   constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);
   ZERO_CHECK(size <= kMostRanks, ZERO_E_UNSUPPORTED,
-             "the group has %lld ranks, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE kernels add the contributions of %lld at most",
-             static_cast<long long>(size), static_cast<long long>(kMostRanks));
+             "the group has %lld ranks, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE kernels add the contributions of %lld at most", lld(size),
+             lld(kMostRanks));
   return {};
 }
 
@@ -75,7 +74,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   ZERO_TRY(read_algorithm(config, &settings.algorithm));
   settings.custom_slots = config.i64(ZERO_KEY_CUSTOM_SLOTS);
   ZERO_CHECK(settings.custom_slots == 0 || config.str(ZERO_KEY_ALGORITHM) == "custom", ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", static_cast<long long>(settings.custom_slots));
+             "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", lld(settings.custom_slots));
   ZERO_TRY(read_precision(config, &settings.precision));
   settings.bucket_nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
   settings.divisor = config.i64(ZERO_KEY_DIVISOR);

@@ -63,7 +63,7 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
   ZERO_TRY(params_.check_id(id));
   const std::vector<SlotFormat> slots = slots_of(id);
   ZERO_CHECK(index >= 0 && index < static_cast<int64_t>(slots.size()), ZERO_E_INVALID_ARGUMENT, "index is %lld, but %s has %zu slots",
-             static_cast<long long>(index), params_[id].name.c_str(), slots.size());
+             lld(index), params_[id].name.c_str(), slots.size());
   const SlotFormat &slot = slots[static_cast<size_t>(index)];
   *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
   return {};
@@ -71,7 +71,7 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
 
 /// Parameter and states; a gradient lives for one step.
 std::vector<SlotFormat> Optimizer::slots_of(int64_t id) const {
-  const Format &format = formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])];
+  const Format &format = format_of(id);
   std::vector<SlotFormat> slots{{ZERO_SLOT_PARAM, format.param}};
   if (format.coded()) slots.push_back({ZERO_SLOT_PARAM_SCALE, DType::f32, kLine});
   slots.insert(slots.end(), format.states.begin(), format.states.end());
@@ -88,24 +88,24 @@ Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data
 
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   const Slot *from = nullptr;
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
-  ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &from));
-  ZERO_CO_RETURN_IF_ERROR(check_host_memory(data, "data"));
+  ZERO_CO_TRY(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(check_entries(id, slot, offset, count, &from));
+  ZERO_CO_TRY(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = place_of(*from, id);
   const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
   const CutWhole whole{&cuts, own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
-  ZERO_CO_TRY(read_range(*gather_group_, whole, {offset, offset + count}, data));
+  ZERO_CO_AWAIT(read_range(*gather_group_, whole, {offset, offset + count}, data));
   co_return Status();
 }
 
 Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
   const Slot *to = nullptr;
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
-  ZERO_CO_RETURN_IF_ERROR(check_entries(id, slot, offset, count, &to));
-  ZERO_CO_RETURN_IF_ERROR(check_host_memory(data, "data"));
+  ZERO_CO_TRY(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(check_entries(id, slot, offset, count, &to));
+  ZERO_CO_TRY(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   ZERO_CO_CHECK(!of_param || !gradients_.started(), ZERO_E_STATE,
@@ -117,11 +117,11 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   std::byte *own = own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   bool any = false;
-  ZERO_CO_TRY(write_range(*gather_group_, whole, {offset, offset + count}, data, &any));
+  ZERO_CO_AWAIT(write_range(*gather_group_, whole, {offset, offset + count}, data, &any));
   if (any && slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
   if (any && slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (!of_param && place.whole) ZERO_CO_TRY(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
+  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
   co_return note_write(id, slot);
 }
@@ -133,8 +133,8 @@ Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_
   if (params_[id].count == 0) return check_range(id, offset, count);
   const int64_t entries = place_of(**out, id).entries(params_[id].count);
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but slot %d of %s has %lld entries", static_cast<long long>(offset),
-             static_cast<long long>(count), slot, params_[id].name.c_str(), static_cast<long long>(entries));
+             "offset %lld and count %lld are given, but slot %d of %s has %lld entries", lld(offset), lld(count), slot,
+             params_[id].name.c_str(), lld(entries));
   return {};
 }
 
@@ -147,8 +147,7 @@ Status Optimizer::view_count(int64_t *out) const {
 Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   ZERO_TRY(check_call("zero_optimizer_view", Phase::running, Phase::reduced));
   const auto count = static_cast<int64_t>(views_.size());
-  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views", static_cast<long long>(index),
-             static_cast<long long>(count));
+  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views", lld(index), lld(count));
   View view = views_[static_cast<size_t>(index)];
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, view.param, &from));

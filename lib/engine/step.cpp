@@ -25,7 +25,7 @@ class Stopwatch {
 
 /// Frozen parameters have no gradient.
 Status Optimizer::check_trains(int64_t id) const {
-  ZERO_CHECK(formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])].trains, ZERO_E_STATE,
+  ZERO_CHECK(format_of(id).trains, ZERO_E_STATE,
              settings_.trains ? "%s is frozen and has no gradient" : "%s has no gradient: algorithm \"none\" keeps parameters only",
              params_[id].name.c_str());
   return {};
@@ -77,10 +77,10 @@ Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream
 Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Uses::gradients); }
 
 Task Optimizer::micro_step_body(int32_t kind) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
+  ZERO_CO_TRY(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
   ZERO_CO_CHECK(kind >= ZERO_MICRO_STEP_LAST && kind <= ZERO_MICRO_STEP_REDUCE, ZERO_E_INVALID_ARGUMENT,
                 "kind is %d, but must be a zero_micro_step (0 .. 2)", kind);
-  ZERO_CO_TRY(gradients_.begin_micro_step(static_cast<MicroStep>(kind)));
+  ZERO_CO_AWAIT(gradients_.begin_micro_step(static_cast<MicroStep>(kind)));
   co_return Status();
 }
 
@@ -88,34 +88,34 @@ Task Optimizer::step_body(zero_step_result *out) {
   const TraceSpan span(trace_, "step");
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
-  ZERO_CO_RETURN_IF_ERROR(check_capture(out));
-  ZERO_CO_TRY(reduce_body("zero_optimizer_step", nullptr, replicates_));
-  if (!skips_) ZERO_CO_TRY(update());
-  ZERO_CO_TRY(gather_body());
+  ZERO_CO_TRY(check_capture(out));
+  ZERO_CO_AWAIT(reduce_body("zero_optimizer_step", nullptr, replicates_));
+  if (!skips_) ZERO_CO_AWAIT(update());
+  ZERO_CO_AWAIT(gather_body());
   co_return write_result(out);
 }
 
 /// `replicates`: the update of this step will write into all ranks' memory.
 Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replicates) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase(call, Phase::running, Phase::running));
+  ZERO_CO_TRY(check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
                 "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
   ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !codes_params()), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
-                static_cast<long long>(acquired_count_));
-  ZERO_CO_RETURN_IF_ERROR(check_capture(out));
+                lld(acquired_count_));
+  ZERO_CO_TRY(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   replicated_ = replicates;
-  ZERO_CO_TRY(gradients_.finish());
+  ZERO_CO_AWAIT(gradients_.finish());
   if (line_up_.is_open()) judges_there_ = replicates && gradients_.late();
-  if (!judges_there_) ZERO_CO_TRY(choose_way());
+  if (!judges_there_) ZERO_CO_AWAIT(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
-  ZERO_CO_RETURN_IF_ERROR(find_change(&change));
-  ZERO_CO_TRY(vote(change));
+  ZERO_CO_TRY(find_change(&change));
+  ZERO_CO_AWAIT(vote(change));
   if (vote_sums_[kWeightless] > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
@@ -132,11 +132,11 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
   if (!captured) return {};
   ZERO_CHECK(alone() && model_group_ == nullptr, ZERO_E_UNSUPPORTED,
-             "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph",
-             static_cast<long long>(group_->size()), model_group_ != nullptr ? " with a model group" : "");
+             "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph", lld(group_->size()),
+             model_group_ != nullptr ? " with a model group" : "");
   ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
-             static_cast<long long>(settings_.verify_every));
+             lld(settings_.verify_every));
   ZERO_CHECK(
       out == nullptr, ZERO_E_STATE,
       "a step that becomes part of a CUDA graph has no result yet; give NULL, and ask zero_optimizer_result after the graph has run");
@@ -154,10 +154,10 @@ Task Optimizer::choose_way() {
   if (sums_ && settings_.skips_nonfinite) {
     const int64_t mine = gradients_.bounded() ? 0 : 1;
     int64_t unbounded = 0;
-    ZERO_CO_TRY(all_reduce(*gather_group_, &mine, &unbounded, 1, DType::i64, ReduceOp::sum));
+    ZERO_CO_AWAIT(all_reduce(*gather_group_, &mine, &unbounded, 1, DType::i64, ReduceOp::sum));
     sums_ = unbounded == 0;
   }
-  if (!sums_) ZERO_CO_TRY(gradients_.reduce_late());
+  if (!sums_) ZERO_CO_AWAIT(gradients_.reduce_late());
   co_return Status();
 }
 
@@ -208,10 +208,10 @@ Status Optimizer::loss_scale_address(void *stream, void **out) {
 }
 
 Task Optimizer::apply_body() {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
+  ZERO_CO_TRY(check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
   ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE, "algorithm \"custom\" has no update of its own; update the views instead");
   ZERO_CO_CHECK(!applied_, ZERO_E_STATE, "zero_optimizer_apply was called already in this step; zero_optimizer_gather comes next");
-  if (!skips_) ZERO_CO_TRY(update());
+  if (!skips_) ZERO_CO_AWAIT(update());
   co_return Status();
 }
 
@@ -220,7 +220,7 @@ Task Optimizer::update() {
   const StepScalars scalars{run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_};
   const Status updated = co_await updates_.run(*gather_group_, scalars);
   if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
-  ZERO_CO_RETURN_IF_ERROR(updated);
+  ZERO_CO_TRY(updated);
   applied_ = true;
   if (replicated_) count_direct();
   co_return Status();
@@ -236,34 +236,34 @@ void Optimizer::count_direct() const {
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
-    if (!formats_[static_cast<size_t>(bucket.space)].coded()) continue;
+    if (!format_in(bucket).coded()) continue;
     const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);
     gather_group_->count_direct(OperationKind::all_gather, scales, scales * dtype_nbytes(DType::f32));
   }
 }
 
 Task Optimizer::gather_body() {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
+  ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
   if (!skips_ && settings_.algorithm == nullptr) encode_masters();
   if (judges_there_ && replicated_) {
-    ZERO_CO_TRY(line_up_.run());
+    ZERO_CO_AWAIT(line_up_.run());
   } else if (!skips_ && replicated_) {
-    ZERO_CO_TRY(barrier(*gather_group_));
+    ZERO_CO_AWAIT(barrier(*gather_group_));
   } else if (!skips_ && trailing_.allowed() && acquired_count_ == 0) {
     for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
       if (gathers(index, Gathered::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers));
     }
     // Nothing would go on while the caller waits for other ranks elsewhere.
-    if (!trailing_.watched()) ZERO_CO_TRY(trailing_.drain());
+    if (!trailing_.watched()) ZERO_CO_AWAIT(trailing_.drain());
   } else if (!skips_ && settings_.stage > 0) {
-    ZERO_CO_TRY(gather_params(Gathered::trained));
+    ZERO_CO_AWAIT(gather_params(Gathered::trained));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (judges_there_) {
     device_kernels_->end_step(counts);
     judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
-    ZERO_CO_RETURN_IF_ERROR(forget_written_masters());
+    ZERO_CO_TRY(forget_written_masters());
   } else if (!skips_ && counts) {
     master_written_.assign(master_written_.size(), false);  // every parameter is its master's rounding now
     ++run_.applied_count;
@@ -271,7 +271,7 @@ Task Optimizer::gather_body() {
   }
   prefetch_.end_step();
   end_step();
-  ZERO_CO_RETURN_IF_ERROR(move_window());
+  ZERO_CO_TRY(move_window());
   co_return kernels_.status();
 }
 
@@ -286,7 +286,7 @@ Status Optimizer::forget_written_masters() {
 
 /// True for buckets of that kind that all ranks hold.
 bool Optimizer::gathers(int64_t bucket, Gathered which) const {
-  const Format &format = formats_[static_cast<size_t>(plan_.bucket(bucket).space)];
+  const Format &format = format_in(plan_.bucket(bucket));
   const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
   return wanted && slots_.place(slots_.param(), bucket).whole;
 }
@@ -295,7 +295,7 @@ Task Optimizer::gather_params(Gathered which) {
   if (alone()) co_return Status();
   if (one_copy()) co_return co_await barrier(*gather_group_);
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-    if (gathers(index, which)) ZERO_CO_TRY(gather_bucket(index, Trace::Track::operations));
+    if (gathers(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations));
   }
   co_return Status();
 }
@@ -305,8 +305,8 @@ Task Optimizer::gather_bucket(int64_t index, Trace::Track track) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.param(), index);
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
-  ZERO_CO_TRY(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
-  if (!formats_[static_cast<size_t>(bucket.space)].coded()) co_return Status();
+  ZERO_CO_AWAIT(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
+  if (!format_in(bucket).coded()) co_return Status();
   const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
   const Cuts cuts = entry_cuts(scales, bucket.cuts);
   co_return co_await all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype);

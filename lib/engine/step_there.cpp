@@ -14,15 +14,15 @@ Task Optimizer::vote_there() {
   votes_[kEdited] = run_edited_ ? 1 : 0;
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   const std::span<const int64_t> words = std::span(votes_).first(touched_.empty() ? kLimbs : votes_.size());
-  ZERO_CO_TRY(line_up_.run(words, std::span(vote_sums_).first(words.size())));
-  ZERO_CO_TRY(check_alike(false));
+  ZERO_CO_AWAIT(line_up_.run(words, std::span(vote_sums_).first(words.size())));
+  ZERO_CO_AWAIT(check_alike(false));
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
-  if (vote_sums_[kEdited] > 0) ZERO_CO_TRY(compare_runs());
+  if (vote_sums_[kEdited] > 0) ZERO_CO_AWAIT(compare_runs());
   sums_ = !settings_.grad_norm;
   skips_ = false;
   if (settings_.skips_nonfinite || settings_.grad_norm) {
     sum_contributions();
-    ZERO_CO_TRY(line_up_.run());
+    ZERO_CO_AWAIT(line_up_.run());
   }
   tell_run();
   device_kernels_->judge(verdict_rules());
@@ -32,10 +32,10 @@ Task Optimizer::vote_there() {
 
 /// Runs go alike until a caller sets their scalars; then all ranks must have come to the same, and wait for their devices to know.
 Task Optimizer::compare_runs() {
-  ZERO_CO_RETURN_IF_ERROR(learn_run());
+  ZERO_CO_TRY(learn_run());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
-  ZERO_CO_TRY(line_up_.run(std::span(votes_).first(kLimbs), std::span(vote_sums_).first(kLimbs)));
-  ZERO_CO_TRY(check_alike(true));
+  ZERO_CO_AWAIT(line_up_.run(std::span(votes_).first(kLimbs), std::span(vote_sums_).first(kLimbs)));
+  ZERO_CO_AWAIT(check_alike(true));
   run_edited_ = false;
   co_return Status();
 }

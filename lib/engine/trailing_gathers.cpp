@@ -2,7 +2,7 @@
 #include "engine/trailing_gathers.h"
 
 #include "core/progress_thread.h"
-#include "engine/reductions.h"
+#include "core/task.h"
 
 namespace zero {
 
@@ -31,7 +31,7 @@ Task TrailingGathers::wait(int64_t bucket) {
   while (operations_[static_cast<size_t>(bucket)] != nullptr) {
     std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
     OperationEnd end(*queue_, *oldest);
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
     const Status status = oldest->status();
     oldest.reset();
     ++next_;
@@ -41,7 +41,7 @@ Task TrailingGathers::wait(int64_t bucket) {
 }
 
 Task TrailingGathers::drain() {
-  while (next_ < order_.size()) ZERO_CO_TRY(wait(order_.back()));
+  while (next_ < order_.size()) ZERO_CO_AWAIT(wait(order_.back()));
   co_return Status();
 }
 

@@ -170,7 +170,7 @@ std::span<const UpdateJob> Updates::all_jobs() {
 
 Task Updates::run(Group &group, StepScalars step) {
   list_jobs(step);
-  if (norm_count_ > 0) ZERO_CO_TRY(add_norms(group));
+  if (norm_count_ > 0) ZERO_CO_AWAIT(add_norms(group));
   kernels_.update(jobs_);
   co_return kernels_.status();
 }

@@ -60,7 +60,7 @@ Task Updates::add_norms(Group &group) {
   const int64_t words = norm_count_ * kernels::kNormWords;
   kernels_.clear(norms_.data(), words * static_cast<int64_t>(sizeof(int64_t)));
   kernels_.add_norms(jobs_);
-  if (!all_) ZERO_CO_TRY(all_reduce(group, norms_.data(), norms_.data(), words, DType::i64, ReduceOp::sum));
+  if (!all_) ZERO_CO_AWAIT(all_reduce(group, norms_.data(), norms_.data(), words, DType::i64, ReduceOp::sum));
   co_return Status();
 }
 

@@ -112,8 +112,8 @@ Status Optimizer::corrupt(const Finding &finding) const {
       ZERO_E_CORRUPT,
       "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
       "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
-      static_cast<long long>(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(),
-      static_cast<long long>(finding.offset), static_cast<long long>(finding.offset + finding.count - 1));
+      lld(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(), lld(finding.offset),
+      lld(finding.offset + finding.count - 1));
 }
 
 /// Each rank's own finding becomes the first of all ranks', the same on all of them, with the chunks of all.
@@ -124,7 +124,7 @@ Task Optimizer::share_finding(Finding &finding) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = static_cast<int64_t>(mine.size());
-  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, mine, all));
+  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, mine, all));
   finding = {};
   for (int64_t rank = 0; rank < group_->size(); ++rank) {
     const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];
@@ -140,21 +140,21 @@ Task Optimizer::share_finding(Finding &finding) {
 Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream)); }
 
 Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
-  ZERO_CO_RETURN_IF_ERROR(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
-  ZERO_CO_RETURN_IF_ERROR(check_not_captured("zero_optimizer_verify", stream));
-  if (settings_.on_device) ZERO_CO_RETURN_IF_ERROR(device_->follow(stream));
+  ZERO_CO_TRY(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
+  ZERO_CO_TRY(check_not_captured("zero_optimizer_verify", stream));
+  if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   bool edited = false;
-  ZERO_CO_TRY(any_edited(&edited));
+  ZERO_CO_AWAIT(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
                 "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
   Checksums replicas;
   if (!alone()) list_replicas(replicas);
-  ZERO_CO_RETURN_IF_ERROR(replicas.take(kernels_));
+  ZERO_CO_TRY(replicas.take(kernels_));
   Finding finding;
-  ZERO_CO_RETURN_IF_ERROR(find_change(&finding));
-  ZERO_CO_TRY(share_finding(finding));
+  ZERO_CO_TRY(find_change(&finding));
+  ZERO_CO_AWAIT(share_finding(finding));
   const bool compares = finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0;
-  if (compares) ZERO_CO_TRY(compare_replicas(replicas, finding));
+  if (compares) ZERO_CO_AWAIT(compare_replicas(replicas, finding));
   *out = {};
   out->struct_size = sizeof *out;
   out->found = finding.found;
@@ -179,7 +179,7 @@ Task Optimizer::any_edited(bool *out) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = 1;
-  ZERO_CO_TRY(tell_all(*gather_group_, fingerprint, {&mine, 1}, all));
+  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&mine, 1}, all));
   *out = std::any_of(all.begin(), all.end(), [](int64_t word) { return word != 0; });
   co_return Status();
 }
@@ -191,7 +191,7 @@ Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
   std::vector<uint64_t> hashes(static_cast<size_t>(chunks * ranks));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunks, (rank + 1) * chunks});
-  ZERO_CO_TRY(all_gather(*gather_group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(*gather_group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
   int64_t first = -1;
   for (int64_t index = chunks - 1; index >= 0; --index) {
     bool same = true;
@@ -207,7 +207,7 @@ Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
   std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
   cuts.clear();
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
-  ZERO_CO_TRY(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
+  ZERO_CO_AWAIT(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
   std::vector<uint64_t> of_chunk;
   for (int64_t rank = 0; rank < ranks; ++rank) of_chunk.push_back(hashes[static_cast<size_t>(rank * chunks + first)]);
   narrow_down(chunk, of_chunk, pieces, finding);

@@ -34,9 +34,9 @@ Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
   if (judges_there_ && !alone()) co_return co_await vote_there();
   if (judges_there_) co_return change.found == ZERO_FINDING_NONE ? judge_there() : corrupt(change);
-  ZERO_CO_RETURN_IF_ERROR(learn_run());
+  ZERO_CO_TRY(learn_run());
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
-  ZERO_CO_RETURN_IF_ERROR(kernels_.status());
+  ZERO_CO_TRY(kernels_.status());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
   votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
@@ -46,14 +46,14 @@ Task Optimizer::vote(Finding &change) {
     vote_sums_ = votes_;
   } else {
     const size_t words = !touched_.empty() ? votes_.size() : settings_.grad_norm ? kVoteWords : kLimbs;
-    ZERO_CO_TRY(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
+    ZERO_CO_AWAIT(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
-  ZERO_CO_TRY(check_alike(true));
+  ZERO_CO_AWAIT(check_alike(true));
   run_edited_ = false;
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
-  if (vote_sums_[kCorrupt] > 0) ZERO_CO_TRY(share_finding(change));
+  if (vote_sums_[kCorrupt] > 0) ZERO_CO_AWAIT(share_finding(change));
   if (model_group_ != nullptr) {
-    ZERO_CO_TRY(vote_of_model());
+    ZERO_CO_AWAIT(vote_of_model());
   }
   if (vote_sums_[kCorrupt] > 0) co_return corrupt(change);
   if (vote_sums_[kWeightless] == 0) judge();
@@ -65,13 +65,12 @@ Task Optimizer::vote_of_model() {
   const uint64_t mine = hash_of_scale(run_.loss_scale);
   votes_ = vote_sums_;
   votes_[kHyperHash] = static_cast<int64_t>(mine);
-  ZERO_CO_TRY(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
+  ZERO_CO_AWAIT(all_reduce(*model_group_, votes_.data(), vote_sums_.data(), kVoteWords, DType::i64, ReduceOp::sum));
   const uint64_t expected = mine * static_cast<uint64_t>(model_group_->size());
   ZERO_CO_CHECK(
       static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected, ZERO_E_MISMATCH,
       "loss scales differ between the ranks of the model group: rank %lld has %.17g (%lld steps without overflow, %lld overflows)",
-      static_cast<long long>(model_group_->rank()), run_.loss_scale.value, static_cast<long long>(run_.loss_scale.growth_count),
-      static_cast<long long>(run_.loss_scale.overflow_count));
+      lld(model_group_->rank()), run_.loss_scale.value, lld(run_.loss_scale.growth_count), lld(run_.loss_scale.overflow_count));
   co_return Status();
 }
 
@@ -80,7 +79,7 @@ Task Optimizer::check_alike(bool with_run) {
   const auto expected = static_cast<uint64_t>(votes_[kHyperHash]) * static_cast<uint64_t>(group_->size());
   if (static_cast<uint64_t>(vote_sums_[kHyperHash]) == expected) co_return Status();
   const std::string mine = run_text(sets_, with_run ? &run_ : nullptr);
-  ZERO_CO_TRY(compare_texts(*gather_group_, "hyper-parameters, loss scales or step counts differ between ranks", mine));
+  ZERO_CO_AWAIT(compare_texts(*gather_group_, "hyper-parameters, loss scales or step counts differ between ranks", mine));
   co_return Status::error(ZERO_E_INTERNAL, "hashes of hyper-parameters differ between ranks, but nothing that they are made from");
 }
 

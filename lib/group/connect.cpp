@@ -25,7 +25,7 @@ Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &op
     co_return loaded;
   }
   auto over_nccl = std::make_shared<NcclTransport>(*transport, *nccl);
-  ZERO_CO_TRY(over_nccl->copy_through(std::move(reducer), options.rendezvous_ms));
+  ZERO_CO_AWAIT(over_nccl->copy_through(std::move(reducer), options.rendezvous_ms));
   *transport = std::move(over_nccl);
   co_return Status();
 }
@@ -33,7 +33,7 @@ Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &op
 Task finish_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer,
                   std::shared_ptr<Group> *out) {
   std::shared_ptr<const Reducer> made = reducer(transport->place());
-  if (options.nccl) ZERO_CO_TRY(reach_devices(&transport, options, made));
+  if (options.nccl) ZERO_CO_AWAIT(reach_devices(&transport, options, made));
   *out = std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
   co_return Status();
 }
@@ -51,7 +51,7 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   meetings[rank] = {random_u64(), shared ? 1U : 0U};
   Cuts cuts;
   for (int64_t r = 0; r < over_mpi.size(); ++r) cuts.push_back({2 * r, 2 * r + 2});
-  ZERO_CO_TRY(all_gather(over_mpi, &meetings[rank], meetings.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(over_mpi, &meetings[rank], meetings.data(), cuts, DType::i64));
   for (size_t other = 0; other < size; ++other) {
     ZERO_CO_CHECK(meetings[other].shared == meetings[0].shared, ZERO_E_RENDEZVOUS,
                   "ZERO_KEY_MPI_SHARED is %llu on rank 0 but %llu on rank %zu; give every rank the same",
@@ -87,7 +87,7 @@ Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &option
     over_hosts.fail(met);
     co_return met;
   }
-  ZERO_CO_TRY(barrier(over_hosts));
+  ZERO_CO_AWAIT(barrier(over_hosts));
   if (place.host_count > 1) {
     far->leave_hosts_out();
     *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(far), std::move(hosts));
@@ -122,7 +122,7 @@ GroupOptions::GroupOptions(const Config &config)
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out) {
   std::shared_ptr<Transport> transport;
-  ZERO_CO_TRY(connect_local(std::move(name), rank, size, {options.rendezvous_ms, options.staging_nbytes}, &transport));
+  ZERO_CO_AWAIT(connect_local(std::move(name), rank, size, {options.rendezvous_ms, options.staging_nbytes}, &transport));
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 
@@ -130,14 +130,14 @@ Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reduce
   std::shared_ptr<MpiTransport> over_mpi;
   // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
   MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
-  ZERO_CO_TRY(connect_mpi(comm, std::move(mpi), &over_mpi));
+  ZERO_CO_AWAIT(connect_mpi(comm, std::move(mpi), &over_mpi));
   std::shared_ptr<Transport> transport = over_mpi;
   if (over_mpi->size() > 1) {
     const std::shared_ptr<Group> meeting = meeting_group(over_mpi, options, reducer);
     uint64_t name = 0;
-    ZERO_CO_TRY(meet(*meeting, options.mpi_shared, &name));
+    ZERO_CO_AWAIT(meet(*meeting, options.mpi_shared, &name));
     std::string host_name = "mpi." + std::to_string(name);
-    if (options.mpi_shared) ZERO_CO_TRY(share_hosts(*meeting, std::move(host_name), options, std::move(over_mpi), &transport));
+    if (options.mpi_shared) ZERO_CO_AWAIT(share_hosts(*meeting, std::move(host_name), options, std::move(over_mpi), &transport));
   }
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
@@ -148,11 +148,11 @@ Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions
   TcpTerms terms{.id = std::move(id), .rank = rank, .size = size, .agree = terms_hash(options), .deadline_ms = options.rendezvous_ms};
   std::shared_ptr<TcpTransport> over_tcp;
   uint64_t name = 0;
-  ZERO_CO_TRY(connect_tcp(std::move(terms), &over_tcp, &name));
+  ZERO_CO_AWAIT(connect_tcp(std::move(terms), &over_tcp, &name));
   std::shared_ptr<Transport> transport;
   const std::shared_ptr<Group> meeting = meeting_group(over_tcp, options, reducer);
   std::string host_name = "tcp." + std::to_string(name);
-  ZERO_CO_TRY(share_hosts(*meeting, std::move(host_name), options, std::move(over_tcp), &transport));
+  ZERO_CO_AWAIT(share_hosts(*meeting, std::move(host_name), options, std::move(over_tcp), &transport));
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 
@@ -161,7 +161,7 @@ Status hosts_id(const Launch &launch, const GroupOptions &options, std::string *
   ZERO_CHECK(options.nccl, ZERO_E_LAUNCHER,
              "%s started %lld ranks, %lld of them on this host; groups over hosts go over NCCL (ZERO_KEY_NCCL) or over MPI: start the "
              "program with mpirun",
-             launch.launcher.c_str(), static_cast<long long>(launch.size), static_cast<long long>(launch.local_size));
+             launch.launcher.c_str(), lld(launch.size), lld(launch.local_size));
   const bool v6 = launch.master.find(':') != std::string::npos && launch.master.front() != '[';
   const int64_t port = options.rendezvous_port != 0 ? options.rendezvous_port : launch.master_port + 1;
   *out = (v6 ? "[" + launch.master + "]" : launch.master) + ":" + std::to_string(port) + "/" + launch.name;
@@ -170,11 +170,11 @@ Status hosts_id(const Launch &launch, const GroupOptions &options, std::string *
 
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   Launch launch;
-  ZERO_CO_RETURN_IF_ERROR(read_launch(&launch));
+  ZERO_CO_TRY(read_launch(&launch));
   if (launch.kind == Launch::Kind::mpi) co_return co_await connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out);
   if (launch.kind == Launch::Kind::hosts) {
     std::string id;
-    ZERO_CO_RETURN_IF_ERROR(hosts_id(launch, options, &id));
+    ZERO_CO_TRY(hosts_id(launch, options, &id));
     co_return co_await connect_nccl_group(std::move(id), launch.rank, launch.size, std::move(options), std::move(reducer), out);
   }
   co_return co_await connect_local_group(launch.name, launch.rank, launch.size, std::move(options), std::move(reducer), out);

@@ -56,7 +56,7 @@ Status read_pair(const Environment &environment, const char *launcher, const cha
   ZERO_TRY(read_number(rank_variable, rank, &world.rank));
   ZERO_TRY(read_number(size_variable, size, &world.size));
   ZERO_CHECK(world.rank < world.size, ZERO_E_LAUNCHER, "%s is %lld but %s is %lld; ranks run from 0 to size - 1", rank_variable,
-             static_cast<long long>(world.rank), size_variable, static_cast<long long>(world.size));
+             lld(world.rank), size_variable, lld(world.size));
   *out = world;
   return {};
 }
@@ -90,8 +90,7 @@ Status check_nesting(const std::vector<World> &worlds) {
         inner.size > 1 || outer.size == 1, ZERO_E_LAUNCHER,
         "%s started %lld rank (%s) inside the %lld ranks of %s (%s), so each would train alone; use one launcher, or start all ranks "
         "with the inner one",
-        inner.launcher, static_cast<long long>(inner.size), inner.size_variable, static_cast<long long>(outer.size), outer.launcher,
-        outer.size_variable);
+        inner.launcher, lld(inner.size), inner.size_variable, lld(outer.size), outer.launcher, outer.size_variable);
   }
   return {};
 }
@@ -119,8 +118,7 @@ Status read_master(const Environment &environment, Launch *out) {
   ZERO_CHECK(address != nullptr && port != nullptr, ZERO_E_LAUNCHER,
              "torchrun started %lld ranks, %lld of them on this host, but %s is not set, so the hosts cannot find each other; start with "
              "torchrun or mpirun",
-             static_cast<long long>(out->size), static_cast<long long>(out->local_size),
-             address == nullptr ? "MASTER_ADDR" : "MASTER_PORT");
+             lld(out->size), lld(out->local_size), address == nullptr ? "MASTER_ADDR" : "MASTER_PORT");
   out->master = address;
   return read_number("MASTER_PORT", port, &out->master_port);
 }
@@ -131,19 +129,19 @@ Status read_torchrun(const Environment &environment, const World &world, Launch 
   ZERO_CHECK(
       local.has_value(), ZERO_E_LAUNCHER,
       "WORLD_SIZE is %lld but LOCAL_WORLD_SIZE is not set, so it is unknown which ranks share this host; start with torchrun or mpirun",
-      static_cast<long long>(world.size));
+      lld(world.size));
   ZERO_CHECK(local->size <= world.size, ZERO_E_LAUNCHER, "LOCAL_WORLD_SIZE is %lld but WORLD_SIZE is %lld; start with torchrun or mpirun",
-             static_cast<long long>(local->size), static_cast<long long>(world.size));
+             lld(local->size), lld(world.size));
   const auto kind = local->size < world.size ? Launch::Kind::hosts : Launch::Kind::local;
   *out = {.kind = kind, .rank = world.rank, .size = world.size, .launcher = world.launcher, .local_size = local->size};
   out->name = meeting_name(environment, kind);
   if (kind == Launch::Kind::hosts) return read_master(environment, out);
   ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
-             static_cast<long long>(world.rank), static_cast<long long>(local->rank), static_cast<long long>(world.size));
+             lld(world.rank), lld(local->rank), lld(world.size));
   ZERO_CHECK(value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr || value_of(environment, "MASTER_PORT") != nullptr, ZERO_E_LAUNCHER,
              "WORLD_SIZE is %lld but neither TORCHELASTIC_RUN_ID nor MASTER_PORT is set, so the ranks have no name to meet by; start with "
              "torchrun or mpirun",
-             static_cast<long long>(world.size));
+             lld(world.size));
   return {};
 }
 
@@ -163,8 +161,7 @@ Status check_same(const World &mpi, const World &torch) {
   ZERO_CHECK(mpi.rank == torch.rank && mpi.size == torch.size, ZERO_E_LAUNCHER,
              "%s says rank %lld of %lld (%s) but RANK and WORLD_SIZE say rank %lld of %lld; use one launcher, and where a script sets RANK "
              "and WORLD_SIZE, set them to that launcher's numbers",
-             mpi.launcher, static_cast<long long>(mpi.rank), static_cast<long long>(mpi.size), mpi.size_variable,
-             static_cast<long long>(torch.rank), static_cast<long long>(torch.size));
+             mpi.launcher, lld(mpi.rank), lld(mpi.size), mpi.size_variable, lld(torch.rank), lld(torch.size));
   return {};
 }
 
@@ -211,7 +208,7 @@ Status check_world(const Environment &environment, int64_t world_size) {
                        "%s started %lld ranks (%s) but MPI's world has %lld: this MPI does not know that launcher, so every process is a "
                        "world of its own; use the mpirun of the MPI that libzero_mpi.so was built for, or a launcher with its process "
                        "management (srun --mpi=pmix)",
-                       world.launcher, static_cast<long long>(world.size), world.size_variable, static_cast<long long>(world_size));
+                       world.launcher, lld(world.size), world.size_variable, lld(world_size));
 }
 
 Status check_world(int64_t world_size) { return check_world(process_variable, world_size); }

@@ -72,8 +72,8 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   if (same && mine.detail == theirs.detail) return {};
   const std::string my_text = to_text(mine);
   const std::string their_text = to_text(theirs);
-  const auto my_number = static_cast<long long>(my_rank);
-  const auto their_number = static_cast<long long>(their_rank);
+  const auto my_number = lld(my_rank);
+  const auto their_number = lld(their_rank);
   ZERO_CHECK(!same, ZERO_E_MISMATCH,
              "rank %lld and rank %lld both called %s, but with different ranges or settings (hash %016llx against %016llx); give every "
              "rank the same",

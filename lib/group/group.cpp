@@ -79,8 +79,7 @@ void Group::fail(const Status &cause) {
   }
   // Also where another thread is about to: nobody returns with a failure of which peers that read its memory have not been told.
   transport_->poison(told);
-  if (first)
-    log_line("group of %lld ranks failed on rank %lld: %s", static_cast<long long>(size_), static_cast<long long>(rank_), cause.text());
+  if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size_), lld(rank_), cause.text());
   for (const std::weak_ptr<Group> &child : children) {
     if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
   }
@@ -133,7 +132,7 @@ class GivingUp final : public Waitable {
 };
 
 Task Group::collective(Fingerprint fingerprint, Task body) {
-  ZERO_CO_RETURN_IF_ERROR(usable());
+  ZERO_CO_TRY(usable());
   fingerprint.sequence = ++sequence_;
   current_ = fingerprint;
   first_round_ = true;
@@ -143,7 +142,7 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   transport_->stand(nullptr);
   if (!status.ok()) {
     GivingUp end(*this, status);
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
     co_return status;
   }
   count_call(fingerprint.kind);
@@ -163,8 +162,8 @@ int64_t Group::left_ms() {
 }
 
 Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", static_cast<long long>(rank_),
-                       static_cast<long long>(waited_ms), to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", lld(rank_), lld(waited_ms), to_text(fingerprint).c_str(),
+                       transport_->standings(fingerprint).c_str());
 }
 
 Round::~Round() {
@@ -305,8 +304,8 @@ class MessageUnderWay final : public Waitable {
 };
 
 Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_RETURN_IF_ERROR(usable());
-  ZERO_CO_RETURN_IF_ERROR(transport_->check_thread(peer));
+  ZERO_CO_TRY(usable());
+  ZERO_CO_TRY(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++sent_messages_[static_cast<size_t>(peer)];
   fingerprint.kind = OperationKind::send;
@@ -319,7 +318,7 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
   if (status.ok()) status = co_await message;
   if (!status.ok()) {
     GivingUp end(*this, status);
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
     co_return status;
   }
   count_call(OperationKind::send);
@@ -328,8 +327,8 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
 }
 
 Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_RETURN_IF_ERROR(usable());
-  ZERO_CO_RETURN_IF_ERROR(transport_->check_thread(peer));
+  ZERO_CO_TRY(usable());
+  ZERO_CO_TRY(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++received_messages_[static_cast<size_t>(peer)];
   fingerprint.kind = OperationKind::recv;
@@ -341,7 +340,7 @@ Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
   if (status.ok()) status = co_await message;
   if (!status.ok()) {
     GivingUp end(*this, status);
-    ZERO_CO_TRY(end);
+    ZERO_CO_AWAIT(end);
     co_return status;
   }
   count_call(OperationKind::recv);

@@ -24,7 +24,7 @@ int64_t find_host_block(const std::vector<int64_t> &hosts) {
 }  // namespace
 
 Status met_on_host(const Status &status, int64_t ranks) {
-  return Status::error(status.code(), "among the %lld ranks of one host, counted there: %s", static_cast<long long>(ranks), status.text());
+  return Status::error(status.code(), "among the %lld ranks of one host, counted there: %s", lld(ranks), status.text());
 }
 
 HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
@@ -185,7 +185,7 @@ std::string HierarchyTransport::standings(const Fingerprint &mine) {
 
 Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
   std::vector<PeerMemory> near_memory;
-  ZERO_CO_TRY(near_->share(std::move(mine), &near_memory, deadline_ms));
+  ZERO_CO_AWAIT(near_->share(std::move(mine), &near_memory, deadline_ms));
   out->assign(hosts_.size(), {});
   for (size_t i = 0; i < near_ranks_.size(); ++i) (*out)[static_cast<size_t>(near_ranks_[i])] = std::move(near_memory[i]);
   co_return Status();
@@ -210,7 +210,7 @@ Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64
     co_return Status();
   }
   std::shared_ptr<Transport> far;
-  ZERO_CO_TRY(far_->derive(std::move(members), tag, deadline_ms, &far));
+  ZERO_CO_AWAIT(far_->derive(std::move(members), tag, deadline_ms, &far));
   if (host_count == hosts.size()) {
     *out = std::move(far);
   } else {

@@ -20,8 +20,6 @@
 namespace zero {
 namespace {
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 /// What a rank tells the others about a mapping it brings.
 struct MappingBlob {
   uint64_t mapping_id = 0;  ///< 0: none
@@ -42,8 +40,8 @@ Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
 }
 
 Status read_blob(const Joiner &joiner, int64_t rank, MappingBlob *out) {
-  ZERO_CHECK(joiner.blob.size() == sizeof *out, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought %zu bytes instead of %zu",
-             number(rank), number(joiner.process), joiner.blob.size(), sizeof *out);
+  ZERO_CHECK(joiner.blob.size() == sizeof *out, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought %zu bytes instead of %zu", lld(rank),
+             lld(joiner.process), joiner.blob.size(), sizeof *out);
   std::memcpy(out, joiner.blob.data(), sizeof *out);
   return {};
 }
@@ -53,12 +51,12 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
   MappingBlob blob;
   ZERO_TRY(read_blob(joiner, rank, &blob));
   if (blob.mapping_id == 0) return {};
-  ZERO_CHECK(joiner.fd.valid() || joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no descriptor", number(rank),
-             number(joiner.process));
+  ZERO_CHECK(joiner.fd.valid() || joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no descriptor", lld(rank),
+             lld(joiner.process));
   const Status attached = Mapping::attach(blob.mapping_id, joiner.fd.release(), blob.nbytes, out);
   // A thread's mapping is gone only when that thread has given up.
   ZERO_CHECK(attached.ok() || !joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (a thread of this process) gave up while ranks met",
-             number(rank));
+             lld(rank));
   return attached;
 }
 
@@ -91,7 +89,7 @@ class AllJoined final : public Waitable {
       ZERO_TRY(watcher_ != nullptr ? check_watched(joined) : Status());
       ZERO_TRY(check_newcomer(joined));
       ZERO_CHECK(!deadline_.passed(), ZERO_E_RENDEZVOUS, "rank %lld (process %lld) met the others but did not attach within %lld ms",
-                 transport_.name_of(peer_), number(transport_.processes_.process(peer_)), number(deadline_ms_));
+                 transport_.name_of(peer_), lld(transport_.processes_.process(peer_)), lld(deadline_ms_));
       return {};
     }
     *out_ready = true;
@@ -118,7 +116,7 @@ class AllJoined final : public Waitable {
     const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
     if ((!left && !ended) || joined.load(std::memory_order_acquire) >= wanted_) return {};
     return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
-                         number(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
+                         lld(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
   }
 
   LocalTransport &transport_;
@@ -131,17 +129,17 @@ class AllJoined final : public Waitable {
 };
 
 Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions options, std::shared_ptr<Transport> *out) {
-  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", number(rank), number(size - 1));
+  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(rank), lld(size - 1));
   auto transport = std::make_shared<LocalTransport>(rank, size, options.staging_nbytes / 2);
   Task connecting = transport->connect(std::move(name), options.rendezvous_ms, nullptr, {});
-  ZERO_CO_TRY(connecting);
+  ZERO_CO_AWAIT(connecting);
   *out = std::move(transport);
   co_return Status();
 }
 
 Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
   std::shared_ptr<Mapping> mapping;
-  ZERO_CO_RETURN_IF_ERROR(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
+  ZERO_CO_TRY(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
   segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
   own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
   identity_ = random_u64();
@@ -155,14 +153,14 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
 
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Joiner mine;
-  ZERO_CO_RETURN_IF_ERROR(make_joiner(mapping.get(), identity_, &mine));
+  ZERO_CO_TRY(make_joiner(mapping.get(), identity_, &mine));
   Watch watch;
   if (parent != nullptr) watch = [parent, &members] { return parent->watch_members(members); };
   std::vector<Joiner> joiners;
   const uint64_t agree = layout_hash(size_, round_nbytes_);
   Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch);
-  ZERO_CO_TRY(meeting);
-  ZERO_CO_RETURN_IF_ERROR(attach_segments(std::move(joiners)));
+  ZERO_CO_AWAIT(meeting);
+  ZERO_CO_TRY(attach_segments(std::move(joiners)));
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, 1, deadline, parent, members);
@@ -181,7 +179,7 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
     ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
     const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
     ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", name_of(peer),
-               number(processes[static_cast<size_t>(peer)]));
+               lld(processes[static_cast<size_t>(peer)]));
     segments_[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
   }
   return processes_.open(std::move(processes));
@@ -221,18 +219,18 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
 
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Joiner joiner;
-  ZERO_CO_RETURN_IF_ERROR(make_joiner(mine.get(), identity_, &joiner));
+  ZERO_CO_TRY(make_joiner(mine.get(), identity_, &joiner));
   std::vector<int64_t> members;
   for (int64_t rank = 0; rank < size_; ++rank) members.push_back(rank);
   const Watch watch = [this, &members] { return watch_members(members); };
   std::vector<Joiner> joiners;
   Task meeting = rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch);
-  ZERO_CO_TRY(meeting);
-  ZERO_CO_RETURN_IF_ERROR(attach_shared(std::move(joiners), out));
+  ZERO_CO_AWAIT(meeting);
+  ZERO_CO_TRY(attach_shared(std::move(joiners), out));
   own().header().joined.store(wanted, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, wanted, deadline, this, members);
-  ZERO_CO_TRY(all_joined);
+  ZERO_CO_AWAIT(all_joined);
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);
     // Withdrawing must not fail: room for it is made now.
@@ -274,7 +272,7 @@ Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t d
   const auto new_size = static_cast<int64_t>(members.size());
   auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);
   Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
-  ZERO_CO_TRY(connecting);
+  ZERO_CO_AWAIT(connecting);
   *out = std::move(transport);
   co_return Status();
 }

@@ -8,8 +8,6 @@
 namespace zero {
 namespace {
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 /// ThreadSanitizer knows no fences; what it looks for are accesses that nothing orders, and these are ordered by what is taken and posted.
 void fence([[maybe_unused]] std::memory_order order) {
 #if !defined(__SANITIZE_THREAD__)
@@ -37,7 +35,7 @@ Status PoisonRecord::read() const {
   const Deadline patience = Deadline::after_ms(kMostWaitMs);
   for (Backoff backoff; state_.load(std::memory_order_acquire) != kWritten; backoff.pause()) {
     ZERO_CHECK(!patience.passed(), ZERO_E_PEER_FAILED, "the group has failed, and the rank that found out had not said why after %lld ms",
-               number(kMostWaitMs));
+               lld(kMostWaitMs));
   }
   return Status::error(code_, "%s", text_);
 }
@@ -87,7 +85,7 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
   const char *how = left ? "released its group" : "ended";
   return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", name_of(peer),
-                            number(processes_.process(peer)), how, name_of(rank_), what.c_str()));
+                            lld(processes_.process(peer)), how, name_of(rank_), what.c_str()));
 }
 
 Status LocalTransport::check_present(int64_t peer, const Fingerprint *doing) {

@@ -6,11 +6,7 @@
 #include <cstring>
 
 namespace zero {
-namespace {
-
-long long number(int64_t value) { return static_cast<long long>(value); }
-
-}  // namespace
+namespace {}  // namespace
 
 Status LocalTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   ZERO_TRY(health());
@@ -97,8 +93,8 @@ Status LocalTransport::take_chunk(int64_t peer, Receiving &receiving, const Mess
              to_text(receiving.fingerprint).c_str());
   if (!receiving.announced) ZERO_TRY(compare(receiving.fingerprint, name_of(rank_), message.fingerprint, name_of(peer)));
   ZERO_CHECK(message.nbytes >= 0 && message.nbytes <= receiving.nbytes - receiving.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", name_of(peer), number(message.nbytes), name_of(rank_),
-             number(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
+             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", name_of(peer), lld(message.nbytes), name_of(rank_),
+             lld(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
   const void *data = nullptr;
   ZERO_TRY(resolve(peer, message, 0, &data));
   if (message.nbytes > 0) std::memcpy(receiving.data + receiving.taken_nbytes, data, static_cast<size_t>(message.nbytes));

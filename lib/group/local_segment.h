@@ -4,6 +4,7 @@
 
 #include "core/doorbell.h"
 #include "core/mapping.h"
+#include "core/partition.h"
 #include "group/fingerprint.h"
 
 #include <array>
@@ -108,11 +109,8 @@ class Segment {
 
   /// Staging halves have room for every piece's alignment.
   static int64_t half_nbytes(int64_t size, int64_t round_nbytes) {
-    return size > 1 ? round_up_line(round_nbytes) + size * static_cast<int64_t>(kCacheLine) : 0;
-  }
-  static int64_t round_up_line(int64_t nbytes) {
-    constexpr auto kLineBytes = static_cast<int64_t>(kCacheLine);
-    return (nbytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+    constexpr auto kLineNbytes = static_cast<int64_t>(kCacheLine);
+    return size > 1 ? round_up(round_nbytes, kLineNbytes) + size * kLineNbytes : 0;
   }
   static int64_t nbytes(int64_t size, int64_t round_nbytes) { return staging_offset(size) + staging_nbytes(size, round_nbytes); }
   static int64_t staging_nbytes(int64_t size, int64_t round_nbytes) {
@@ -134,10 +132,12 @@ class Segment {
   std::byte *at(int64_t offset) const { return mapping_->data() + offset; }
 
  private:
-  static constexpr int64_t mailboxes_offset() { return static_cast<int64_t>((sizeof(SegmentHeader) + 4095) / 4096 * 4096); }
+  static constexpr int64_t mailboxes_offset() { return round_up(sizeof(SegmentHeader), kPageNbytes); }
   static int64_t staging_offset(int64_t size) {
-    return mailboxes_offset() + (2 * size * static_cast<int64_t>(sizeof(Mailbox)) + 4095) / 4096 * 4096;
+    return mailboxes_offset() + round_up(2 * size * static_cast<int64_t>(sizeof(Mailbox)), kPageNbytes);
   }
+
+  static constexpr int64_t kPageNbytes = 4096;
 
   std::shared_ptr<Mapping> mapping_;
   int64_t size_ = 0;

@@ -12,8 +12,6 @@
 namespace zero {
 namespace {
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 /// A peer that is running answers within some hundred nanoseconds. Where ranks may be waiting for this one's core, looking on is vain.
 int32_t looks_per_poll(int64_t ranks) {
   constexpr int32_t kLooks = 16;
@@ -121,10 +119,10 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
     }
     rest_is_there_ = rest_is_there_ && piece.rest_nbytes == 0;
     piece.offset = own().half_offset(half) + used;
-    used += Segment::round_up_line(piece.nbytes);
+    used += round_up(piece.nbytes, static_cast<int64_t>(kCacheLine));
     if (used > Segment::half_nbytes(size_, round_nbytes_)) {
       return fail(
-          Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_), number(round_nbytes_)));
+          Status::error(ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_), lld(round_nbytes_)));
     }
     if (copier_ != nullptr) {
       copier_->copy(own().at(piece.offset), piece.data, piece.nbytes, piece.nbytes);
@@ -202,7 +200,7 @@ Status LocalTransport::accept(int64_t peer, const Message &message, Arrival *out
   ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", name_of(peer),
              to_text(message.fingerprint).c_str(), name_of(rank_), to_text(current_).c_str());
   ZERO_CHECK(message.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", name_of(peer),
-             number(message.nbytes), to_text(current_).c_str(), name_of(rank_), number(out->nbytes));
+             lld(message.nbytes), to_text(current_).c_str(), name_of(rank_), lld(out->nbytes));
   out->rest_is_there = message.rest_is_there != 0;
   reads_in_place_ = reads_in_place_ || message.kind == MessageKind::arena;
   return resolve(peer, message, out->rest_is_there ? out->rest_nbytes : 0, &out->data);
@@ -224,8 +222,8 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
              name_of(rank_));
   const int64_t nbytes = message.nbytes + rest_nbytes;
   const bool inside = message.offset >= 0 && nbytes <= mapping->nbytes() - message.offset;
-  ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", name_of(peer), number(message.offset),
-             number(mapping->nbytes()), number(nbytes));
+  ZERO_CHECK(inside, ZERO_E_TRANSPORT, "rank %lld offered bytes %lld and on of %lld, %lld of them", name_of(peer), lld(message.offset),
+             lld(mapping->nbytes()), lld(nbytes));
   *out_data = mapping->data() + message.offset;
   return {};
 }

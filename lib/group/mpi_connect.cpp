@@ -35,7 +35,7 @@ class Duplicate final : public Waitable {
     ZERO_TRY(root_.check_thread());
     ZERO_TRY(root_.test_duplicate(out_ready));
     ZERO_CHECK(*out_ready || !deadline_.passed(), ZERO_E_RENDEZVOUS,
-               "after %lld ms some rank of the communicator had not called the creation of the group", static_cast<long long>(limit_ms_));
+               "after %lld ms some rank of the communicator had not called the creation of the group", lld(limit_ms_));
     return {};
   }
 
@@ -47,13 +47,11 @@ class Duplicate final : public Waitable {
 
 Status check_hello(const Hello &mine, const Hello &theirs, int64_t rank, int64_t peer) {
   ZERO_CHECK(std::strncmp(mine.build, theirs.build, sizeof mine.build) == 0, ZERO_E_RENDEZVOUS,
-             "rank %lld runs %.*s but rank %lld runs %.*s; start the same libzero everywhere", static_cast<long long>(rank),
-             static_cast<int>(sizeof mine.build), mine.build, static_cast<long long>(peer), static_cast<int>(sizeof theirs.build),
-             theirs.build);
+             "rank %lld runs %.*s but rank %lld runs %.*s; start the same libzero everywhere", lld(rank),
+             static_cast<int>(sizeof mine.build), mine.build, lld(peer), static_cast<int>(sizeof theirs.build), theirs.build);
   ZERO_CHECK(mine.staging_nbytes == theirs.staging_nbytes, ZERO_E_RENDEZVOUS,
-             "ZERO_KEY_STAGING_BYTES is %lld on rank %lld but %lld on rank %lld; give every rank the same",
-             static_cast<long long>(mine.staging_nbytes), static_cast<long long>(rank), static_cast<long long>(theirs.staging_nbytes),
-             static_cast<long long>(peer));
+             "ZERO_KEY_STAGING_BYTES is %lld on rank %lld but %lld on rank %lld; give every rank the same", lld(mine.staging_nbytes),
+             lld(rank), lld(theirs.staging_nbytes), lld(peer));
   return {};
 }
 
@@ -65,9 +63,9 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
   std::vector<Arrival> arrivals(size, Arrival{nullptr, sizeof mine});
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::barrier;
-  ZERO_CO_RETURN_IF_ERROR(transport.start(&fingerprint, offers, arrivals));
+  ZERO_CO_TRY(transport.start(&fingerprint, offers, arrivals));
   OwnRound round(transport, fingerprint, options.rendezvous_ms, ZERO_E_RENDEZVOUS);
-  ZERO_CO_TRY(round);
+  ZERO_CO_AWAIT(round);
   std::vector<uint64_t> hosts(size, mine.host_id);
   Status status;
   for (size_t peer = 0; peer < size && status.ok(); ++peer) {
@@ -78,7 +76,7 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
     status = check_hello(mine, theirs, transport.rank(), static_cast<int64_t>(peer));
   }
   transport.consume();
-  ZERO_CO_RETURN_IF_ERROR(std::move(status));
+  ZERO_CO_TRY(std::move(status));
   const std::lock_guard lock(root.mutex());
   root.host_ids = std::move(hosts);
   co_return Status();
@@ -88,19 +86,19 @@ Task open_root(int64_t comm, const MpiOptions &options, std::shared_ptr<MpiRoot>
   const zero_mpi_table *table = nullptr;
   MpiProcess process;
   std::shared_ptr<MpiRoot> root;
-  ZERO_CO_RETURN_IF_ERROR(load_mpi_module(options.module_path, &table));
-  ZERO_CO_RETURN_IF_ERROR(start_mpi(table, &process));
-  ZERO_CO_RETURN_IF_ERROR(check_world(process.world_size));
-  ZERO_CO_RETURN_IF_ERROR(make_mpi_root(process, options.rendezvous_ms, &root));
+  ZERO_CO_TRY(load_mpi_module(options.module_path, &table));
+  ZERO_CO_TRY(start_mpi(table, &process));
+  ZERO_CO_TRY(check_world(process.world_size));
+  ZERO_CO_TRY(make_mpi_root(process, options.rendezvous_ms, &root));
   {
     const std::lock_guard lock(root->mutex());
-    ZERO_CO_RETURN_IF_ERROR(root->begin_duplicate(comm));
+    ZERO_CO_TRY(root->begin_duplicate(comm));
   }
   Duplicate duplicate(*root, options.rendezvous_ms);
-  ZERO_CO_TRY(duplicate);
+  ZERO_CO_AWAIT(duplicate);
   {
     const std::lock_guard lock(root->mutex());
-    ZERO_CO_RETURN_IF_ERROR(root->open());
+    ZERO_CO_TRY(root->open());
   }
   *out = std::move(root);
   co_return Status();
@@ -110,9 +108,9 @@ Task open_root(int64_t comm, const MpiOptions &options, std::shared_ptr<MpiRoot>
 
 Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out) {
   ZERO_CO_CHECK(comm >= ZERO_MPI_WORLD && comm <= INT32_MAX, ZERO_E_INVALID_ARGUMENT,
-                "comm is %lld; give the Fortran handle of a communicator (MPI_Comm_c2f) or ZERO_MPI_WORLD", static_cast<long long>(comm));
+                "comm is %lld; give the Fortran handle of a communicator (MPI_Comm_c2f) or ZERO_MPI_WORLD", lld(comm));
   std::shared_ptr<MpiRoot> root;
-  ZERO_CO_TRY(open_root(comm, options, &root));
+  ZERO_CO_AWAIT(open_root(comm, options, &root));
   std::vector<int64_t> members(static_cast<size_t>(root->size()));
   std::iota(members.begin(), members.end(), 0);
   const int64_t round_nbytes = round_nbytes_for(options.staging_nbytes, root->size());
@@ -171,13 +169,13 @@ Task MpiTransport::derive(std::vector<int64_t> members, int64_t, int64_t deadlin
   }
   if (rank() != leader) arrivals[static_cast<size_t>(leader)].nbytes = sizeof number;
   const Fingerprint fingerprint{.kind = OperationKind::split};
-  ZERO_CO_RETURN_IF_ERROR(start(nullptr, offers, arrivals));
+  ZERO_CO_TRY(start(nullptr, offers, arrivals));
   OwnRound round(*this, fingerprint, deadline_ms, ZERO_E_TIMEOUT);
-  ZERO_CO_TRY(round);
+  ZERO_CO_AWAIT(round);
   if (rank() != leader) std::memcpy(&number, arrivals[static_cast<size_t>(leader)].data, sizeof number);
   consume();
   ZERO_CO_CHECK(number >= 0, ZERO_E_UNSUPPORTED, "no tags are left for another group; this MPI offers only %lld",
-                static_cast<long long>(links_.root().process().tag_limit));
+                lld(links_.root().process().tag_limit));
   std::vector<int64_t> root_ranks;
   for (const int64_t member : members) root_ranks.push_back(links_.members()[static_cast<size_t>(member)]);
   const int64_t own = std::find(members.begin(), members.end(), rank()) - members.begin();

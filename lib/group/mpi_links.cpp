@@ -31,8 +31,7 @@ Status MpiLinks::test_recv(int64_t peer, MpiStream stream, MpiRequest *request, 
 }
 
 Status MpiLinks::check_present(int64_t peer) const {
-  ZERO_CHECK(!at(peer).left, ZERO_E_PEER_LEFT, "rank %lld released the group while rank %lld waited for it", static_cast<long long>(peer),
-             static_cast<long long>(rank_));
+  ZERO_CHECK(!at(peer).left, ZERO_E_PEER_LEFT, "rank %lld released the group while rank %lld waited for it", lld(peer), lld(rank_));
   return {};
 }
 

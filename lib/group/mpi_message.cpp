@@ -8,8 +8,7 @@ namespace zero {
 
 Status MpiMessage::start(MpiLinks &links, const Fingerprint &fingerprint, std::byte *data, int64_t nbytes, int64_t chunk_nbytes) {
   if (block_ == nullptr) block_ = std::make_unique<MpiBlock>(kSlots);
-  ZERO_CHECK(block_->idle(), ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended",
-             static_cast<long long>(peer_));
+  ZERO_CHECK(block_->idle(), ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended", lld(peer_));
   chunk_nbytes_ = chunk_nbytes;
   block_->reserve(static_cast<int64_t>(2 * sizeof(Fingerprint)) + std::min(nbytes, chunk_nbytes));
   fingerprint_ = fingerprint;
@@ -55,8 +54,8 @@ Status MpiMessage::move_recv(MpiLinks &links) {
     bool arrived = false;
     ZERO_TRY(links.test_recv(peer_, kMessages, &chunk, &arrived));
     if (!arrived) break;
-    ZERO_CHECK(chunk.nbytes == nbytes, ZERO_E_INTERNAL, "rank %lld sent %lld bytes where %lld were agreed", static_cast<long long>(peer_),
-               static_cast<long long>(chunk.nbytes), static_cast<long long>(nbytes));
+    ZERO_CHECK(chunk.nbytes == nbytes, ZERO_E_INTERNAL, "rank %lld sent %lld bytes where %lld were agreed", lld(peer_), lld(chunk.nbytes),
+               lld(nbytes));
     std::memcpy(data_ + moved_, chunk_data(), static_cast<size_t>(nbytes));
     moved_ += nbytes;
   }

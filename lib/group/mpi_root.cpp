@@ -56,7 +56,7 @@ Status MpiRoot::begin_duplicate(int64_t comm) {
     char text[512];
     process_.table->error_text(code, text, sizeof text);
     return Status::error(ZERO_E_INVALID_ARGUMENT, "%lld is not the Fortran handle of an intra-communicator, nor ZERO_MPI_WORLD: %s",
-                         static_cast<long long>(comm), text);
+                         lld(comm), text);
   }
   duplicate_.active = true;
   return {};

@@ -2,6 +2,8 @@
 /// between ranks whose fingerprints agree, so a wrong count can neither overrun a buffer nor leave a message that nobody will receive.
 #include "group/mpi_transport.h"
 
+#include "core/partition.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +20,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-constexpr int64_t aligned(int64_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr int64_t aligned(int64_t nbytes) { return round_up(nbytes, kAlignment); }
 
 std::vector<MpiMessage> messages(MpiMessage::Direction direction, int64_t size) {
   std::vector<MpiMessage> out;
@@ -193,9 +195,8 @@ Status MpiTransport::open_envelope(int64_t peer) {
   ZERO_TRY(compare(*fingerprint_, rank(), theirs, peer));
   ZERO_TRY(send_piece(*sending_, peer));
   Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
-  ZERO_CHECK(nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld offers %lld bytes to rank %lld, which expects %lld, in %s",
-             static_cast<long long>(peer), static_cast<long long>(nbytes), static_cast<long long>(rank()),
-             static_cast<long long>(arrival.nbytes), to_text(theirs).c_str());
+  ZERO_CHECK(nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld offers %lld bytes to rank %lld, which expects %lld, in %s", lld(peer),
+             lld(nbytes), lld(rank()), lld(arrival.nbytes), to_text(theirs).c_str());
   if (nbytes > 0 && !travels_in_envelope(nbytes)) return post_piece(peer);
   if (nbytes > 0) arrival.data = place + offsetof(Envelope, piece);
   awaiting_[static_cast<size_t>(peer)] = Awaiting::nothing;
@@ -216,9 +217,8 @@ Status MpiTransport::receive_from(int64_t peer) {
   ZERO_TRY(links_.test_recv(peer, kPieces, &request, &arrived));
   if (!arrived) return {};
   Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
-  ZERO_CHECK(request.nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld sent %lld bytes where rank %lld expects %lld",
-             static_cast<long long>(peer), static_cast<long long>(request.nbytes), static_cast<long long>(rank()),
-             static_cast<long long>(arrival.nbytes));
+  ZERO_CHECK(request.nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld sent %lld bytes where rank %lld expects %lld", lld(peer),
+             lld(request.nbytes), lld(rank()), lld(arrival.nbytes));
   arrival.data = recv_block_->data() + piece_offsets_[static_cast<size_t>(peer)];
   awaiting = Awaiting::nothing;
   return {};

@@ -116,8 +116,7 @@ class NcclComm::Ending {
   void quarantine() {
     quarantined_ = true;
     lane_->abandon();
-    log_line("a communicator of NCCL does not end: memory of its device is kept, %lld in quarantine",
-             static_cast<long long>(quarantined.fetch_add(1) + 1));
+    log_line("a communicator of NCCL does not end: memory of its device is kept, %lld in quarantine", lld(quarantined.fetch_add(1) + 1));
   }
 
   const zero_nccl_table &nccl_;

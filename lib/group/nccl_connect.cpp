@@ -16,8 +16,6 @@ struct NcclTransport::Hello {
 
 namespace {
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 /// Ready when NCCL has made the communicator.
 class Made final : public Waitable {
  public:
@@ -30,8 +28,7 @@ class Made final : public Waitable {
     if (parent_ != nullptr) ZERO_TRY(parent_->health());
     ZERO_TRY(state);
     ZERO_CHECK(!deadline_.passed(), parent_ != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS,
-               "rank %lld waited %lld ms for NCCL to connect the %lld ranks", number(under_.rank()), number(limit_ms_),
-               number(under_.size()));
+               "rank %lld waited %lld ms for NCCL to connect the %lld ranks", lld(under_.rank()), lld(limit_ms_), lld(under_.size()));
     return {};
   }
 
@@ -68,9 +65,9 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   std::vector<Arrival> arrivals(size, Arrival{.nbytes = sizeof *hello});
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
-  ZERO_CO_RETURN_IF_ERROR(under_->start(&fingerprint, offers, arrivals));
+  ZERO_CO_TRY(under_->start(&fingerprint, offers, arrivals));
   OwnRound round(*under_, fingerprint, deadline_ms, ZERO_E_RENDEZVOUS, parent_.get());
-  ZERO_CO_TRY(round);
+  ZERO_CO_AWAIT(round);
   Status status;
   Hello first = *hello;
   for (int64_t peer = under_->size() - 1; peer >= 0 && status.ok(); --peer) {
@@ -79,8 +76,8 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
     std::memcpy(&theirs, arrivals[static_cast<size_t>(peer)].data, sizeof theirs);
     if (peer == 0) first = theirs;
     if (theirs.version == hello->version) continue;
-    status = Status::error(ZERO_E_RENDEZVOUS, "rank %lld has NCCL %s but rank %lld %s; install the same everywhere", number(under_->rank()),
-                           nccl_version_text(hello->version).c_str(), number(peer), nccl_version_text(theirs.version).c_str());
+    status = Status::error(ZERO_E_RENDEZVOUS, "rank %lld has NCCL %s but rank %lld %s; install the same everywhere", lld(under_->rank()),
+                           nccl_version_text(hello->version).c_str(), lld(peer), nccl_version_text(theirs.version).c_str());
   }
   under_->consume();
   *hello = first;
@@ -90,21 +87,21 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
 /// Nobody begins with the communicator before all have it.
 Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
   ZERO_CO_CHECK(size() <= reducer->most_sources(), ZERO_E_UNSUPPORTED,
-                "the group has %lld ranks, but devices add contributions of %lld at most", number(size()), number(reducer->most_sources()));
+                "the group has %lld ranks, but devices add contributions of %lld at most", lld(size()), lld(reducer->most_sources()));
   std::shared_ptr<DeviceLane> lane;
-  ZERO_CO_RETURN_IF_ERROR(reducer->open_lane(&lane));
+  ZERO_CO_TRY(reducer->open_lane(&lane));
   Hello hello{};
-  ZERO_CO_RETURN_IF_ERROR(make_hello(&hello));
-  ZERO_CO_TRY(greet(deadline_ms, &hello));
+  ZERO_CO_TRY(make_hello(&hello));
+  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
   auto comm = std::make_unique<NcclComm>(nccl_, lane);
-  ZERO_CO_RETURN_IF_ERROR(comm->begin(hello.id, rank(), size()));
+  ZERO_CO_TRY(comm->begin(hello.id, rank(), size()));
   Made made(*comm, *under_, parent_.get(), deadline_ms);
-  ZERO_CO_TRY(made);
-  ZERO_CO_TRY(greet(deadline_ms, &hello));
+  ZERO_CO_AWAIT(made);
+  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
   reducer_ = std::move(reducer);
   lane_ = std::move(lane);
   comm_ = std::move(comm);
-  ZERO_CO_RETURN_IF_ERROR(allocate_area(round_area_nbytes(), &areas_.arriving));
+  ZERO_CO_TRY(allocate_area(round_area_nbytes(), &areas_.arriving));
   ways_ = std::make_unique<NcclWays>(*under_, nccl_, *reducer_, *lane_);
   for (int64_t peer = 0; peer < size(); ++peer) {
     sent_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::send, peer));
@@ -123,7 +120,7 @@ Task NcclTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory>
 
 Task NcclTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
   std::shared_ptr<Transport> under;
-  ZERO_CO_TRY(under_->derive(std::move(members), tag, deadline_ms, &under));
+  ZERO_CO_AWAIT(under_->derive(std::move(members), tag, deadline_ms, &under));
   out->reset();
   if (under != nullptr) *out = std::make_shared<NcclTransport>(std::move(under), nccl_, under_);
   co_return Status();

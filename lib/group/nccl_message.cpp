@@ -31,8 +31,7 @@ Status NcclMessage::poll_under(bool *out_done) {
 }
 
 Status NcclMessage::start(const Fingerprint &fingerprint, void *data, int64_t nbytes) {
-  ZERO_CHECK(phase_ == Phase::idle, ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended",
-             static_cast<long long>(peer_));
+  ZERO_CHECK(phase_ == Phase::idle, ZERO_E_INTERNAL, "a message with rank %lld was started before the last one ended", lld(peer_));
   fingerprint_ = fingerprint;
   data_ = static_cast<std::byte *>(data);
   nbytes_ = nbytes;

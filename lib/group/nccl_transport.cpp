@@ -1,6 +1,8 @@
 /// @file Rounds between devices.
 #include "group/nccl_transport.h"
 
+#include "core/partition.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,11 +10,9 @@
 namespace zero {
 namespace {
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 constexpr int64_t kAlignment = 256;
 
-constexpr int64_t aligned(int64_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr int64_t aligned(int64_t nbytes) { return round_up(nbytes, kAlignment); }
 
 }  // namespace
 
@@ -117,7 +117,7 @@ Status NcclTransport::copy_lifted() {
   int64_t used = 0;
   for (Lifted &piece : lifted_) {
     ZERO_CHECK(piece.nbytes <= areas_.leaving->nbytes() - used, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round",
-               number(rank()), number(round_nbytes()));
+               lld(rank()), lld(round_nbytes()));
     piece.copy = areas_.leaving->data() + used;
     reducer_->copy(piece.copy, piece.data, piece.nbytes, piece.nbytes);
     used += aligned(piece.nbytes);
@@ -185,8 +185,8 @@ Status NcclTransport::hear() {
     if (static_cast<int64_t>(peer) == rank()) continue;
     const Word &word = heard_[peer];
     const bool fits = word.nbytes == arrival.nbytes && (!moves_rests_ || word.rest_nbytes == arrival.rest_nbytes);
-    ZERO_CHECK(fits, ZERO_E_TRANSPORT, "rank %zu offered %lld and %lld bytes, rank %lld expected %lld and %lld", peer, number(word.nbytes),
-               number(word.rest_nbytes), number(rank()), number(arrival.nbytes), number(arrival.rest_nbytes));
+    ZERO_CHECK(fits, ZERO_E_TRANSPORT, "rank %zu offered %lld and %lld bytes, rank %lld expected %lld and %lld", peer, lld(word.nbytes),
+               lld(word.rest_nbytes), lld(rank()), lld(arrival.nbytes), lld(arrival.rest_nbytes));
   }
   return {};
 }

@@ -22,9 +22,8 @@ class OwnRound final : public Waitable {
     if (*out_ready) return {};
     if (watched_ != nullptr) ZERO_TRY(watched_->health());
     if (!deadline_.passed()) return {};
-    return Status::error(late_code_, "rank %lld waited %lld ms while a group over %s was made: %s",
-                         static_cast<long long>(transport_.rank()), static_cast<long long>(limit_ms_), transport_.name(),
-                         transport_.standings(fingerprint_).c_str());
+    return Status::error(late_code_, "rank %lld waited %lld ms while a group over %s was made: %s", lld(transport_.rank()), lld(limit_ms_),
+                         transport_.name(), transport_.standings(fingerprint_).c_str());
   }
 
  private:

@@ -13,8 +13,6 @@ namespace {
 /// How long a guest waits for who knows more: after the deadline for the hub's word about it, after the hub's end for the watch's.
 constexpr int64_t kVerdictMs = 200;
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 /// Ready at the second look: lets others run in between.
 class Pause final : public Waitable {
  public:
@@ -33,7 +31,7 @@ Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
   return Status::error(ZERO_E_RENDEZVOUS,
                        "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
                        "or raise the rendezvous deadline",
-                       number(terms.rank), number(terms.size), number(terms.deadline_ms), terms.name.c_str(), knows.c_str());
+                       lld(terms.rank), lld(terms.size), lld(terms.deadline_ms), terms.name.c_str(), knows.c_str());
 }
 
 /// A rank that has joined a meeting and waits for its table.
@@ -52,8 +50,7 @@ class Guest final : public Waitable {
     while (!ended_) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
-      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet",
-                 number(terms_.size));
+      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
@@ -91,22 +88,22 @@ class Guest final : public Waitable {
 
   Status abandoned() const {
     return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
-                         number(identity_.process), terms_.name.c_str(), number(terms_.rank));
+                         lld(identity_.process), terms_.name.c_str(), lld(terms_.rank));
   }
 
   Status take(Packet packet) {
     const PacketHeader &header = packet.header;
     ZERO_CHECK(header.version == kMeetingVersion, ZERO_E_RENDEZVOUS,
                "process %lld leads the meeting in version %u, rank %lld speaks version %u; use one build of libzero",
-               number(identity_.process), header.version, number(terms_.rank), kMeetingVersion);
+               lld(identity_.process), header.version, lld(terms_.rank), kMeetingVersion);
     if (header.kind == PacketKind::refusal) {
       const auto *text = reinterpret_cast<const char *>(packet.blob.data());
       const auto code = static_cast<int32_t>(static_cast<int64_t>(header.agree));
       return Status::error(code < 0 ? code : ZERO_E_RENDEZVOUS, "%.*s", static_cast<int>(packet.blob.size()), text);
     }
     const bool fits = header.kind == PacketKind::entry && header.rank >= 0 && header.rank < terms_.size && header.rank != terms_.rank;
-    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol",
-               number(identity_.process), terms_.name.c_str());
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol", lld(identity_.process),
+               terms_.name.c_str());
     (*table_)[static_cast<size_t>(header.rank)] = {header.process, header.same_process != 0, std::move(packet.blob), std::move(packet.fd)};
     ++entries_;
     return {};
@@ -128,7 +125,7 @@ class Guest final : public Waitable {
 
 Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
                 Watch watch) {
-  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", number(rank), number(size - 1));
+  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(rank), lld(size - 1));
   ZERO_CO_CHECK(mine.blob.size() <= kMaxBlobBytes, ZERO_E_INVALID_ARGUMENT, "a blob of %zu bytes passes the limit of %zu", mine.blob.size(),
                 kMaxBlobBytes);
   const MeetingTerms terms{std::move(name), rank, size, agree, deadline_ms, Deadline::after_ms(deadline_ms)};
@@ -136,7 +133,7 @@ Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint6
   for (;;) {
     OwnedFd socket;
     Role role = Role::again;
-    ZERO_CO_RETURN_IF_ERROR(enter_meeting(terms.name, &socket, &role));
+    ZERO_CO_TRY(enter_meeting(terms.name, &socket, &role));
     if (role == Role::hub) {
       Hub hub(std::move(socket), terms, &mine, watch, out);
       co_return co_await hub;
@@ -144,17 +141,17 @@ Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint6
     if (role == Role::guest) {
       std::vector<Joiner> table;
       Guest guest(std::move(socket), terms, mine, watch, &table);
-      ZERO_CO_TRY(guest);
+      ZERO_CO_AWAIT(guest);
       if (guest.complete()) {
         table[static_cast<size_t>(rank)] = std::move(mine);
         *out = std::move(table);
         co_return Status();
       }
     }
-    if (watch) ZERO_CO_RETURN_IF_ERROR(watch());
+    if (watch) ZERO_CO_TRY(watch());
     if (terms.deadline.passed()) co_return timed_out(terms, 0);
     Pause pause;
-    ZERO_CO_TRY(pause);
+    ZERO_CO_AWAIT(pause);
   }
 }
 

@@ -13,8 +13,6 @@ namespace {
 
 constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 OwnedFd accept_guest(int listener) { return OwnedFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
 
 void refuse(const Status &cause, int socket) {
@@ -48,7 +46,7 @@ Status Hub::poll(bool *out_ready) {
     status = Status::error(ZERO_E_RENDEZVOUS,
                            "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
                            "name, or raise the rendezvous deadline",
-                           number(joined_), number(terms_.size), terms_.name.c_str(), number(terms_.deadline_ms), missing_ranks().c_str());
+                           lld(joined_), lld(terms_.size), terms_.name.c_str(), lld(terms_.deadline_ms), missing_ranks().c_str());
   }
   return status.ok() ? status : refuse_all(status);
 }
@@ -86,8 +84,8 @@ Status Hub::accept_new() {
   for (int i = 0; i < kMostAtATime; ++i) {
     OwnedFd socket = accept_guest(listener_.get());
     if (!socket.valid()) {
-      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s",
-                 number(terms_.size), std::strerror(errno));
+      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s", lld(terms_.size),
+                 std::strerror(errno));
       return {};
     }
     const PeerIdentity identity = identify(socket.get());
@@ -109,7 +107,7 @@ Status Hub::hear_new() {
     Status status;
     if (received == Received::packet) status = admit(&socket, identity, std::move(packet));
     if (received == Received::no_descriptors) {
-      status = Status::error(ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", number(terms_.size));
+      status = Status::error(ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
     }
     // Who ends the meeting is told why together with those behind it.
     if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
@@ -119,25 +117,25 @@ Status Hub::hear_new() {
 }
 
 Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello) const {
-  const long long mine = number(terms_.rank);
-  const long long process = number(identity.process);
+  const long long mine = lld(terms_.rank);
+  const long long process = lld(identity.process);
   ZERO_CHECK(hello.version == kMeetingVersion, ZERO_E_RENDEZVOUS,
              "process %lld speaks version %u of the rendezvous, rank %lld (process %lld) version %u; use one build of libzero", process,
-             hello.version, mine, number(mine_->process), kMeetingVersion);
-  const long long rank = number(hello.rank);
+             hello.version, mine, lld(mine_->process), kMeetingVersion);
+  const long long rank = lld(hello.rank);
   ZERO_CHECK(hello.size == terms_.size, ZERO_E_RENDEZVOUS,
              "rank %lld (process %lld) expects %lld ranks, rank %lld (process %lld) expects %lld; give all ranks the same size", rank,
-             process, number(hello.size), mine, number(mine_->process), number(terms_.size));
+             process, lld(hello.size), mine, lld(mine_->process), lld(terms_.size));
   ZERO_CHECK(hello.rank >= 0 && hello.rank < terms_.size, ZERO_E_RENDEZVOUS, "process %lld came as rank %lld of %lld", process, rank,
-             number(terms_.size));
+             lld(terms_.size));
   ZERO_CHECK(hello.agree == terms_.agree, ZERO_E_RENDEZVOUS,
              "rank %lld (process %lld) and rank %lld (process %lld) differ in build or settings (%016llx against %016llx); use one build "
              "of libzero and the same staging size on all ranks",
-             rank, process, mine, number(mine_->process), static_cast<unsigned long long>(hello.agree),
+             rank, process, mine, lld(mine_->process), static_cast<unsigned long long>(hello.agree),
              static_cast<unsigned long long>(terms_.agree));
   ZERO_CHECK(hello.process == identity.process, ZERO_E_RENDEZVOUS,
              "rank %lld is process %lld to itself but %lld to rank %lld; ranks of a local group must share one process namespace", rank,
-             number(hello.process), process, mine);
+             lld(hello.process), process, mine);
   return {};
 }
 
@@ -153,7 +151,7 @@ Status Hub::admit(OwnedFd *socket, PeerIdentity identity, Packet packet) {
       rank != terms_.rank && (!guest.joined() || again), ZERO_E_RENDEZVOUS,
       "rank %lld came twice, from process %lld and process %lld; give each rank once, and each group that is made at the same time a "
       "name of its own",
-      number(rank), number(first), number(identity.process));
+      lld(rank), lld(first), lld(identity.process));
   if (!again) ++joined_;
   const bool same_process = identity.process == mine_->process;
   guest = {std::move(*socket), identity, {identity.process, same_process, std::move(packet.blob), std::move(packet.fd)}, 0};

@@ -8,7 +8,7 @@ namespace zero {
 Task connect_tcp(TcpTerms terms, std::shared_ptr<TcpTransport> *out, uint64_t *out_name) {
   const int64_t rank = terms.rank;
   std::vector<TcpPeer> peers;
-  ZERO_CO_TRY(meet_over_tcp(std::move(terms), &peers, out_name));
+  ZERO_CO_AWAIT(meet_over_tcp(std::move(terms), &peers, out_name));
   std::vector<int64_t> members(peers.size());
   std::iota(members.begin(), members.end(), 0);
   auto mesh = std::make_shared<TcpMesh>(std::move(peers), rank);

@@ -50,7 +50,7 @@ Task TcpTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t, st
   out->reset();
   if (members.empty()) co_return Status();
   const auto mine = std::find(members.begin(), members.end(), rank_);
-  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", static_cast<long long>(rank_));
+  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", lld(rank_));
   uint64_t hash = add(number_, static_cast<uint64_t>(tag));
   std::vector<int64_t> mesh_ranks;
   for (const int64_t member : members) {

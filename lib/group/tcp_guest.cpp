@@ -16,8 +16,6 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 /// Where a host has several addresses and one connects but says nothing, the next is tried.
 constexpr int64_t kWelcomeNs = 5 * kSecondNs;
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 }  // namespace
 
 TcpGuest::TcpGuest(OwnedFd listener, const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name)
@@ -90,7 +88,7 @@ Status TcpGuest::hear_leader() {
       told_ = known_ > 0;
       ZERO_CHECK(known_ == 0, ZERO_E_RENDEZVOUS,
                  "rank 0 (%s), which led the meeting at %s, ended before rank %lld was connected to all ranks", leader_name_.c_str(),
-                 plan_.place.text().c_str(), number(plan_.terms.rank));
+                 plan_.place.text().c_str(), lld(plan_.terms.rank));
       const bool joined = welcome_;
       lose_leader(joined ? "rank 0 (" + leader_name_ + ") ended before all ranks had come"
                          : "the connection was closed without a word; is rank 0 of another version, or does another program listen there?");
@@ -240,7 +238,7 @@ Status TcpGuest::at_deadline() {
   return Status::error(ZERO_E_RENDEZVOUS,
                        "rank %lld of %lld waited %lld ms to meet the others: %s. Start all ranks with the same id, see that their hosts "
                        "reach each other, or raise the rendezvous deadline",
-                       number(plan_.terms.rank), number(plan_.terms.size), number(plan_.terms.deadline_ms), knows().c_str());
+                       lld(plan_.terms.rank), lld(plan_.terms.size), lld(plan_.terms.deadline_ms), knows().c_str());
 }
 
 void TcpGuest::finish() {

@@ -14,7 +14,6 @@ using Came = TcpLink::Received;
 
 constexpr int kMostNamed = 16;
 
-long long number(int64_t value) { return static_cast<long long>(value); }
 unsigned long long bits(uint64_t value) { return value; }
 
 /// Begins or ends a list of which not all may be named.
@@ -115,9 +114,9 @@ Status TcpHub::check_terms(const TcpHello &hello) const {
   const std::string mine = plan_.self.text(0);
   const std::string other = hello.who.text(hello.rank);
   ZERO_CHECK(hello.size == plan_.terms.size, ZERO_E_RENDEZVOUS, "%s expects %lld ranks, %s expects %lld; give all ranks the same size",
-             other.c_str(), number(hello.size), mine.c_str(), number(plan_.terms.size));
+             other.c_str(), lld(hello.size), mine.c_str(), lld(plan_.terms.size));
   ZERO_CHECK(hello.rank >= 0 && hello.rank < plan_.terms.size, ZERO_E_RENDEZVOUS, "%s came to a meeting of %lld ranks, 0 .. %lld",
-             other.c_str(), number(plan_.terms.size), number(plan_.terms.size - 1));
+             other.c_str(), lld(plan_.terms.size), lld(plan_.terms.size - 1));
   ZERO_CHECK(hello.agree == plan_.terms.agree, ZERO_E_RENDEZVOUS,
              "%s and %s differ in build or settings (%016llx against %016llx); use one build of libzero and the same settings on all ranks",
              other.c_str(), mine.c_str(), bits(hello.agree), bits(plan_.terms.agree));
@@ -202,13 +201,13 @@ bool TcpHub::all_flushed() {
 
 Status TcpHub::too_late() const {
   const std::string place = plan_.place.text();
-  const long long waited = number(plan_.terms.deadline_ms);
-  const long long size = number(plan_.terms.size);
+  const long long waited = lld(plan_.terms.deadline_ms);
+  const long long size = lld(plan_.terms.size);
   if (lobby_) {
     return Status::error(ZERO_E_RENDEZVOUS,
                          "%lld of %lld ranks met at %s within %lld ms; missing: %s. Start all ranks with the same id, see that their hosts "
                          "reach this port, or raise the rendezvous deadline",
-                         number(joined_), size, place.c_str(), waited, missing_ranks().c_str());
+                         lld(joined_), size, place.c_str(), waited, missing_ranks().c_str());
   }
   return Status::error(ZERO_E_RENDEZVOUS,
                        "%lld ranks met at %s but were not connected to each other within %lld ms; not ready: %s. See that the hosts reach "

@@ -86,7 +86,7 @@ Status check_tcp_id(const std::string &id) {
 }
 
 Status make_tcp_id(const std::string &host, int64_t port, std::string *out) {
-  ZERO_CHECK(port >= 0 && port <= kLastPort, ZERO_E_INVALID_ARGUMENT, "port %lld is not within 0 .. 65535", static_cast<long long>(port));
+  ZERO_CHECK(port >= 0 && port <= kLastPort, ZERO_E_INVALID_ARGUMENT, "port %lld is not within 0 .. 65535", lld(port));
   char token[17];
   std::snprintf(token, sizeof token, "%016llx", static_cast<unsigned long long>(random_u64()));
   const std::string named = host.empty() ? address_of_this_host() : host;

@@ -19,9 +19,9 @@ std::string name_of_this_host() {
 }
 
 Status make_plan(TcpTerms terms, TcpPlan *out) {
-  const auto rank = static_cast<long long>(terms.rank);
+  const auto rank = lld(terms.rank);
   ZERO_CHECK(terms.rank >= 0 && terms.rank < terms.size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", rank,
-             static_cast<long long>(terms.size - 1));
+             lld(terms.size - 1));
   ZERO_TRY(parse_tcp_id(terms.id, &out->place));
   out->deadline = Deadline::after_ms(terms.deadline_ms);
   out->self.host_id = terms.host_id != 0 ? terms.host_id : host_id();
@@ -42,7 +42,7 @@ void meet_alone(const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_na
 
 Task meet_over_tcp(TcpTerms terms, std::vector<TcpPeer> *out, uint64_t *out_name) {
   TcpPlan plan{{}, {}, {}, Deadline::after_ms(0)};
-  ZERO_CO_RETURN_IF_ERROR(make_plan(std::move(terms), &plan));
+  ZERO_CO_TRY(make_plan(std::move(terms), &plan));
   OwnedFd listener;
   if (plan.terms.rank == 0) listener = take_listener(plan.terms.id);
   if (plan.terms.size == 1) {
@@ -50,7 +50,7 @@ Task meet_over_tcp(TcpTerms terms, std::vector<TcpPeer> *out, uint64_t *out_name
     co_return Status();
   }
   const uint16_t port = plan.terms.rank == 0 ? plan.place.port : 0;
-  if (!listener.valid()) ZERO_CO_RETURN_IF_ERROR(listen_on(port, &listener));
+  if (!listener.valid()) ZERO_CO_TRY(listen_on(port, &listener));
   if (plan.terms.rank == 0) {
     TcpHub hub(std::move(listener), plan, out, out_name);
     co_return co_await hub;

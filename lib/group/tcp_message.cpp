@@ -11,13 +11,10 @@ namespace {
 constexpr int64_t kChunkNbytes = 65536;
 constexpr int64_t kMostUnderWay = 4 * kChunkNbytes;
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 }  // namespace
 
 Status TcpTransport::check_way(int64_t peer) const {
-  ZERO_CHECK(linked(peer), ZERO_E_TRANSPORT, "rank %lld has no message with rank %lld over tcp: they share a host", number(rank_),
-             number(peer));
+  ZERO_CHECK(linked(peer), ZERO_E_TRANSPORT, "rank %lld has no message with rank %lld over tcp: they share a host", lld(rank_), lld(peer));
   return {};
 }
 
@@ -26,7 +23,7 @@ Status TcpTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Of
   ZERO_TRY(failure_);
   ZERO_TRY(check_way(peer));
   Sending &sending = at(peer).sending;
-  ZERO_CHECK(!sending.active, ZERO_E_INTERNAL, "a message to rank %lld was started before the last one ended", number(peer));
+  ZERO_CHECK(!sending.active, ZERO_E_INTERNAL, "a message to rank %lld was started before the last one ended", lld(peer));
   sending = {fingerprint, static_cast<const std::byte *>(offer.data), offer.nbytes, 0, 0, false, true};
   tell(peer, TcpKind::offer, bytes_of(fingerprint));
   return {};
@@ -37,7 +34,7 @@ Status TcpTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, vo
   ZERO_TRY(failure_);
   ZERO_TRY(check_way(peer));
   Receiving &receiving = at(peer).receiving;
-  ZERO_CHECK(!receiving.active, ZERO_E_INTERNAL, "a message from rank %lld was started before the last one ended", number(peer));
+  ZERO_CHECK(!receiving.active, ZERO_E_INTERNAL, "a message from rank %lld was started before the last one ended", lld(peer));
   receiving = {fingerprint, static_cast<std::byte *>(data), nbytes, 0, false, true};
   tell(peer, TcpKind::request, bytes_of(fingerprint));
   return {};
@@ -75,7 +72,7 @@ Status TcpTransport::take_reply(int64_t peer, const TcpFrame &frame) {
   }
   const int64_t taken = frame.kind() == TcpKind::taken ? frame.begin<int64_t>() : 0;
   ZERO_CHECK(sending.met && taken > 0 && taken <= sending.sent_nbytes - sending.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld got a reply from rank %lld that is out of order in %s", number(rank_), number(peer),
+             "rank %lld got a reply from rank %lld that is out of order in %s", lld(rank_), lld(peer),
              to_text(sending.fingerprint).c_str());
   sending.taken_nbytes += taken;
   return {};
@@ -125,12 +122,12 @@ Status TcpTransport::take_coming(int64_t peer, const TcpFrame &frame) {
     return compare(receiving.fingerprint, rank_, frame.begin<Fingerprint>(), peer);
   }
   ZERO_CHECK(receiving.met && frame.kind() == TcpKind::chunk, ZERO_E_TRANSPORT,
-             "rank %lld got a message from rank %lld that is out of order in %s", number(rank_), number(peer),
+             "rank %lld got a message from rank %lld that is out of order in %s", lld(rank_), lld(peer),
              to_text(receiving.fingerprint).c_str());
   const auto nbytes = static_cast<int64_t>(frame.content().size());
   ZERO_CHECK(nbytes <= receiving.nbytes - receiving.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", number(peer), number(nbytes), number(rank_),
-             number(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
+             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", lld(peer), lld(nbytes), lld(rank_),
+             lld(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
   std::memcpy(receiving.data + receiving.taken_nbytes, frame.content().data(), frame.content().size());
   receiving.taken_nbytes += nbytes;
   tell(peer, TcpKind::taken, bytes_of(nbytes));

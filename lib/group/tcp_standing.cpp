@@ -15,8 +15,6 @@ constexpr int64_t kPauseNs = 200'000;
 constexpr size_t kMostRanksInText = 8;
 constexpr size_t kLongestText = 4096;
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 void pause() {
   const timespec time = {0, kPauseNs};
   ::nanosleep(&time, nullptr);
@@ -112,7 +110,7 @@ Status TcpTransport::look(const Fingerprint *doing, bool waits) {
     if (ended && !waits) continue;
     const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
     return fail(Status::error(ended ? ZERO_E_PEER_LOST : ZERO_E_TRANSPORT, "%s %s, while rank %lld was %s", describe(peer).c_str(),
-                              ended ? "ended or its host cannot be reached" : "sent what no rank would send", number(rank_), what.c_str()));
+                              ended ? "ended or its host cannot be reached" : "sent what no rank would send", lld(rank_), what.c_str()));
   }
   return {};
 }
@@ -121,7 +119,7 @@ Status TcpTransport::check_left(int64_t peer, const Fingerprint *doing) {
   if (!at(peer).left) return {};
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
   return fail(
-      Status::error(ZERO_E_PEER_LEFT, "%s released its group while rank %lld was %s", describe(peer).c_str(), number(rank_), what.c_str()));
+      Status::error(ZERO_E_PEER_LEFT, "%s released its group while rank %lld was %s", describe(peer).c_str(), lld(rank_), what.c_str()));
 }
 
 Status TcpTransport::health() {

@@ -17,8 +17,6 @@ struct RoundHead {
 };
 static_assert((sizeof(TcpHead) + sizeof(RoundHead)) % alignof(std::max_align_t) == 0);
 
-long long number(int64_t value) { return static_cast<long long>(value); }
-
 }  // namespace
 
 TcpTransport::TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::vector<int64_t> members, int64_t rank)
@@ -67,9 +65,9 @@ Status TcpTransport::check_pieces(std::span<const Offer> offers, std::span<const
     if (peer == rank_) continue;
     ZERO_CHECK(linked(peer) || (offered == 0 && expected == 0), ZERO_E_TRANSPORT,
                "rank %lld offers %lld bytes to rank %lld and expects %lld, but nothing moves over tcp between ranks of one host",
-               number(rank_), number(offered), number(peer), number(expected));
-    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", number(rank_),
-               number(kRoundNbytes));
+               lld(rank_), lld(offered), lld(peer), lld(expected));
+    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", lld(rank_),
+               lld(kRoundNbytes));
   }
   return {};
 }
@@ -124,12 +122,12 @@ Status TcpTransport::accept(int64_t peer, Arrival *out) {
   const auto head = frame.begin<RoundHead>();
   const bool theirs = head.has_fingerprint != 0;
   if (compares_ && theirs) ZERO_TRY(compare(current_, rank_, head.fingerprint, peer));
-  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", number(rank_),
-             to_text(current_).c_str(), number(peer));
-  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", number(peer),
-             to_text(head.fingerprint).c_str(), number(rank_), to_text(current_).c_str());
-  ZERO_CHECK(head.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", number(peer),
-             number(head.nbytes), to_text(current_).c_str(), number(rank_), number(out->nbytes));
+  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", lld(rank_),
+             to_text(current_).c_str(), lld(peer));
+  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", lld(peer),
+             to_text(head.fingerprint).c_str(), lld(rank_), to_text(current_).c_str());
+  ZERO_CHECK(head.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", lld(peer),
+             lld(head.nbytes), to_text(current_).c_str(), lld(rank_), lld(out->nbytes));
   if (head.nbytes > 0) out->data = frame.content().data() + sizeof head;
   return {};
 }

@@ -8,10 +8,8 @@ Task Transport::copy_through(std::shared_ptr<const Reducer> /*reducer*/, int64_t
 }
 
 Status told_to_peers(const Status &cause, int64_t rank) {
-  if (poisons_group(cause.code()))
-    return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), static_cast<long long>(rank));
-  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", static_cast<long long>(rank), status_name(cause.code()),
-                       cause.text());
+  if (poisons_group(cause.code())) return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), lld(rank));
+  return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", lld(rank), status_name(cause.code()), cause.text());
 }
 
 }  // namespace zero

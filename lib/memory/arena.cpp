@@ -16,8 +16,7 @@ namespace {
 
 Status map_private(int64_t nbytes, std::byte **out) {
   std::byte *data = map_pages(nbytes);
-  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", static_cast<long long>(nbytes),
-             std::strerror(errno));
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", lld(nbytes), std::strerror(errno));
   Status status = touch_pages(data, nbytes);
   if (!status.ok()) {
     ::munmap(data, static_cast<size_t>(nbytes));
@@ -29,11 +28,11 @@ Status map_private(int64_t nbytes, std::byte **out) {
 
 Status take_from_hook(const AllocatorHook &hook, int64_t nbytes, std::byte **out) {
   void *data = hook.alloc(static_cast<uint64_t>(nbytes), kViewAlignment, hook.user);
-  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "the memory hook returned NULL for %lld bytes", static_cast<long long>(nbytes));
+  ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "the memory hook returned NULL for %lld bytes", lld(nbytes));
   if (reinterpret_cast<uintptr_t>(data) % kViewAlignment != 0) {
     hook.free(data, static_cast<uint64_t>(nbytes), hook.user);
     return Status::error(ZERO_E_OUT_OF_MEMORY, "the memory hook returned %p, but must return memory aligned to %lld bytes", data,
-                         static_cast<long long>(kViewAlignment));
+                         lld(kViewAlignment));
   }
   std::memset(data, 0, static_cast<size_t>(nbytes));
   *out = static_cast<std::byte *>(data);

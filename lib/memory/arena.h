@@ -4,6 +4,7 @@
 
 #include "core/config.h"
 #include "core/mapping.h"
+#include "core/partition.h"
 #include "core/status.h"
 #include "memory/accounting.h"
 #include "memory/device.h"
@@ -53,7 +54,7 @@ class Arena {
   std::byte *take(int64_t nbytes);
 
   /// Bytes that a view takes up in an arena.
-  static constexpr int64_t view_nbytes(int64_t nbytes) { return (nbytes + kViewAlignment - 1) / kViewAlignment * kViewAlignment; }
+  static constexpr int64_t view_nbytes(int64_t nbytes) { return round_up(nbytes, kViewAlignment); }
 
  private:
   static Status create_on_device(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out);

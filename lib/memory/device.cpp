@@ -40,17 +40,16 @@ Status Device::open(const std::string &module, int64_t index, std::unique_ptr<De
   ZERO_TRY(load_cuda_module(module, &cuda));
   int64_t count = 0;
   const int32_t error = cuda->device_count(&count);
-  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "ZERO_KEY_DEVICE is %lld, but CUDA offers no device: %s", static_cast<long long>(index),
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "ZERO_KEY_DEVICE is %lld, but CUDA offers no device: %s", lld(index),
              text_of(*cuda, error).c_str());
   ZERO_CHECK(index < count, ZERO_E_DEVICE, "ZERO_KEY_DEVICE is %lld, but must be in 0 .. %lld, the devices that CUDA shows this process",
-             static_cast<long long>(index), static_cast<long long>(count - 1));
+             lld(index), lld(count - 1));
   out->reset(new Device(*cuda, index, name_of(*cuda, index)));
   return {};
 }
 
 Status Device::check(int32_t error, const char *what) const {
-  ZERO_CHECK(error == 0, ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, static_cast<long long>(index_),
-             text_of(cuda_, error).c_str());
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, lld(index_), text_of(cuda_, error).c_str());
   return {};
 }
 
@@ -66,8 +65,8 @@ Status Device::allocate() {
   }
   if (error == 0) return {};
   release();
-  return Status::error(ZERO_E_DEVICE, "device %lld has no stream, or the host no %lld bytes of pinned memory: %s",
-                       static_cast<long long>(index_), static_cast<long long>(staging_nbytes()), text_of(cuda_, error).c_str());
+  return Status::error(ZERO_E_DEVICE, "device %lld has no stream, or the host no %lld bytes of pinned memory: %s", lld(index_),
+                       lld(staging_nbytes()), text_of(cuda_, error).c_str());
 }
 
 /// What is still under way ends first. A device that has failed gives nothing back, and nothing more can be done about it.
@@ -90,8 +89,8 @@ Status Device::find(const void *memory, const char *argument, bool *out_here) co
   int64_t device = -1;
   ZERO_TRY(check(cuda_.memory_device(index_, memory, &device), "looking up memory"));
   ZERO_CHECK(device < 0 || device == index_, ZERO_E_INVALID_ARGUMENT,
-             "%s is memory of device %lld, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", argument,
-             static_cast<long long>(device), static_cast<long long>(index_));
+             "%s is memory of device %lld, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", argument, lld(device),
+             lld(index_));
   *out_here = device >= 0;
   return {};
 }
@@ -102,7 +101,7 @@ Status Device::check_stream(void *stream) const {
   const int32_t error = cuda_.stream_device(index_, stream, &device);
   ZERO_CHECK(error == 0, ZERO_E_INVALID_ARGUMENT, "stream is %p, which is no stream of CUDA: %s", stream, text_of(cuda_, error).c_str());
   ZERO_CHECK(device == index_, ZERO_E_INVALID_ARGUMENT, "stream is one of device %lld, but must be of device %lld (ZERO_KEY_DEVICE)",
-             static_cast<long long>(device), static_cast<long long>(index_));
+             lld(device), lld(index_));
   return {};
 }
 
@@ -193,15 +192,15 @@ Status Device::find_any(const void *memory, bool *out_on_device) const {
 
 Status Device::load_kernels() const {
   const int32_t error = cuda_.load(index_);
-  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld (%s) does not take the library's kernels: %s", static_cast<long long>(index_),
-             name_.c_str(), text_of(cuda_, error).c_str());
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld (%s) does not take the library's kernels: %s", lld(index_), name_.c_str(),
+             text_of(cuda_, error).c_str());
   return {};
 }
 
 Status Device::reach(int64_t peer) const {
   const int32_t error = cuda_.reach(index_, peer);
-  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld does not reach the memory of device %lld: %s", static_cast<long long>(index_),
-             static_cast<long long>(peer), text_of(cuda_, error).c_str());
+  ZERO_CHECK(error == 0, ZERO_E_DEVICE, "device %lld does not reach the memory of device %lld: %s", lld(index_), lld(peer),
+             text_of(cuda_, error).c_str());
   return {};
 }
 

@@ -62,15 +62,14 @@ Status CudaLane::check(int32_t error, const char *what) const {
   if (error == 0) return {};
   char text[256] = "";
   cuda_.error_text(error, text, sizeof text);
-  return Status::error(ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, static_cast<long long>(device_), text);
+  return Status::error(ZERO_E_DEVICE_FAILED, "%s of device %lld failed: %s", what, lld(device_), text);
 }
 
 Status CudaLane::find(const void *memory, bool *out_here) const {
   int64_t device = -1;
   ZERO_TRY(check(cuda_.memory_device(device_, memory, &device), "looking up memory"));
   ZERO_CHECK(device < 0 || device == device_, ZERO_E_INVALID_ARGUMENT,
-             "memory of device %lld was given, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", static_cast<long long>(device),
-             static_cast<long long>(device_));
+             "memory of device %lld was given, but must be of the host or of device %lld (ZERO_KEY_DEVICE)", lld(device), lld(device_));
   *out_here = device >= 0;
   return {};
 }
@@ -119,8 +118,7 @@ Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t n
   if (error != 0) {
     char text[256] = "";
     cuda.error_text(error, text, sizeof text);
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "device %lld has no %lld bytes: %s", static_cast<long long>(device),
-                         static_cast<long long>(nbytes), text);
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "device %lld has no %lld bytes: %s", lld(device), lld(nbytes), text);
   }
   // The module stays loaded, so its table outlives the memory.
   const auto release = [&cuda, device, data] { give_back(device, [&cuda, device, data] { (void)cuda.device_free(device, data); }); };

@@ -43,7 +43,7 @@ class Door final : public Waitable {
 };
 
 Task pass(Door &door, std::atomic<int> &passed) {
-  ZERO_CO_TRY(door);
+  ZERO_CO_AWAIT(door);
   ++passed;
   co_return {};
 }
@@ -115,7 +115,7 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
 }
 
 Task pass_and_ring(Door &door, Doorbell &passed) {
-  ZERO_CO_TRY(door);
+  ZERO_CO_AWAIT(door);
   passed.ring();
   co_return {};
 }
@@ -214,7 +214,7 @@ class Obstacle final : public Waitable {
 };
 
 Task pass_obstacle(Obstacle &obstacle) {
-  ZERO_CO_TRY(obstacle);
+  ZERO_CO_AWAIT(obstacle);
   co_return {};
 }
 

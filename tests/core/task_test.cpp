@@ -39,17 +39,17 @@ constexpr int kNever = 1 << 30;
 
 Task give(Status status) { co_return status; }
 Task wait_for(Gate &gate) {
-  ZERO_CO_TRY(gate);
+  ZERO_CO_AWAIT(gate);
   co_return {};
 }
 Task note(std::vector<int> &notes, int value, Gate *gate = nullptr) {
-  if (gate != nullptr) ZERO_CO_TRY(*gate);
+  if (gate != nullptr) ZERO_CO_AWAIT(*gate);
   notes.push_back(value);
   co_return {};
 }
 Task both(Status first, Status second) {
-  ZERO_CO_TRY(give(first));
-  ZERO_CO_RETURN_IF_ERROR(second);
+  ZERO_CO_AWAIT(give(first));
+  ZERO_CO_TRY(second);
   ZERO_CO_CHECK(second.ok(), ZERO_E_INTERNAL, "never");
   co_return {};
 }
@@ -63,11 +63,11 @@ Task throwing(Exception exception) {
   co_return {};
 }
 Task nested(int depth) {
-  if (depth > 0) ZERO_CO_TRY(nested(depth - 1));
+  if (depth > 0) ZERO_CO_AWAIT(nested(depth - 1));
   co_return depth == 0 ? Status::error(ZERO_E_STATE, "bottom") : Status();
 }
 Task many(int count) {
-  for (int i = 0; i < count; ++i) ZERO_CO_TRY(give({}));
+  for (int i = 0; i < count; ++i) ZERO_CO_AWAIT(give({}));
   co_return {};
 }
 
@@ -154,7 +154,7 @@ TEST(Operation, HasNoDoorbellWhenNothingRings) {
     bool looked_ = false;
   } silent;
   const auto wait_silently = [](Silent &waitable) -> Task {
-    ZERO_CO_TRY(waitable);
+    ZERO_CO_AWAIT(waitable);
     co_return {};
   };
   Operation operation(wait_silently(silent));
@@ -258,7 +258,7 @@ class Slow final : public Waitable {
 };
 
 Task wait_slowly(Slow &slow) {
-  ZERO_CO_TRY(slow);
+  ZERO_CO_AWAIT(slow);
   co_return {};
 }
 
@@ -309,7 +309,7 @@ TEST(Pacing, PausesBeginAnewWhenAWaitHasEnded) {
   const auto wait_often = []() -> Task {
     for (int i = 0; i < kWaits; ++i) {
       Gate gate(2);
-      ZERO_CO_TRY(gate);
+      ZERO_CO_AWAIT(gate);
     }
     co_return {};
   };
@@ -345,7 +345,7 @@ TEST(OperationQueue, ThreadsThatWaitAdvanceOneAnothersOperations) {
     for (int i = 0; i < 500; ++i) {
       Gate gate(i % 3);
       const auto task = [](std::vector<int> &into, int value, Gate &wait) -> Task {
-        ZERO_CO_TRY(wait);
+        ZERO_CO_AWAIT(wait);
         into.push_back(value);
         co_return {};
       };

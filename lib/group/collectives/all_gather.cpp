@@ -23,7 +23,7 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
                                                     at(whole, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     const int64_t taken = round.rest_is_there() ? end - begin : step;
     for (int64_t peer = 0; peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, taken);
@@ -34,7 +34,7 @@ Task all_gather_rounds(Group &group, const void *mine, void *whole, const Cuts &
   void *own_place = at(whole, own.begin, element);
   if (own_place != mine) group.reducer()->copy(own_place, mine, own.count() * element, nbytes);
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 

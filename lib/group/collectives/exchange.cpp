@@ -22,7 +22,7 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
   int64_t agreed = most;
   {
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       int64_t theirs = 0;
       if (peer != own) std::memcpy(&theirs, pieces.arrivals[peer].data, sizeof theirs);
@@ -37,7 +37,7 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
       pieces.arrivals[peer] = {.nbytes = received.count(), .place = at(receives[peer].data, received.begin, 1)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       const Range part = chunk_of(bytes_of(receives[peer].nbytes), begin, step);
       if (peer != own) take(group, pieces.arrivals[peer], part.count(), receives[peer].nbytes);
@@ -45,7 +45,7 @@ Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<cons
   }
   if (receives[own].nbytes > 0) group.reducer()->copy(receives[own].data, offers[own].data, receives[own].nbytes, receives[own].nbytes);
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 
@@ -64,7 +64,7 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
                                .place = at(recv, static_cast<int64_t>(peer) * block + part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (size_t peer = 0; peer < pieces.offers.size(); ++peer) {
       if (peer != own) take(group, pieces.arrivals[peer], part.count() * element, count * element);
     }
@@ -75,7 +75,7 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
                           count * element);
   }
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 

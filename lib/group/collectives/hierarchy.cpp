@@ -218,7 +218,7 @@ Task run_turns(Group &group, Kind &turns) {
   for (int64_t turn = 0; turn < turns.count(); ++turn) {
     turns.offer(turn);
     Round round(group, turns.pieces().offers, turns.pieces().arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     turns.take(turn);
   }
   co_return Status();
@@ -236,10 +236,10 @@ Task reduce_scatter_by_hosts(Group &group, ReduceScatter call) {
   bool finite = true;
   for (int64_t begin = 0; begin < longest(*call.cuts); begin += turns.step()) {
     turns.begin_chunk(begin);
-    ZERO_CO_TRY(run_turns(group, turns));
+    ZERO_CO_AWAIT(run_turns(group, turns));
     finite &= turns.sum_blocks();
     Quiet quiet(group);  // before the scratch memory is written again
-    ZERO_CO_TRY(quiet);
+    ZERO_CO_AWAIT(quiet);
   }
   if (call.out_finite != nullptr && !finite) *call.out_finite = false;
   co_return Status();
@@ -249,11 +249,11 @@ Task all_gather_by_hosts(Group &group, const void *mine, void *whole, const Cuts
   GatherTurns turns(group, mine, whole, cuts, dtype);
   for (int64_t begin = 0; begin < longest(cuts); begin += turns.step()) {
     turns.begin_chunk(begin);
-    ZERO_CO_TRY(run_turns(group, turns));
+    ZERO_CO_AWAIT(run_turns(group, turns));
   }
   turns.keep_own();
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 

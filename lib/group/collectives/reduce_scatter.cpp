@@ -48,7 +48,7 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
       arrival.rest_nbytes = (mine.end - first.end) * element;
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     const int64_t taken = round.rest_is_there() ? end - begin : step;
     const Range part = chunk_of(mine, begin, taken);
     if (!part.empty()) {
@@ -60,7 +60,7 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
   } while (begin < end);
   if (call.out_finite != nullptr && !finite) *call.out_finite = false;
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 
@@ -83,11 +83,11 @@ Task all_reduce_at_once(Group &group, const void *send, void *recv, int64_t coun
   for (Arrival &arrival : pieces.arrivals) arrival.nbytes = nbytes;
   {
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     if (count > 0) sum_chunk(group, pieces.arrivals, send, pieces.sources, sum.data(), count, dtype, op, divisor_of(group, op), nbytes);
   }
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   if (count == 0) co_return Status();
   group.reducer()->copy(recv, sum.data(), nbytes, nbytes);
   co_return group.reducer()->settle();
@@ -98,8 +98,8 @@ Task all_reduce_rounds(Group &group, const void *send, void *recv, int64_t count
   const Cuts cuts = even_cuts(count, group.size());
   const Range mine = cuts[static_cast<size_t>(group.rank())];
   void *own = at(recv, mine.begin, dtype_nbytes(dtype));
-  ZERO_CO_TRY(reduce_scatter_rounds(group, {send, own, &cuts, dtype, op, divisor_of(group, op)}));
-  ZERO_CO_TRY(all_gather_rounds(group, own, recv, cuts, dtype));
+  ZERO_CO_AWAIT(reduce_scatter_rounds(group, {send, own, &cuts, dtype, op, divisor_of(group, op)}));
+  ZERO_CO_AWAIT(all_gather_rounds(group, own, recv, cuts, dtype));
   co_return Status();
 }
 
@@ -117,7 +117,7 @@ Task reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DT
       pieces.offers[static_cast<size_t>(root)] = {at(send, part.begin, element), part.count() * element};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     if (is_root && !part.empty()) {
       sum_chunk(group, pieces.arrivals, at(send, part.begin, element), pieces.sources, at(recv, part.begin, element), part.count(), dtype,
                 op, divisor_of(group, op), count * element);
@@ -125,7 +125,7 @@ Task reduce_rounds(Group &group, const void *send, void *recv, int64_t count, DT
     begin += step;
   } while (begin < count);
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 

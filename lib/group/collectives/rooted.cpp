@@ -7,7 +7,7 @@ namespace {
 Task barrier_round(Group &group) {
   Pieces pieces(group.size());
   Round round(group, pieces.offers, pieces.arrivals);
-  ZERO_CO_TRY(round);
+  ZERO_CO_AWAIT(round);
   co_return Status();
 }
 
@@ -24,12 +24,12 @@ Task broadcast_rounds(Group &group, void *data, int64_t count, int64_t element, 
       pieces.arrivals[static_cast<size_t>(root)] = {.nbytes = part.count() * element, .place = at(data, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     if (!is_root) take(group, pieces.arrivals[static_cast<size_t>(root)], part.count() * element, count * element);
     begin += step;
   } while (begin < count);
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 
@@ -50,7 +50,7 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
       pieces.arrivals[static_cast<size_t>(peer)] = {.nbytes = part.count() * element, .place = at(recv, part.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (int64_t peer = 0; is_root && peer < group.size(); ++peer) {
       const Range part = chunk_of(cuts[static_cast<size_t>(peer)], begin, step);
       if (peer != root) take(group, pieces.arrivals[static_cast<size_t>(peer)], part.count() * element, total * element);
@@ -61,7 +61,7 @@ Task gather_rounds(Group &group, const void *send, void *recv, int64_t total, in
     group.reducer()->copy(at(recv, own.begin, element), send, own.count() * element, total * element);
   }
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 
@@ -82,7 +82,7 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
       pieces.arrivals[static_cast<size_t>(root)] = {.nbytes = part.count() * element, .place = at(recv, part.begin - own.begin, element)};
     }
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     if (!is_root) take(group, pieces.arrivals[static_cast<size_t>(root)], part.count() * element, own.count() * element);
     begin += step;
   } while (begin < longest(cuts));
@@ -90,7 +90,7 @@ Task scatter_rounds(Group &group, const void *send, void *recv, int64_t total, i
     group.reducer()->copy(recv, at(send, own.begin, element), own.count() * element, own.count() * element);
   }
   Quiet quiet(group);
-  ZERO_CO_TRY(quiet);
+  ZERO_CO_AWAIT(quiet);
   co_return Status();
 }
 

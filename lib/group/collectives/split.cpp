@@ -30,7 +30,7 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   for (Arrival &arrival : pieces.arrivals) arrival.nbytes = sizeof mine;
   {
     Round round(group, pieces.offers, pieces.arrivals);
-    ZERO_CO_TRY(round);
+    ZERO_CO_AWAIT(round);
     for (size_t peer = 0; peer < choices.size(); ++peer) {
       if (static_cast<int64_t>(peer) != group.rank()) std::memcpy(&choices[peer], pieces.arrivals[peer].data, sizeof mine);
     }
@@ -38,14 +38,14 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   std::vector<int64_t> members;
   if (mine.color >= 0) members = members_of(choices, mine.color);
   std::shared_ptr<Transport> transport;
-  ZERO_CO_TRY(group.transport().derive(std::move(members), mine.color, group.left_ms(), &transport));
+  ZERO_CO_AWAIT(group.transport().derive(std::move(members), mine.color, group.left_ms(), &transport));
   out->reset();
   if (transport == nullptr) co_return Status();
   if (reducer == nullptr) reducer = group.reducer();
   // Where data has no way but through devices, what lies on the host takes it as well.
   const bool words_alone = transport->longest_nbytes() < INT64_MAX;
   if (words_alone && !reducer->on_device() && group.reducer()->on_device()) reducer = group.reducer();
-  if (reducer->on_device()) ZERO_CO_TRY(transport->copy_through(reducer, group.left_ms()));
+  if (reducer->on_device()) ZERO_CO_AWAIT(transport->copy_through(reducer, group.left_ms()));
   *out = std::make_shared<Group>(std::move(transport), std::move(reducer), group.deadline_ms());
   group.adopt(*out);
   co_return Status();
