@@ -8,7 +8,7 @@
 #include "engine/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
-#include "group/tcp_meeting.h"
+#include "group/tcp/tcp_id.h"
 
 #include <cstring>
 

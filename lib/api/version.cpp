@@ -1,7 +1,7 @@
 /// @file zero/zero.h: versions and features of the library that was loaded.
 #include "core/status.h"
-#include "group/mpi_module.h"
-#include "group/nccl_module.h"
+#include "group/mpi/mpi_module.h"
+#include "group/nccl/nccl_module.h"
 #include "memory/cuda_module.h"
 
 #include <zero/zero.h>

@@ -36,7 +36,7 @@ void Optimizer::encode_masters() const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = coded(id) && !params_[id].tied() && check_trains(id).ok() ? updated_range(id) : Range{};
     if (range.empty()) continue;
-    encode_param(id, range, slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin), DType::f32, judges_there_);
+    encode_param(id, range, slot_at(*slots_.find(ZERO_SLOT_MASTER), id, range.begin), DType::f32, device_judges_);
   }
 }
 

@@ -324,18 +324,18 @@ class Optimizer {
   Status write_result(zero_step_result *out) const;
   /// @}
 
-  /// @name The vote of a step (vote.cpp), also on devices that come into line (step_there.cpp)
+  /// @name The vote of a step (vote.cpp), also on devices that come into line (vote_on_devices.cpp)
   /// @{
   Task vote(Finding &change);
   Task vote_of_model();
-  Task vote_there();
+  Task vote_on_devices();
   Task compare_runs();
   void sum_contributions() const;
   uint64_t hyper_hash(bool with_run) const;
   Task check_alike(bool with_run);
   kernels::VerdictRules verdict_rules() const;
   void judge();
-  Status judge_there();
+  Status judge_on_device();
   void tell_run();
   Status learn_run() const;
   Status known_run() const;
@@ -422,7 +422,7 @@ class Optimizer {
   bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
 
   mutable kernels::RunState run_;
-  bool judges_there_ = false;         ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
+  bool device_judges_ = false;        ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
   mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since run_ was all there is to know
   bool run_told_ = false;             ///< the device has run_
   bool run_edited_ = false;           ///< the caller has set scalars of it since ranks last compared theirs

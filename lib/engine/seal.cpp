@@ -297,7 +297,7 @@ Status Optimizer::prepare() {
 /// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
 /// needs reductions; so do weights, which they exchange.
 void Optimizer::plan_ways() {
-  judges_there_ = settings_.on_device && alone() && model_group_ == nullptr;
+  device_judges_ = settings_.on_device && alone() && model_group_ == nullptr;
   if (alone()) return;
   replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);

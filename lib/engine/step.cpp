@@ -109,8 +109,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   replicated_ = replicates;
   ZERO_CO_AWAIT(gradients_.finish());
-  if (line_up_.is_open()) judges_there_ = replicates && gradients_.late();
-  if (!judges_there_) ZERO_CO_AWAIT(choose_way());
+  if (line_up_.is_open()) device_judges_ = replicates && gradients_.late();
+  if (!device_judges_) ZERO_CO_AWAIT(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
@@ -232,7 +232,7 @@ void Optimizer::count_direct() const {
     const int64_t own = bucket.own.count();
     const int64_t others = bucket.flat.count() - own;
     const int64_t gathered = (group_->size() - 1) * own;
-    if (sums_ || judges_there_)
+    if (sums_ || device_judges_)
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
@@ -246,7 +246,7 @@ Task Optimizer::gather_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
   if (!skips_ && settings_.algorithm == nullptr) encode_masters();
-  if (judges_there_ && replicated_) {
+  if (device_judges_ && replicated_) {
     ZERO_CO_AWAIT(line_up_.run());
   } else if (!skips_ && replicated_) {
     ZERO_CO_AWAIT(barrier(*gather_group_));
@@ -260,7 +260,7 @@ Task Optimizer::gather_body() {
     ZERO_CO_AWAIT(gather_params(Gathered::trained));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
-  if (judges_there_) {
+  if (device_judges_) {
     device_kernels_->end_step(counts);
     judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
     ZERO_CO_TRY(forget_written_masters());

@@ -32,8 +32,8 @@ uint64_t Optimizer::hyper_hash(bool with_run) const {
 /// have the same hyper-parameters: with a sum over ranks equal to N times each rank's own hash, hashes are equal.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
-  if (judges_there_ && !alone()) co_return co_await vote_there();
-  if (judges_there_) co_return change.found == ZERO_FINDING_NONE ? judge_there() : corrupt(change);
+  if (device_judges_ && !alone()) co_return co_await vote_on_devices();
+  if (device_judges_) co_return change.found == ZERO_FINDING_NONE ? judge_on_device() : corrupt(change);
   ZERO_CO_TRY(learn_run());
   votes_[kNonfinite] = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_TRY(kernels_.status());
@@ -97,7 +97,7 @@ void Optimizer::judge() {
 }
 
 /// In a world of one what the device finds concerns nobody else.
-Status Optimizer::judge_there() {
+Status Optimizer::judge_on_device() {
   bool captured = false;
   ZERO_TRY(device_->captures(device_->stream(), &captured));
   captured_ = captured_ || captured;

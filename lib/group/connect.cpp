@@ -3,14 +3,15 @@
 
 #include "core/hash.h"
 #include "group/collectives.h"
-#include "group/env.h"
 #include "group/hierarchy_transport.h"
-#include "group/local_transport.h"
+#include "group/launch.h"
+#include "group/local/local_transport.h"
 #include "group/module/zero_mpi_module.h"
-#include "group/mpi_transport.h"
-#include "group/nccl_module.h"
-#include "group/nccl_transport.h"
-#include "group/tcp_transport.h"
+#include "group/mpi/mpi_transport.h"
+#include "group/nccl/nccl_module.h"
+#include "group/nccl/nccl_transport.h"
+#include "group/tcp/tcp_id.h"
+#include "group/tcp/tcp_transport.h"
 
 #include <new>
 

@@ -30,7 +30,7 @@ using ReducerFactory = std::function<std::shared_ptr<const Reducer>(const Place 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out);
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
-/// Ranks of any hosts, whose devices are reached; `id` is that of a TcpMeeting.
+/// Ranks of any hosts, whose devices are reached; `id` is one of make_tcp_id.
 Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                         std::shared_ptr<Group> *out);
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);

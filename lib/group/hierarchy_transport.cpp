@@ -5,23 +5,6 @@
 #include <set>
 
 namespace zero {
-namespace {
-
-/// True when every run of `block` ranks, from rank 0 on, shares a host.
-bool shares_hosts(const std::vector<int64_t> &hosts, size_t block) {
-  for (size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (hosts[rank] != hosts[rank / block * block]) return false;
-  }
-  return true;
-}
-
-int64_t find_host_block(const std::vector<int64_t> &hosts) {
-  size_t block = 1;
-  while (hosts.size() % (2 * block) == 0 && shares_hosts(hosts, 2 * block)) block *= 2;
-  return static_cast<int64_t>(block);
-}
-
-}  // namespace
 
 Status met_on_host(const Status &status, int64_t ranks) {
   return Status::error(status.code(), "among the %lld ranks of one host, counted there: %s", lld(ranks), status.text());
@@ -32,7 +15,7 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
       far_(std::move(far)),
       name_(std::string(near_->name()) + " and " + far_->name()),
       hosts_(std::move(hosts)),
-      host_block_(find_host_block(hosts_)),
+      host_block_(host_block_of(hosts_)),
       near_index_(hosts_.size(), -1),
       far_offers_(hosts_.size()),
       far_arrivals_(hosts_.size()) {
@@ -49,7 +32,7 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
 
 Place HierarchyTransport::place() const {
   Place place = near_->place();
-  place.host_count = static_cast<int64_t>(std::set<int64_t>(hosts_.begin(), hosts_.end()).size());
+  place.host_count = place_of(hosts_, rank()).host_count;
   return place;
 }
 

@@ -1,10 +1,18 @@
-/// @file What transports do that reach memory of the host only.
+/// @file What transports do that reach memory of the host only, and that of no other rank.
 #include "group/transport.h"
+
+#include <utility>
 
 namespace zero {
 
 Task Transport::copy_through(std::shared_ptr<const Reducer> /*reducer*/, int64_t /*deadline_ms*/) {
   co_return Status::error(ZERO_E_UNSUPPORTED, "transport %s sends memory of the host only", name());
+}
+
+Task Transport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t /*deadline_ms*/) {
+  out->assign(static_cast<size_t>(size()), {});
+  (*out)[static_cast<size_t>(rank())].mapping = std::move(mine);
+  co_return Status();
 }
 
 Status told_to_peers(const Status &cause, int64_t rank) {

@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "core/task.h"
 #include "group/fingerprint.h"
+#include "group/host.h"
 
 #include <cstdint>
 #include <memory>
@@ -36,15 +37,6 @@ struct Arrival {
   int64_t rest_nbytes = 0;     ///< that the peer's offer has behind data + nbytes
   void *place = nullptr;       ///< where it is wanted, with its rest; a transport may put it there: then data == place
   bool rest_is_there = false;  ///< set with data: the rests of all offers of that rank can be read now
-};
-
-/// Where a rank runs.
-struct Place {
-  int64_t local_rank = 0;  ///< among the group's ranks on this host
-  int64_t local_size = 1;
-  int64_t host_count = 1;
-  /// Ranks of this host, this one among them, that may use the same cores: of the group, or of the one that it was split from first.
-  int64_t core_sharers = 1;
 };
 
 /// One rank's share() result: the same memory as seen from here, or nullptr where it cannot be addressed.
@@ -136,9 +128,9 @@ class Transport {
   /// @{
   /// Makes every rank's mapping (nullptr: none) addressable by the others where possible; out has size() entries. Offers that lie in a
   /// shared mapping are then read in place instead of being copied, unless they are little.
-  virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) = 0;
+  virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
   /// Stops offering a shared mapping in place; call it before letting go of the mapping.
-  virtual void unshare(const Mapping &mapping) = 0;
+  virtual void unshare(const Mapping & /*mapping*/) {}
   /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).
   /// `tag` is the same on all members and differs between groups made by one call.
   virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;

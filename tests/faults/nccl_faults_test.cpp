@@ -2,7 +2,7 @@
 /// half a second, and what NCCL may still use is kept.
 #include "core/clock.h"
 #include "group/collectives.h"
-#include "group/nccl_comm.h"
+#include "group/nccl/nccl_comm.h"
 #include "tests/faults/outcomes.h"
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"

@@ -2,7 +2,7 @@
 /// an error within their deadline and half a second, no memory has changed, and nothing is left.
 #include "core/clock.h"
 #include "group/collectives.h"
-#include "group/nccl_comm.h"
+#include "group/nccl/nccl_comm.h"
 #include "tests/faults/outcomes.h"
 #include "tests/group/nccl_mail.h"
 #include "tests/group/words_only.h"

@@ -1,8 +1,9 @@
 /// @file Ranks as processes of two hosts, which are network namespaces with names of their own, joined by a cable: they meet over TCP,
 /// work, are killed, and lose the cable.
 #include "group/hierarchy_transport.h"
-#include "group/local_transport.h"
-#include "group/tcp_transport.h"
+#include "group/local/local_transport.h"
+#include "group/tcp/tcp_id.h"
+#include "group/tcp/tcp_transport.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/transport_driver.h"

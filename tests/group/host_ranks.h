@@ -4,7 +4,7 @@
 
 #include "group/group.h"
 #include "group/hierarchy_transport.h"
-#include "group/local_transport.h"
+#include "group/local/local_transport.h"
 
 #include <algorithm>
 #include <functional>

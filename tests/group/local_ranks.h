@@ -2,7 +2,7 @@
 /// Knows the local transport, not groups.
 #pragma once
 
-#include "group/local_transport.h"
+#include "group/local/local_transport.h"
 #include "tests/group/transport_driver.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include "core/clock.h"
 #include "core/mapping.h"
-#include "group/rendezvous.h"
+#include "group/local/rendezvous.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 

@@ -2,7 +2,7 @@
 ///   mpi_collectives            all data moves through MPI
 ///   mpi_collectives hosts [N]  ranks of one host share memory; with N: so many ranks count as one host
 #include "group/connect.h"
-#include "group/mpi_module.h"
+#include "group/mpi/mpi_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/mpi_ranks.h"

@@ -1,5 +1,5 @@
 /// @file Finding and judging the MPI module: files that are missing, are something else, or were built for another library or MPI.
-#include "group/mpi_module.h"
+#include "group/mpi/mpi_module.h"
 
 #include <gtest/gtest.h>
 

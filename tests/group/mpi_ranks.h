@@ -3,8 +3,8 @@
 
 #include "core/clock.h"
 #include "core/task.h"
-#include "group/mpi_module.h"
-#include "group/mpi_transport.h"
+#include "group/mpi/mpi_module.h"
+#include "group/mpi/mpi_transport.h"
 
 #include <cstdio>
 #include <cstdlib>

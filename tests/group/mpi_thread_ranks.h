@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/clock.h"
-#include "group/mpi_module.h"
-#include "group/mpi_transport.h"
+#include "group/mpi/mpi_module.h"
+#include "group/mpi/mpi_transport.h"
 #include "tests/group/fake_mpi.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"

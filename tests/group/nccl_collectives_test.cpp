@@ -1,8 +1,8 @@
 /// @file Collectives of groups that reach devices: over an NCCL of threads, with memory of devices, of the host, and of both.
 #include "group/collectives.h"
-#include "group/mpi_transport.h"
-#include "group/nccl_module.h"
-#include "group/nccl_transport.h"
+#include "group/mpi/mpi_transport.h"
+#include "group/nccl/nccl_module.h"
+#include "group/nccl/nccl_transport.h"
 #include "tests/group/fake_mpi.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/mismatch_cases.h"

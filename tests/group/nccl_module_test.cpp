@@ -1,6 +1,6 @@
 /// @file Finding and judging the NCCL module: files that are missing, are something else, were built for another library, or bring an old
 /// NCCL, and a variable that makes NCCL wait.
-#include "group/nccl_module.h"
+#include "group/nccl/nccl_module.h"
 
 #include <gtest/gtest.h>
 

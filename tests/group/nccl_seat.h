@@ -1,7 +1,7 @@
 /// @file A rank's communicator of the NCCL module over an NCCL of threads, with a stream and memory of an emulated device.
 #pragma once
 
-#include "group/nccl_module.h"
+#include "group/nccl/nccl_module.h"
 #include "memory/cuda_module.h"
 #include "tests/group/fake_nccl.h"
 #include "tests/memory/caller_device.h"

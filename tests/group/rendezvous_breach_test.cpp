@@ -1,6 +1,6 @@
 /// @file Rendezvous with hubs and guests that break the protocol, read late or never, and with a process that has no descriptors left.
 /// Knows sockets and ranks, not groups.
-#include "group/rendezvous_hub.h"
+#include "group/local/rendezvous_hub.h"
 #include "tests/group/meetings.h"
 #include "tests/status_text.h"
 

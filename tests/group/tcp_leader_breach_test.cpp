@@ -1,7 +1,7 @@
 /// @file Meetings over TCP with leaders that break the protocol or go half-way.
 /// Knows sockets and ranks, not groups.
-#include "group/tcp_lobby.h"
-#include "group/tcp_words.h"
+#include "group/tcp/tcp_lobby.h"
+#include "group/tcp/tcp_words.h"
 #include "tests/group/tcp_meetings.h"
 #include "tests/status_text.h"
 

@@ -1,6 +1,6 @@
 /// @file Frames over a connection: whole whatever they are cut into, in order, and none of what is no frame.
 /// Knows sockets, not ranks.
-#include "group/tcp_link.h"
+#include "group/tcp/tcp_link.h"
 
 #include "tests/core/failures.h"
 #include "tests/group/tcp_meetings.h"

@@ -1,6 +1,6 @@
 /// @file Meetings over TCP among strangers, and with guests that break the protocol or go half-way.
 /// Knows sockets and ranks, not groups.
-#include "group/tcp_words.h"
+#include "group/tcp/tcp_words.h"
 #include "tests/group/tcp_meetings.h"
 #include "tests/status_text.h"
 

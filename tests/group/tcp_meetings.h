@@ -4,9 +4,9 @@
 
 #include "core/clock.h"
 #include "core/mapping.h"
-#include "group/tcp_id.h"
-#include "group/tcp_meeting.h"
-#include "group/tcp_socket.h"
+#include "group/tcp/tcp_id.h"
+#include "group/tcp/tcp_meeting.h"
+#include "group/tcp/tcp_socket.h"
 #include "tests/group/meetings.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"

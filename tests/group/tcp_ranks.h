@@ -3,7 +3,7 @@
 #pragma once
 
 #include "group/hierarchy_transport.h"
-#include "group/tcp_transport.h"
+#include "group/tcp/tcp_transport.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"

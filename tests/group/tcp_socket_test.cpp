@@ -1,5 +1,5 @@
 /// @file What each connection asks of the system. Knows sockets, not frames.
-#include "group/tcp_socket.h"
+#include "group/tcp/tcp_socket.h"
 
 #include "tests/group/tcp_meetings.h"
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "group/group.h"
-#include "group/local_transport.h"
-#include "group/nccl_module.h"
-#include "group/nccl_transport.h"
+#include "group/local/local_transport.h"
+#include "group/nccl/nccl_module.h"
+#include "group/nccl/nccl_transport.h"
 #include "tests/group/nccl_ranks.h"
 
 #include <memory>

@@ -16,6 +16,7 @@ BELOW = {
     "api": {"core", "memory", "group", "checkpoint", "kernels", "engine"},
 }
 SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
+TRANSPORTS = {"local", "mpi", "nccl", "tcp"}
 TOP_FOLDERS = {".ci", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
 TOP_FILES = {".clang-format", ".clang-tidy", ".gitattributes", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"}
 VENDOR_HEADERS = re.compile(
@@ -87,6 +88,16 @@ def siblings_do_not_meet(tree):
         for first, name in included_layers(tree, path):
             if first != layer and {first, layer} <= SIBLINGS:
                 yield f"{path}: {layer} includes {name} of its sibling {first}"
+
+
+def transports_do_not_meet(tree):
+    for path in tree.under("lib/group"):
+        own = path.split("/")[2]
+        for bracket, name in tree.includes(path):
+            parts = name.split("/")
+            other = parts[1] if bracket == '"' and parts[0] == "group" and len(parts) > 2 else None
+            if own in TRANSPORTS and other in TRANSPORTS - {own}:
+                yield f"{path}: {own} includes {name} of another transport"
 
 
 def users_see_public_headers_only(tree):
@@ -203,7 +214,7 @@ def nothing_is_left_over(tree):
                 yield f"{path}:{number}: names a path of one machine"
 
 
-LAWS = [includes_point_down, siblings_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, files_include_what_they_use,
+LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, files_include_what_they_use,
         exports_are_defined_in_api, library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable,
         nothing_is_left_over]
 

@@ -1,0 +1,167 @@
+/// @file Health of the local transport: poison, peers that ended or left, and where every rank stands.
+#include "core/clock.h"
+#include "group/local/local_transport.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+/// ThreadSanitizer knows no fences; what it looks for are accesses that nothing orders, and these are ordered by what is taken and posted.
+void fence([[maybe_unused]] std::memory_order order) {
+#if !defined(__SANITIZE_THREAD__)
+  std::atomic_thread_fence(order);
+#endif
+}
+
+std::string operation_text(const Standing::View &view) { return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind); }
+
+}  // namespace
+
+bool PoisonRecord::begin() {
+  uint32_t expected = 0;
+  return state_.compare_exchange_strong(expected, kWriting, std::memory_order_acq_rel);
+}
+
+void PoisonRecord::write(const Status &cause) {
+  if (!begin()) return;
+  code_ = cause.code();
+  std::snprintf(text_, sizeof text_, "%s", cause.text());
+  state_.store(kWritten, std::memory_order_release);
+}
+
+Status PoisonRecord::read() const {
+  const Deadline patience = Deadline::after_ms(kMostWaitMs);
+  for (Backoff backoff; state_.load(std::memory_order_acquire) != kWritten; backoff.pause()) {
+    ZERO_CHECK(!patience.passed(), ZERO_E_PEER_FAILED, "the group has failed, and the rank that found out had not said why after %lld ms",
+               lld(kMostWaitMs));
+  }
+  return Status::error(code_, "%s", text_);
+}
+
+bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.begun(); }
+
+/// After memory of a peer was read where it lies: a peer that fails before it is told so may let its caller write there. An acquire load
+/// alone holds back what follows it, not the reads before it.
+bool LocalTransport::may_have_read_torn() const {
+  fence(std::memory_order_acquire);
+  return has_failed();
+}
+
+Status LocalTransport::health() { return has_failed() ? fail_for(nullptr) : Status(); }
+
+Status LocalTransport::fail(const Status &cause) {
+  ZERO_TRY(health());
+  return fail_for(&cause);
+}
+
+/// `cause` nullptr: what a peer has told. Whoever told this rank may not have told the others yet, and this one's caller may write to its
+/// memory as soon as it knows: no failure is returned before all have been told.
+Status LocalTransport::fail_for(const Status *cause) {
+  const std::lock_guard lock(failure_mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return failure_;
+  failure_ = cause != nullptr ? *cause : own().header().poison.read();
+  tell_all(failure_);
+  failed_.store(true, std::memory_order_release);
+  ring_all();
+  return failure_;
+}
+
+void LocalTransport::tell_all(const Status &failure) {
+  for (const Segment &segment : segments_) {
+    if (segment.mapping() != nullptr) segment.header().poison.write(failure);
+  }
+  // Whoever sees what the caller writes afterwards sees the failure too.
+  fence(std::memory_order_release);
+}
+
+Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {
+  const bool left = segment(peer).header().left.load(std::memory_order_acquire) != 0;
+  if (!left && !processes_.ended(peer)) return {};
+  // What the peer did before it went counts: the message it posted last, and the reason it gave.
+  if (counter.load(std::memory_order_acquire) >= wanted) return {};
+  ZERO_TRY(health());
+  const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
+  const char *how = left ? "released its group" : "ended";
+  return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", name_of(peer),
+                            lld(processes_.process(peer)), how, name_of(rank_), what.c_str()));
+}
+
+Status LocalTransport::check_present(int64_t peer, const Fingerprint *doing) {
+  static const std::atomic<uint64_t> nothing{0};
+  return peer == rank_ ? Status() : check_peer(peer, nothing, 1, doing);
+}
+
+Status LocalTransport::watch() {
+  ZERO_TRY(health());
+  processes_.look();
+  for (int64_t peer = 0; peer < size_; ++peer) ZERO_TRY(check_present(peer, &current_));
+  return {};
+}
+
+Status LocalTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
+  ZERO_TRY(health());
+  processes_.look();
+  return check_present(peer, &doing);
+}
+
+SegmentHeader &LocalTransport::root_header(int64_t peer) const {
+  if (root_segments_ == nullptr) return segment(peer).header();
+  return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();
+}
+
+void LocalTransport::stand(const Fingerprint *fingerprint) {
+  SegmentHeader &root = root_header(rank_);
+  if (fingerprint != nullptr) {
+    own().header().standing.enter(*fingerprint);
+    root.elsewhere_group.store(identity_, std::memory_order_release);
+    root.elsewhere.enter(*fingerprint);
+    return;
+  }
+  own().header().standing.leave();
+  if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_) root.elsewhere.leave();
+}
+
+bool LocalTransport::awaits(int64_t peer) const {
+  if (peer == rank_) return false;
+  if (missing_ > 0) return !arrived_[static_cast<size_t>(peer)];
+  return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < offered_in_place_;
+}
+
+std::string LocalTransport::standings(const Fingerprint &mine) {
+  constexpr int64_t kMaxNamed = 6;
+  const bool message = mine.kind == OperationKind::send || mine.kind == OperationKind::recv;
+  std::string text;
+  int64_t named = 0;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (message ? peer != mine.root : !awaits(peer)) continue;
+    if (++named > kMaxNamed) continue;
+    if (!text.empty()) text += "; ";
+    text += standing_of(peer);
+  }
+  if (named > kMaxNamed) text += "; and " + std::to_string(named - kMaxNamed) + " more ranks";
+  return text.empty() ? "every rank has arrived" : text;
+}
+
+std::string LocalTransport::standing_of(int64_t peer) const {
+  const SegmentHeader &header = segment(peer).header();
+  const int64_t process = processes_.process(peer);
+  const ProcessState state = process_state(process);
+  std::string text = "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(process);
+  text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
+  const Standing::View here = header.standing.view();
+  if (here.inside) return text + "is in " + operation_text(here);
+  const SegmentHeader &root = root_header(peer);
+  const uint64_t group = root.elsewhere_group.load(std::memory_order_acquire);
+  const Standing::View elsewhere = root.elsewhere.view();
+  if (elsewhere.inside && group != identity_) {
+    char name[32];
+    std::snprintf(name, sizeof name, "%08llx", static_cast<unsigned long long>(group >> 32));
+    return text + "waits in group " + name + " at " + operation_text(elsewhere);
+  }
+  if (here.never()) return text + "has called nothing in this group";
+  return text + "last did " + operation_text(here) + " and is outside the group";
+}
+
+}  // namespace zero

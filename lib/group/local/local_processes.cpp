@@ -1,0 +1,85 @@
+/// @file Process ids turned into descriptors that become readable when the process ends.
+#include "group/local/local_processes.h"
+
+#include "core/clock.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace zero {
+
+ProcessState process_state(int64_t process) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%lld/stat", lld(process));
+  std::FILE *file = std::fopen(path, "re");
+  if (file == nullptr) return ProcessState::ended;
+  char text[512] = {};
+  const size_t nbytes = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  // The name before the state may hold anything, brackets included.
+  const char *name_end = std::strrchr(text, ')');
+  if (nbytes == 0 || name_end == nullptr || std::strlen(name_end) < 3) return ProcessState::ended;
+  switch (name_end[2]) {
+    case 'T':
+    case 't':
+      return ProcessState::stopped;
+    case 'Z':
+    case 'X':
+      return ProcessState::ended;
+    default:
+      return ProcessState::running;
+  }
+}
+
+LocalProcesses::~LocalProcesses() {
+  for (const pollfd &watch : watches_) {
+    if (watch.fd >= 0) ::close(watch.fd);
+  }
+}
+
+Status LocalProcesses::open(std::vector<int64_t> processes) {
+  processes_ = std::move(processes);
+  watch_of_rank_.assign(processes_.size(), -1);
+  std::map<int64_t, int> known{{::getpid(), -1}};
+  watches_.reserve(processes_.size());
+  for (size_t rank = 0; rank < processes_.size(); ++rank) {
+    const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(watches_.size()));
+    watch_of_rank_[rank] = entry->second;
+    if (!inserted) continue;
+    const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(processes_[rank]), 0));
+    ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld): %s", rank, lld(processes_[rank]),
+               std::strerror(errno));
+    watches_.push_back({fd, POLLIN, 0});
+  }
+  ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());
+  for (size_t i = 0; i < watches_.size(); ++i) ended_[i] = watches_[i].fd < 0;
+  return {};
+}
+
+void LocalProcesses::look() {
+  constexpr int64_t kIntervalNs = 2'000'000;
+  if (watches_.empty()) return;
+  const int64_t now = now_ns();
+  if (now < next_look_ns_.load(std::memory_order_relaxed)) return;
+  const std::unique_lock lock(look_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  next_look_ns_.store(now + kIntervalNs, std::memory_order_relaxed);
+  if (::poll(watches_.data(), watches_.size(), 0) <= 0) return;
+  for (size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].revents != 0) ended_[i].store(true, std::memory_order_release);
+  }
+}
+
+bool LocalProcesses::ended(int64_t rank) const {
+  const int watch = watch_of_rank_[static_cast<size_t>(rank)];
+  return watch >= 0 && ended_[static_cast<size_t>(watch)].load(std::memory_order_acquire);
+}
+
+}  // namespace zero

@@ -1,0 +1,158 @@
+/// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the hub is gone.
+#include "group/local/rendezvous.h"
+
+#include "group/local/rendezvous_hub.h"
+
+#include <unistd.h>
+
+#include <optional>
+
+namespace zero {
+namespace {
+
+/// How long a guest waits for who knows more: after the deadline for the hub's word about it, after the hub's end for the watch's.
+constexpr int64_t kVerdictMs = 200;
+
+/// Ready at the second look: lets others run in between.
+class Pause final : public Waitable {
+ public:
+  Status poll(bool *out_ready) override {
+    *out_ready = std::exchange(looked_, true);
+    return {};
+  }
+
+ private:
+  bool looked_ = false;
+};
+
+Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
+  std::string knows = "no rank could be reached";
+  if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
+  return Status::error(ZERO_E_RENDEZVOUS,
+                       "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
+                       "or raise the rendezvous deadline",
+                       lld(terms.rank), lld(terms.size), lld(terms.deadline_ms), terms.name.c_str(), knows.c_str());
+}
+
+/// A rank that has joined a meeting and waits for its table.
+class Guest final : public Waitable {
+ public:
+  /// All but the socket must outlive the guest.
+  Guest(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, const Watch &watch, std::vector<Joiner> *table)
+      : socket_(std::move(socket)), terms_(terms), mine_(mine), watch_(watch), table_(table), identity_(identify(socket_.get())) {
+    table_->clear();
+    table_->resize(static_cast<size_t>(terms.size));
+  }
+
+  /// Ready when the table is complete, or when the meeting has ended without any of it (then complete() is false).
+  Status poll(bool *out_ready) override {
+    if (!said_hello_) ZERO_TRY(say_hello());
+    while (!ended_) {
+      Packet packet;
+      const Received received = receive_packet(socket_.get(), &packet);
+      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
+      if (received == Received::nothing) break;
+      if (received == Received::packet) {
+        ZERO_TRY(take(std::move(packet)));
+        *out_ready = complete();
+      } else {
+        ended_ = true;
+        *out_ready = entries_ == 0;
+      }
+      if (*out_ready) return {};
+    }
+    // What the hub said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
+    if (watch_) ZERO_TRY(watch_());
+    if (!ended_ && !terms_.deadline.passed()) return {};
+    // A process's sockets close before others can see that it has ended: the watch, which can name its rank, is given a moment, too.
+    if (!verdict_) verdict_ = Deadline::after_ms(ended_ && !watch_ ? 0 : kVerdictMs);
+    if (!verdict_->passed()) return {};
+    return ended_ ? abandoned() : timed_out(terms_, identity_.process);
+  }
+
+  bool complete() const { return entries_ == terms_.size - 1; }
+
+ private:
+  Status say_hello() {
+    ZERO_CHECK(identity_.user == ::geteuid(), ZERO_E_RENDEZVOUS, "user %u holds the meeting \"%s\"; choose another name", identity_.user,
+               terms_.name.c_str());
+    PacketHeader hello;
+    hello.rank = terms_.rank;
+    hello.size = terms_.size;
+    hello.process = mine_.process;
+    hello.agree = terms_.agree;
+    // A hub that is gone already is noticed by the first look at the socket.
+    said_hello_ = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get()) != Sent::full;
+    return {};
+  }
+
+  Status abandoned() const {
+    return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
+                         lld(identity_.process), terms_.name.c_str(), lld(terms_.rank));
+  }
+
+  Status take(Packet packet) {
+    const PacketHeader &header = packet.header;
+    ZERO_CHECK(header.version == kMeetingVersion, ZERO_E_RENDEZVOUS,
+               "process %lld leads the meeting in version %u, rank %lld speaks version %u; use one build of libzero",
+               lld(identity_.process), header.version, lld(terms_.rank), kMeetingVersion);
+    if (header.kind == PacketKind::refusal) {
+      const auto *text = reinterpret_cast<const char *>(packet.blob.data());
+      const auto code = static_cast<int32_t>(static_cast<int64_t>(header.agree));
+      return Status::error(code < 0 ? code : ZERO_E_RENDEZVOUS, "%.*s", static_cast<int>(packet.blob.size()), text);
+    }
+    const bool fits = header.kind == PacketKind::entry && header.rank >= 0 && header.rank < terms_.size && header.rank != terms_.rank;
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "process %lld leads the meeting \"%s\" but does not keep to the protocol", lld(identity_.process),
+               terms_.name.c_str());
+    (*table_)[static_cast<size_t>(header.rank)] = {header.process, header.same_process != 0, std::move(packet.blob), std::move(packet.fd)};
+    ++entries_;
+    return {};
+  }
+
+  OwnedFd socket_;
+  const MeetingTerms &terms_;
+  const Joiner &mine_;
+  const Watch &watch_;
+  std::vector<Joiner> *table_;
+  PeerIdentity identity_;
+  int64_t entries_ = 0;
+  bool said_hello_ = false;
+  bool ended_ = false;  ///< the hub's socket
+  std::optional<Deadline> verdict_;
+};
+
+}  // namespace
+
+Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
+                Watch watch) {
+  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(rank), lld(size - 1));
+  ZERO_CO_CHECK(mine.blob.size() <= kMaxBlobBytes, ZERO_E_INVALID_ARGUMENT, "a blob of %zu bytes passes the limit of %zu", mine.blob.size(),
+                kMaxBlobBytes);
+  const MeetingTerms terms{std::move(name), rank, size, agree, deadline_ms, Deadline::after_ms(deadline_ms)};
+  mine.process = ::getpid();
+  for (;;) {
+    OwnedFd socket;
+    Role role = Role::again;
+    ZERO_CO_TRY(enter_meeting(terms.name, &socket, &role));
+    if (role == Role::hub) {
+      Hub hub(std::move(socket), terms, &mine, watch, out);
+      co_return co_await hub;
+    }
+    if (role == Role::guest) {
+      std::vector<Joiner> table;
+      Guest guest(std::move(socket), terms, mine, watch, &table);
+      ZERO_CO_AWAIT(guest);
+      if (guest.complete()) {
+        table[static_cast<size_t>(rank)] = std::move(mine);
+        *out = std::move(table);
+        co_return Status();
+      }
+    }
+    if (watch) ZERO_CO_TRY(watch());
+    if (terms.deadline.passed()) co_return timed_out(terms, 0);
+    Pause pause;
+    ZERO_CO_AWAIT(pause);
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,233 @@
+/// @file The hub: first it collects hellos, then it sends tables. Neither ever blocks.
+#include "group/local/rendezvous_hub.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
+
+OwnedFd accept_guest(int listener) { return OwnedFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+
+void refuse(const Status &cause, int socket) {
+  PacketHeader header;
+  header.kind = PacketKind::refusal;
+  header.agree = static_cast<uint64_t>(static_cast<int64_t>(cause.code()));
+  const std::span<const char> text(cause.text(), std::strlen(cause.text()));
+  send_packet(socket, header, std::as_bytes(text), -1);
+}
+
+bool hung_up(int socket) {
+  char byte;
+  const ssize_t nbytes = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return nbytes == 0 || (nbytes < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+}  // namespace
+
+Hub::Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, const Watch &watch, std::vector<Joiner> *out)
+    : listener_(std::move(listener)), terms_(terms), mine_(mine), watch_(watch), out_(out), guests_(static_cast<size_t>(terms.size)) {
+  mine_->process = ::getpid();
+}
+
+Status Hub::poll(bool *out_ready) {
+  Status status = watch_ ? watch_() : Status();
+  if (status.ok() && listener_.valid()) status = collect();
+  bool sent = false;
+  if (status.ok() && !listener_.valid()) status = send_tables(&sent);
+  if (status.ok() && sent) return finish(out_ready);
+  if (status.ok() && terms_.deadline.passed()) {
+    status = Status::error(ZERO_E_RENDEZVOUS,
+                           "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
+                           "name, or raise the rendezvous deadline",
+                           lld(joined_), lld(terms_.size), terms_.name.c_str(), lld(terms_.deadline_ms), missing_ranks().c_str());
+  }
+  return status.ok() ? status : refuse_all(status);
+}
+
+Status Hub::collect() {
+  forget_gone();
+  ZERO_TRY(accept_new());
+  ZERO_TRY(hear_new());
+  // Who was here and went while others came, or right after its hello, is not one of all.
+  if (joined_ == terms_.size) forget_gone();
+  if (joined_ < terms_.size) return {};
+  // Nobody may come to this meeting any more: the name is free for the next one before anyone can know that this one succeeded.
+  listener_.reset(-1);
+  strangers_.clear();
+  return {};
+}
+
+void Hub::forget_gone() {
+  std::vector<pollfd> polls;
+  polls.reserve(guests_.size());
+  for (const Guest &guest : guests_) polls.push_back({guest.socket.get(), POLLIN, 0});
+  if (::poll(polls.data(), polls.size(), 0) <= 0) return;
+  for (size_t i = 0; i < guests_.size(); ++i) {
+    // A guest that has joined has nothing more to say: whatever can be read is its end or a breach of the protocol.
+    if (polls[i].revents == 0) continue;
+    guests_[i] = {};
+    --joined_;
+  }
+}
+
+Status Hub::accept_new() {
+  constexpr size_t kMaxStrangers = 256;
+  // So many at a time that a flood of them does not keep the caller here.
+  constexpr int kMostAtATime = 256;
+  for (int i = 0; i < kMostAtATime; ++i) {
+    OwnedFd socket = accept_guest(listener_.get());
+    if (!socket.valid()) {
+      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s", lld(terms_.size),
+                 std::strerror(errno));
+      return {};
+    }
+    const PeerIdentity identity = identify(socket.get());
+    if (identity.user != ::geteuid()) continue;
+    strangers_.emplace_back(std::move(socket), identity);
+    // A rank that loses its place to a flood of strangers comes again.
+    if (strangers_.size() > kMaxStrangers) ZERO_TRY(hear_new());
+    while (strangers_.size() > kMaxStrangers) strangers_.pop_front();
+  }
+  return {};
+}
+
+Status Hub::hear_new() {
+  for (size_t left = strangers_.size(); left > 0; --left) {
+    auto [socket, identity] = std::move(strangers_.front());
+    strangers_.pop_front();
+    Packet packet;
+    const Received received = receive_packet(socket.get(), &packet);
+    Status status;
+    if (received == Received::packet) status = admit(&socket, identity, std::move(packet));
+    if (received == Received::no_descriptors) {
+      status = Status::error(ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
+    }
+    // Who ends the meeting is told why together with those behind it.
+    if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
+    ZERO_TRY(status);
+  }
+  return {};
+}
+
+Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello) const {
+  const long long mine = lld(terms_.rank);
+  const long long process = lld(identity.process);
+  ZERO_CHECK(hello.version == kMeetingVersion, ZERO_E_RENDEZVOUS,
+             "process %lld speaks version %u of the rendezvous, rank %lld (process %lld) version %u; use one build of libzero", process,
+             hello.version, mine, lld(mine_->process), kMeetingVersion);
+  const long long rank = lld(hello.rank);
+  ZERO_CHECK(hello.size == terms_.size, ZERO_E_RENDEZVOUS,
+             "rank %lld (process %lld) expects %lld ranks, rank %lld (process %lld) expects %lld; give all ranks the same size", rank,
+             process, lld(hello.size), mine, lld(mine_->process), lld(terms_.size));
+  ZERO_CHECK(hello.rank >= 0 && hello.rank < terms_.size, ZERO_E_RENDEZVOUS, "process %lld came as rank %lld of %lld", process, rank,
+             lld(terms_.size));
+  ZERO_CHECK(hello.agree == terms_.agree, ZERO_E_RENDEZVOUS,
+             "rank %lld (process %lld) and rank %lld (process %lld) differ in build or settings (%016llx against %016llx); use one build "
+             "of libzero and the same staging size on all ranks",
+             rank, process, mine, lld(mine_->process), static_cast<unsigned long long>(hello.agree),
+             static_cast<unsigned long long>(terms_.agree));
+  ZERO_CHECK(hello.process == identity.process, ZERO_E_RENDEZVOUS,
+             "rank %lld is process %lld to itself but %lld to rank %lld; ranks of a local group must share one process namespace", rank,
+             lld(hello.process), process, mine);
+  return {};
+}
+
+/// Takes the socket when its rank has joined.
+Status Hub::admit(OwnedFd *socket, PeerIdentity identity, Packet packet) {
+  if (packet.header.version == kMeetingVersion && packet.header.kind != PacketKind::hello) return {};
+  ZERO_TRY(check_terms(identity, packet.header));
+  const int64_t rank = packet.header.rank;
+  Guest &guest = guests_[static_cast<size_t>(rank)];
+  const bool again = guest.joined() && hung_up(guest.socket.get());
+  const int64_t first = rank == terms_.rank ? mine_->process : guest.identity.process;
+  ZERO_CHECK(
+      rank != terms_.rank && (!guest.joined() || again), ZERO_E_RENDEZVOUS,
+      "rank %lld came twice, from process %lld and process %lld; give each rank once, and each group that is made at the same time a "
+      "name of its own",
+      lld(rank), lld(first), lld(identity.process));
+  if (!again) ++joined_;
+  const bool same_process = identity.process == mine_->process;
+  guest = {std::move(*socket), identity, {identity.process, same_process, std::move(packet.blob), std::move(packet.fd)}, 0};
+  return {};
+}
+
+Status Hub::send_tables(bool *out_done) {
+  *out_done = true;
+  for (int64_t to = 0; to < terms_.size; ++to) {
+    Guest &guest = guests_[static_cast<size_t>(to)];
+    while (guest.joined() && guest.next_entry < terms_.size) {
+      const int64_t about = guest.next_entry;
+      const Joiner &joiner = about == terms_.rank ? *mine_ : guests_[static_cast<size_t>(about)].joiner;
+      PacketHeader header;
+      header.kind = PacketKind::entry;
+      header.rank = about;
+      header.size = terms_.size;
+      header.process = joiner.process;
+      header.same_process = joiner.process == guest.identity.process ? 1 : 0;
+      const int fd = header.same_process != 0 ? -1 : joiner.fd.get();
+      const Sent sent = about == to ? Sent::done : send_packet(guest.socket.get(), header, joiner.blob, fd);
+      // A rank that is gone by now is found out by whoever uses what it brought.
+      if (sent == Sent::closed) guest.socket.reset(-1);
+      if (sent == Sent::full) {
+        *out_done = false;
+        break;
+      }
+      ++guest.next_entry;
+    }
+  }
+  return {};
+}
+
+/// Tells all who have come, also those who have not been heard: without a word they would lead a meeting of their own until the deadline.
+Status Hub::refuse_all(const Status &cause) {
+  for (Guest &guest : guests_) {
+    if (guest.joined()) refuse(cause, guest.socket.get());
+    guest.socket.reset(-1);
+  }
+  for (const auto &stranger : strangers_) refuse(cause, stranger.first.get());
+  strangers_.clear();
+  // The descriptors of those are free again.
+  for (int i = 0; i < kMostRefused && listener_.valid(); ++i) {
+    const OwnedFd socket = accept_guest(listener_.get());
+    if (!socket.valid()) break;
+    if (identify(socket.get()).user == ::geteuid()) refuse(cause, socket.get());
+  }
+  listener_.reset(-1);
+  return cause;
+}
+
+std::string Hub::missing_ranks() const {
+  constexpr int kMaxNamed = 16;
+  std::string text;
+  int64_t missing = 0;
+  for (int64_t rank = 0; rank < terms_.size; ++rank) {
+    const Guest &guest = guests_[static_cast<size_t>(rank)];
+    const bool taken_all = guest.joined() && (listener_.valid() || guest.next_entry == terms_.size);
+    if (rank == terms_.rank || taken_all) continue;
+    if (++missing > kMaxNamed) continue;
+    if (!text.empty()) text += ", ";
+    text += "rank " + std::to_string(rank);
+  }
+  if (missing > kMaxNamed) text += " and " + std::to_string(missing - kMaxNamed) + " more";
+  return text;
+}
+
+Status Hub::finish(bool *out_ready) {
+  out_->clear();
+  for (int64_t rank = 0; rank < terms_.size; ++rank) {
+    Joiner &joiner = rank == terms_.rank ? *mine_ : guests_[static_cast<size_t>(rank)].joiner;
+    if (joiner.same_process) joiner.fd.reset(-1);
+    out_->push_back(std::move(joiner));
+  }
+  *out_ready = true;
+  return {};
+}
+
+}  // namespace zero

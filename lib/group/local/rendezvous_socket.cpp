@@ -1,0 +1,138 @@
+/// @file Packets over abstract Unix sockets: no path in the file system, so nothing remains after a kill.
+#include "group/local/rendezvous_socket.h"
+
+#include "core/hash.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace zero {
+namespace {
+
+constexpr size_t kMaxPacketBytes = sizeof(PacketHeader) + kMaxBlobBytes;
+
+/// The abstract address of a name; names that do not fit are replaced by a hash.
+socklen_t make_address(const std::string &name, sockaddr_un *out) {
+  *out = {};
+  out->sun_family = AF_UNIX;
+  std::string path = "libzero." + std::to_string(::geteuid()) + "." + name;
+  if (path.size() + 1 > sizeof out->sun_path) {
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "#%016llx%016llx", static_cast<unsigned long long>(hash_of_text(name)),
+                  static_cast<unsigned long long>(hash_of_text(name, 1)));
+    path = "libzero." + std::to_string(::geteuid()) + "." + digits;
+  }
+  std::memcpy(out->sun_path + 1, path.data(), path.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
+}
+
+/// Takes the first descriptor of a message and closes any other.
+OwnedFd take_descriptor(msghdr *message) {
+  OwnedFd first;
+  for (cmsghdr *control = CMSG_FIRSTHDR(message); control != nullptr; control = CMSG_NXTHDR(message, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof fd);
+      OwnedFd owned(fd);
+      if (!first.valid()) first = std::move(owned);
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+Received receive_packet(int socket, Packet *out) {
+  std::array<std::byte, kMaxPacketBytes> buffer;
+  alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+  iovec part{buffer.data(), buffer.size()};
+  msghdr message{};
+  ssize_t nbytes;
+  bool ended = false;
+  do {
+    message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    nbytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    // When packets and the peer's end come between its two looks, or the peer has ended without reading all it was sent, Linux reports the
+    // end before the packets: only the second report is final.
+  } while ((nbytes < 0 && errno == EINTR) || ((nbytes == 0 || (nbytes < 0 && errno == ECONNRESET)) && !std::exchange(ended, true)));
+  if (nbytes < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
+  out->fd = take_descriptor(&message);
+  if (nbytes == 0) return Received::closed;
+  if ((message.msg_flags & MSG_TRUNC) != 0 || static_cast<size_t>(nbytes) < sizeof(PacketHeader)) return Received::garbage;
+  std::memcpy(&out->header, buffer.data(), sizeof(PacketHeader));
+  if (out->header.magic != kMeetingMagic) return Received::garbage;
+  // The rest of a header of another version means nothing here; only the version is reported.
+  if (out->header.version != kMeetingVersion) return Received::packet;
+  if (out->header.blob_nbytes != static_cast<size_t>(nbytes) - sizeof(PacketHeader)) return Received::garbage;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) return Received::no_descriptors;
+  out->blob.assign(buffer.begin() + sizeof(PacketHeader), buffer.begin() + nbytes);
+  return Received::packet;
+}
+
+Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blob, int fd) {
+  header.blob_nbytes = blob.size();
+  iovec parts[2] = {{&header, sizeof header}, {const_cast<std::byte *>(blob.data()), blob.size()}};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  }
+  ssize_t nbytes;
+  do {
+    nbytes = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (nbytes < 0 && errno == EINTR);
+  if (nbytes >= 0) return Sent::done;
+  // Too many descriptors in flight, or no buffer: both pass once the peer has read.
+  return errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS ? Sent::full : Sent::closed;
+}
+
+PeerIdentity identify(int socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return {0, static_cast<uint32_t>(-1)};
+  return {credentials.pid, credentials.uid};
+}
+
+Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role) {
+  constexpr int kBacklog = 4096;
+  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ZERO_CHECK(socket.valid(), ZERO_E_SYSTEM, "cannot make a socket: %s", std::strerror(errno));
+  sockaddr_un address;
+  const socklen_t length = make_address(name, &address);
+  const auto *plain = reinterpret_cast<const sockaddr *>(&address);
+  *out_role = Role::again;
+  if (::bind(socket.get(), plain, length) == 0) {
+    ZERO_CHECK(::listen(socket.get(), kBacklog) == 0, ZERO_E_SYSTEM, "cannot listen on a socket: %s", std::strerror(errno));
+    *out_role = Role::hub;
+  } else if (errno != EADDRINUSE) {
+    return Status::error(ZERO_E_SYSTEM, "cannot bind a local socket: %s", std::strerror(errno));
+  } else if (::connect(socket.get(), plain, length) == 0) {
+    *out_role = Role::guest;
+  }
+  if (*out_role != Role::again) *out_socket = std::move(socket);
+  return {};
+}
+
+}  // namespace zero

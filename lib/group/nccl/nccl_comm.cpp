@@ -1,0 +1,208 @@
+/// @file A communicator's life, and its end on a thread of its own.
+#include "group/nccl/nccl_comm.h"
+
+#include "core/log.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <utility>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kAbortMs = 250;                          ///< how long a failed call waits for NCCL to let go of memory
+constexpr auto kRelease = std::chrono::milliseconds(250);  ///< how long a release waits for an end in order
+constexpr int64_t kFinishMs = 2000;                        ///< after which an end in order is forced
+constexpr auto kPause = std::chrono::milliseconds(1);
+
+std::atomic<int64_t> quarantined{0};
+std::atomic<int64_t> interrupted{0};  ///< ends in disorder that have not come
+
+}  // namespace
+
+int64_t nccl_quarantined() { return quarantined.load(std::memory_order_relaxed); }
+bool nccl_holds_memory() { return interrupted.load(std::memory_order_acquire) > 0; }
+
+/// The end of one communicator. Made before it is needed, because an end must not fail. Holds what NCCL may still use.
+class NcclComm::Ending {
+ public:
+  Ending(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
+
+  void begin(void *comm, bool in_order, NcclAreas areas) {
+    comm_ = comm;
+    in_order_ = in_order;
+    areas_ = std::move(areas);
+    given_up_at_ = Deadline::after_ms(kAbortMs);
+    awaited_until_ = std::chrono::steady_clock::now() + kRelease;
+    if (!in_order) interrupted.fetch_add(1);
+  }
+
+  /// On a thread of its own.
+  void run() {
+    bool entered = false;
+    const auto end = [&] {
+      entered = true;
+      end_comm();
+    };
+    (void)lane_->within(std::cref(end));
+    if (!entered) end_comm();  // the end must come, whatever the device does
+    bool was_quarantined = false;
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      was_quarantined = quarantined_;
+      if (!in_order_) interrupted.fetch_sub(1, std::memory_order_release);
+    }
+    // What this gives back may wait for other work of the device, and no call waits for that.
+    if (was_quarantined) lane_->reclaim();
+    areas_ = {};
+    lane_.reset();
+    if (was_quarantined) quarantined.fetch_sub(1);
+    const std::lock_guard lock(mutex_);
+    gave_back_ = true;
+    changed_.notify_all();
+  }
+
+  bool over() {
+    const std::lock_guard lock(mutex_);
+    if (!over_ && !quarantined_ && !in_order_ && given_up_at_.passed()) quarantine();
+    return over_ || quarantined_;
+  }
+
+  /// A moment from its beginning on, for everything to be given back.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, awaited_until_, [this] { return gave_back_ || quarantined_; });
+  }
+
+  /// Where no thread could be had.
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    quarantine();
+  }
+
+ private:
+  void end_comm() {
+    if (!in_order_ || !finish()) {
+      (void)nccl_.comm_abort(comm_);
+      await_lane();
+    } else {
+      (void)nccl_.comm_free(comm_);
+    }
+  }
+
+  /// False when other ranks do not come to it.
+  bool finish() {
+    if (nccl_.comm_finish(comm_) != 0) return false;
+    for (const Deadline deadline = Deadline::after_ms(kFinishMs); !deadline.passed(); std::this_thread::sleep_for(kPause)) {
+      int32_t busy = 0;
+      if (nccl_.comm_state(comm_, &busy) != 0) return false;
+      if (busy == 0) return true;
+    }
+    return false;
+  }
+
+  /// What was aborted may still be on its way out of the stream. A device that has failed tells nothing, and does nothing any more.
+  void await_lane() {
+    bool ended = false;
+    if (!lane_->mark().ok()) return;
+    while (lane_->ended(&ended).ok() && !ended) std::this_thread::sleep_for(kPause);
+  }
+
+  void quarantine() {
+    quarantined_ = true;
+    lane_->abandon();
+    log_line("a communicator of NCCL does not end: memory of its device is kept, %lld in quarantine", lld(quarantined.fetch_add(1) + 1));
+  }
+
+  const zero_nccl_table &nccl_;
+  std::shared_ptr<DeviceLane> lane_;
+  void *comm_ = nullptr;
+  bool in_order_ = true;  ///< nothing is under way
+  NcclAreas areas_;
+  Deadline given_up_at_ = Deadline::after_ms(0);
+  std::chrono::steady_clock::time_point awaited_until_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;       ///< NCCL uses nothing any more
+  bool gave_back_ = false;  ///< so has this
+  bool quarantined_ = false;
+};
+
+NcclComm::NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane)
+    : nccl_(nccl), lane_(lane), ending_(std::make_shared<Ending>(nccl, std::move(lane))) {}
+
+NcclComm::~NcclComm() {
+  if (comm_ == nullptr && !ended_) return;
+  end(true);
+  ending_->wait();
+  (void)ending_->over();
+}
+
+Status NcclComm::check(int32_t error, const char *what) const {
+  if (error == 0) return {};
+  char text[512] = "";
+  nccl_.error_text(error, text, sizeof text);
+  return Status::error(ZERO_E_TRANSPORT, "NCCL failed in %s: %s", what, text);
+}
+
+Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
+  const std::lock_guard lock(mutex_);
+  int32_t error = 0;
+  state_ = State::given;
+  ZERO_TRY(lane_->within([&] { error = nccl_.comm_begin(id, rank, size, &comm_); }));
+  return check(error, "the making of a communicator");
+}
+
+Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &areas) {
+  const std::lock_guard lock(mutex_);
+  ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
+  ZERO_TRY(lane_->follow());
+  areas_ = areas;
+  state_ = State::given;
+  int32_t error = 0;
+  const auto give = [&] { error = nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()); };
+  ZERO_TRY(lane_->within(std::cref(give)));  // by std::cref nothing is allocated
+  return check(error, "a round of sends and receives");
+}
+
+/// What NCCL has not taken in is not yet in the stream.
+Status NcclComm::idle(bool *out) {
+  const std::lock_guard lock(mutex_);
+  *out = false;
+  ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
+  int32_t busy = 0;
+  ZERO_TRY(check(nccl_.comm_state(comm_, &busy), "what it was doing"));
+  if (busy != 0) return {};
+  if (state_ == State::given) {
+    ZERO_TRY(lane_->mark());
+    state_ = State::taken;
+  }
+  ZERO_TRY(lane_->ended(out));
+  if (*out) state_ = State::idle;
+  return {};
+}
+
+void NcclComm::end(bool in_order) {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return;
+  ended_ = true;
+  // In order only where nothing is under way.
+  ending_->begin(std::exchange(comm_, nullptr), in_order && state_ == State::idle, std::move(areas_));
+  try {
+    std::thread([ending = ending_] { ending->run(); }).detach();
+  } catch (const std::exception &) {
+    ending_->give_up();
+  }
+}
+
+bool NcclComm::over() {
+  const std::lock_guard lock(mutex_);
+  return !ended_ || ending_->over();
+}
+
+}  // namespace zero

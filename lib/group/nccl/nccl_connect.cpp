@@ -1,0 +1,127 @@
+/// @file Making transports that reach devices: ranks agree on a communicator, over the transport underneath, and wait for it.
+#include "core/clock.h"
+#include "group/nccl/nccl_module.h"
+#include "group/nccl/nccl_transport.h"
+#include "group/own_round.h"
+
+#include <cstring>
+
+namespace zero {
+
+/// What ranks tell each other before they make a communicator. Rank 0's id counts.
+struct NcclTransport::Hello {
+  int64_t version;
+  std::byte id[ZERO_NCCL_ID_NBYTES];
+};
+
+namespace {
+
+/// Ready when NCCL has made the communicator.
+class Made final : public Waitable {
+ public:
+  Made(NcclComm &comm, Transport &under, Transport *parent, int64_t limit_ms)
+      : comm_(comm), under_(under), parent_(parent), limit_ms_(limit_ms), deadline_(Deadline::after_ms(limit_ms)) {}
+  Status poll(bool *out_ready) override {
+    const Status state = comm_.idle(out_ready);
+    if (state.ok() && *out_ready) return {};
+    ZERO_TRY(under_.watch());
+    if (parent_ != nullptr) ZERO_TRY(parent_->health());
+    ZERO_TRY(state);
+    ZERO_CHECK(!deadline_.passed(), parent_ != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS,
+               "rank %lld waited %lld ms for NCCL to connect the %lld ranks", lld(under_.rank()), lld(limit_ms_), lld(under_.size()));
+    return {};
+  }
+
+ private:
+  NcclComm &comm_;
+  Transport &under_;
+  Transport *const parent_;
+  const int64_t limit_ms_;
+  const Deadline deadline_;
+};
+
+}  // namespace
+
+Task NcclTransport::copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
+  Status status = co_await open_comm(std::move(reducer), deadline_ms);
+  if (!status.ok()) under_->poison(told_to_peers(status, rank()));
+  parent_.reset();
+  co_return status;
+}
+
+Status NcclTransport::make_hello(Hello *out) const {
+  int32_t error = nccl_.version(&out->version);
+  if (error == 0 && rank() == 0) error = nccl_.unique_id(out->id);
+  char text[512] = "";
+  if (error != 0) nccl_.error_text(error, text, sizeof text);
+  ZERO_CHECK(error == 0, ZERO_E_TRANSPORT, "NCCL names no communicator: %s", text);
+  return {};
+}
+
+/// Every rank tells every other its version of NCCL, and rank 0 names the communicator.
+Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
+  const auto size = static_cast<size_t>(under_->size());
+  std::vector<Offer> offers(size, Offer{hello, sizeof *hello});
+  std::vector<Arrival> arrivals(size, Arrival{.nbytes = sizeof *hello});
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::split;
+  ZERO_CO_TRY(under_->start(&fingerprint, offers, arrivals));
+  OwnRound round(*under_, fingerprint, deadline_ms, ZERO_E_RENDEZVOUS, parent_.get());
+  ZERO_CO_AWAIT(round);
+  Status status;
+  Hello first = *hello;
+  for (int64_t peer = under_->size() - 1; peer >= 0 && status.ok(); --peer) {
+    if (peer == under_->rank()) continue;
+    Hello theirs;
+    std::memcpy(&theirs, arrivals[static_cast<size_t>(peer)].data, sizeof theirs);
+    if (peer == 0) first = theirs;
+    if (theirs.version == hello->version) continue;
+    status = Status::error(ZERO_E_RENDEZVOUS, "rank %lld has NCCL %s but rank %lld %s; install the same everywhere", lld(under_->rank()),
+                           nccl_version_text(hello->version).c_str(), lld(peer), nccl_version_text(theirs.version).c_str());
+  }
+  under_->consume();
+  *hello = first;
+  co_return status;
+}
+
+/// Nobody begins with the communicator before all have it.
+Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
+  ZERO_CO_CHECK(size() <= reducer->most_sources(), ZERO_E_UNSUPPORTED,
+                "the group has %lld ranks, but devices add contributions of %lld at most", lld(size()), lld(reducer->most_sources()));
+  std::shared_ptr<DeviceLane> lane;
+  ZERO_CO_TRY(reducer->open_lane(&lane));
+  Hello hello{};
+  ZERO_CO_TRY(make_hello(&hello));
+  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
+  auto comm = std::make_unique<NcclComm>(nccl_, lane);
+  ZERO_CO_TRY(comm->begin(hello.id, rank(), size()));
+  Made made(*comm, *under_, parent_.get(), deadline_ms);
+  ZERO_CO_AWAIT(made);
+  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
+  reducer_ = std::move(reducer);
+  lane_ = std::move(lane);
+  comm_ = std::move(comm);
+  ZERO_CO_TRY(allocate_area(round_area_nbytes(), &areas_.arriving));
+  ways_ = std::make_unique<NcclWays>(*under_, nccl_, *reducer_, *lane_);
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    sent_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::send, peer));
+    received_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::recv, peer));
+  }
+  co_return Status();
+}
+
+/// Ranks of devices reach each other over NCCL alone.
+Task NcclTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
+  if (!reaches()) co_return co_await under_->share(std::move(mine), out, deadline_ms);
+  co_return co_await Transport::share(std::move(mine), out, deadline_ms);
+}
+
+Task NcclTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+  std::shared_ptr<Transport> under;
+  ZERO_CO_AWAIT(under_->derive(std::move(members), tag, deadline_ms, &under));
+  out->reset();
+  if (under != nullptr) *out = std::make_shared<NcclTransport>(std::move(under), nccl_, under_);
+  co_return Status();
+}
+
+}  // namespace zero

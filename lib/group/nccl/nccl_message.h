@@ -1,0 +1,108 @@
+/// @file NcclMessage: the messages from one rank to another. Memory of a device, and memory of the host that is too long for the transport
+/// underneath, moves over a communicator that the two ranks make for this direction alone, so that messages of the other direction and
+/// rounds neither wait for it nor are waited for. Knows one peer; never rounds.
+///
+/// A message: the sender tells how it comes, over the transport underneath, which compares fingerprints before memory changes (1); piece by
+/// piece it moves (2); a last word, taken when all is there, keeps the sender from leaving before (3). What is short comes with the first
+/// word and ends there. The sender decides by its own memory and the length; where that of the receiver lies makes no difference to it.
+#pragma once
+
+#include "core/reduction.h"
+#include "group/nccl/nccl_comm.h"
+#include "group/transport.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// What the messages of a group work with. Outlives them.
+struct NcclWays {
+  NcclWays(Transport &transport, const zero_nccl_table &table, const Reducer &copier, const DeviceLane &finder)
+      : under(transport), nccl(table), reducer(copier), lane(finder) {}
+
+  Transport &under;
+  const zero_nccl_table &nccl;
+  const Reducer &reducer;
+  const DeviceLane &lane;  ///< for find() alone
+  std::atomic<int64_t> messages_over_nccl{0};
+};
+
+/// One message at a time, one thread at a time, but for what says otherwise.
+class NcclMessage {
+ public:
+  enum class Direction { send, recv };
+  NcclMessage(NcclWays &ways, Direction direction, int64_t peer);
+  NcclMessage(const NcclMessage &) = delete;
+
+  /// `data` is on the device or the host, and only read by a sender.
+  Status start(const Fingerprint &fingerprint, void *data, int64_t nbytes);
+  Status poll(bool *out_done);
+  /// What NCCL has not done yet; empty while nothing waits for it.
+  std::string standing() const;
+
+  /// The communicator's end, as NcclComm's. No other is made afterwards. Any thread.
+  void end(bool in_order);
+  bool over();
+  /// Any thread.
+  int64_t staging_nbytes() const { return staged_nbytes_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class Phase { idle, telling, carrying, connecting, moving, ending };
+  static constexpr int64_t kShortNbytes = 2048;
+
+  /// The first word.
+  struct Notice {
+    int64_t piece_nbytes;                ///< of pieces that move over NCCL; 0: it does not come that way
+    std::byte id[ZERO_NCCL_ID_NBYTES];   ///< of the communicator, in the first message that does
+    std::byte short_data[kShortNbytes];  ///< of a message that does not and fits here; a longer one's notice ends before
+  };
+
+  bool sends() const { return direction_ == Direction::send; }
+  bool is_short() const { return nbytes_ <= kShortNbytes; }
+  Status start_under(void *data, int64_t nbytes);
+  Status poll_under(bool *out_done);
+
+  // In the order in which they come.
+  Status fill_notice();
+  Status take_notice();
+  Status take_carried();
+  Status connect();
+  Status poll_comm();
+  int64_t piece_nbytes() const;
+  Status begin_piece();
+  Status end_piece();
+  Status begin_last();
+
+  Status reserve_area(int64_t nbytes);
+  void note_staged();
+
+  NcclWays &ways_;
+  const Direction direction_;
+  const int64_t peer_;
+  Notice notice_{};
+
+  // The message under way.
+  Phase phase_ = Phase::idle;
+  Fingerprint fingerprint_;
+  std::byte *data_ = nullptr;
+  int64_t nbytes_ = 0;
+  int64_t moved_nbytes_ = 0;
+  bool on_device_ = false;
+  int64_t last_piece_nbytes_ = 0;  ///< of the last message over NCCL
+
+  std::vector<std::byte> carried_;               ///< what came through the host and goes to the device
+  std::vector<std::shared_ptr<Mapping>> areas_;  ///< on the device, for pieces of the host: the last one; those it outgrew stay
+  std::atomic<int64_t> staged_nbytes_{0};
+
+  std::mutex ending_mutex_;  ///< of making and ending the communicator
+  bool ended_ = false;
+  std::unique_ptr<NcclComm> comm_;
+  std::shared_ptr<DeviceLane> lane_;  ///< the communicator's
+};
+
+}  // namespace zero

@@ -1,0 +1,261 @@
+/// @file Rank 0: first it collects hellos, then it tells of ranks, then it waits until they are connected. Nothing ever blocks.
+#include "group/tcp/tcp_hub.h"
+
+#include "core/mapping.h"
+
+#include <poll.h>
+
+#include <algorithm>
+
+namespace zero {
+namespace {
+
+using Came = TcpLink::Received;
+
+constexpr int kMostNamed = 16;
+
+unsigned long long bits(uint64_t value) { return value; }
+
+/// Begins or ends a list of which not all may be named.
+void name_next(std::string *list, int64_t count, const std::string &name) {
+  if (count > kMostNamed) return;
+  if (!list->empty()) *list += ", ";
+  *list += name;
+}
+void name_rest(std::string *list, int64_t count) {
+  if (count > kMostNamed) *list += " and " + std::to_string(count - kMostNamed) + " more";
+}
+
+void refuse(const Status &cause, TcpLink *link) {
+  link->send({write_refusal(cause).bytes()});
+  if (link->open()) end_connection(link->socket());
+}
+
+bool hung_up(TcpLink *link) {
+  std::vector<std::byte> nothing;
+  return link->receive(&nothing) != Came::nothing;
+}
+
+}  // namespace
+
+TcpHub::TcpHub(OwnedFd listener, const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name)
+    : plan_(plan), out_(out), out_name_(out_name), guests_(static_cast<size_t>(plan.terms.size)) {
+  lobby_.emplace(std::move(listener), kLongestGreeting);
+}
+
+Status TcpHub::poll(bool *out_ready) {
+  Status status = advance(out_ready);
+  if (status.ok() && !*out_ready && plan_.deadline.passed()) status = too_late();
+  if (!status.ok()) refuse_all(status);
+  return status;
+}
+
+Status TcpHub::advance(bool *out_ready) {
+  if (lobby_) ZERO_TRY(collect());
+  if (lobby_) return {};
+  if (!went_) ZERO_TRY(hear_guests());
+  for (Guest &guest : guests_) {
+    if (guest.joined() && !went_) tell(&guest);
+  }
+  if (!went_ && ready_ == plan_.terms.size) say_go();
+  *out_ready = went_ && (all_flushed() || plan_.deadline.passed());
+  if (*out_ready) finish();
+  return {};
+}
+
+Status TcpHub::collect() {
+  forget_gone();
+  std::vector<TcpArrival> arrivals;
+  ZERO_TRY(lobby_->look(&arrivals));
+  Status status;
+  for (TcpArrival &arrival : arrivals) {
+    TcpHello hello;
+    const bool known = read_hello(arrival.frame, &hello) && hello.token == plan_.place.token;
+    // Nobody would ever hear again of one that went right after its hello: no poll tells of a link that has ended already.
+    if (!known || !arrival.link->open()) continue;
+    if (status.ok()) status = admit(&arrival.link, hello);
+    // Who came together with one that does not belong here learns of it as well.
+    if (!status.ok() && arrival.link != nullptr) refuse(status, arrival.link.get());
+  }
+  // Who was here and went while others came is not one of all.
+  if (status.ok() && joined_ == plan_.terms.size) forget_gone();
+  if (status.ok() && joined_ == plan_.terms.size) {
+    // Nobody may come to this meeting any more: the port is free for the next one before anyone can know that this one succeeded.
+    lobby_.reset();
+    name_ = random_u64();
+  }
+  return status;
+}
+
+std::vector<int64_t> TcpHub::ranks_with_news() const {
+  std::vector<pollfd> polls;
+  polls.reserve(guests_.size());
+  // The system passes over sockets that are none.
+  for (const Guest &guest : guests_) polls.push_back({guest.joined() ? guest.link->socket() : -1, POLLIN, 0});
+  std::vector<int64_t> out;
+  if (::poll(polls.data(), polls.size(), 0) <= 0) return out;
+  for (size_t i = 0; i < polls.size(); ++i) {
+    if (polls[i].revents != 0) out.push_back(static_cast<int64_t>(i));
+  }
+  return out;
+}
+
+/// A guest that has joined has nothing to say until all have: what comes is its end, or a breach of the protocol.
+void TcpHub::forget_gone() {
+  for (const int64_t rank : ranks_with_news()) {
+    Guest &guest = guests_[static_cast<size_t>(rank)];
+    if (!hung_up(guest.link.get())) continue;
+    guest = {};
+    --joined_;
+  }
+}
+
+Status TcpHub::check_terms(const TcpHello &hello) const {
+  const std::string mine = plan_.self.text(0);
+  const std::string other = hello.who.text(hello.rank);
+  ZERO_CHECK(hello.size == plan_.terms.size, ZERO_E_RENDEZVOUS, "%s expects %lld ranks, %s expects %lld; give all ranks the same size",
+             other.c_str(), lld(hello.size), mine.c_str(), lld(plan_.terms.size));
+  ZERO_CHECK(hello.rank >= 0 && hello.rank < plan_.terms.size, ZERO_E_RENDEZVOUS, "%s came to a meeting of %lld ranks, 0 .. %lld",
+             other.c_str(), lld(plan_.terms.size), lld(plan_.terms.size - 1));
+  ZERO_CHECK(hello.agree == plan_.terms.agree, ZERO_E_RENDEZVOUS,
+             "%s and %s differ in build or settings (%016llx against %016llx); use one build of libzero and the same settings on all ranks",
+             other.c_str(), mine.c_str(), bits(hello.agree), bits(plan_.terms.agree));
+  return {};
+}
+
+/// Takes the link when its rank has joined.
+Status TcpHub::admit(std::unique_ptr<TcpLink> *link, const TcpHello &hello) {
+  ZERO_TRY(check_terms(hello));
+  Guest &guest = guests_[static_cast<size_t>(hello.rank)];
+  // One whose connection broke may be here again before its end was seen.
+  const bool again = guest.joined() && (guest.instance == hello.instance || hung_up(guest.link.get()));
+  ZERO_CHECK(hello.rank != 0 && (!guest.joined() || again), ZERO_E_RENDEZVOUS,
+             "%s came, but %s is here already; give each rank once, and each group that is made at the same time an id of its own",
+             hello.who.text(hello.rank).c_str(), rank(hello.rank).text(hello.rank).c_str());
+  if (!again) ++joined_;
+  guest = {};
+  guest.link = std::move(*link);
+  guest.instance = hello.instance;
+  guest.who = hello.who;
+  guest.who.address = peer_address(guest.link->socket());
+  // An address that means something on this host alone is told as "where rank 0 is".
+  if (guest.who.address.loopback()) guest.who.address = {};
+  guest.who.address.port = hello.who.address.port;
+  guest.link->send({TcpWriter(TcpWord::welcome).number(plan_.self.process).text(plan_.self.host_name).bytes()});
+  return {};
+}
+
+Status TcpHub::hear_guests() {
+  for (const int64_t rank : ranks_with_news()) ZERO_TRY(hear(rank));
+  return {};
+}
+
+/// What a rank says while it connects to the others.
+Status TcpHub::hear(int64_t rank) {
+  Guest &guest = guests_[static_cast<size_t>(rank)];
+  for (;;) {
+    std::vector<std::byte> frame;
+    const Came received = guest.link->receive(&frame);
+    if (received == Came::nothing) return {};
+    ZERO_CHECK(received == Came::frame, ZERO_E_RENDEZVOUS, "%s ended before all ranks were connected to each other",
+               guest.who.text(rank).c_str());
+    TcpReader reader(frame);
+    if (reader.word() == TcpWord::refusal) return read_refusal(&reader);
+    const bool first_ready = reader.word() == TcpWord::ready && !guest.ready;
+    const bool fits = first_ready || reader.word() == TcpWord::complaint;
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "%s does not keep to the protocol of the meeting at %s", guest.who.text(rank).c_str(),
+               plan_.place.text().c_str());
+    if (!first_ready) guest.complaint = reader.text(TcpWriter::kLongestText);
+    if (first_ready) {
+      guest.ready = true;
+      ++ready_;
+    }
+  }
+}
+
+/// Tells a guest of more ranks, as fast as it listens: all that is to be told at once would take much memory among many ranks.
+void TcpHub::tell(Guest *guest) {
+  constexpr int64_t kMostAtOnce = 128;
+  const int64_t size = plan_.terms.size;
+  while (guest->link->flush() && guest->link->open() && guest->told < size) {
+    const int64_t count = std::min(kMostAtOnce, size - guest->told);
+    TcpWriter writer(TcpWord::entries);
+    writer.number(name_).number(guest->told).number(count);
+    for (int64_t i = 0; i < count; ++i) writer.rank(rank(guest->told + i));
+    guest->link->send({writer.bytes()});
+    guest->told += count;
+  }
+}
+
+void TcpHub::say_go() {
+  for (Guest &guest : guests_) {
+    if (guest.joined()) guest.link->send({TcpWriter(TcpWord::go).bytes()});
+  }
+  went_ = true;
+}
+
+/// From here on what comes is for those who use the links.
+bool TcpHub::all_flushed() {
+  return std::all_of(guests_.begin(), guests_.end(), [](Guest &guest) { return !guest.joined() || guest.link->flush(); });
+}
+
+Status TcpHub::too_late() const {
+  const std::string place = plan_.place.text();
+  const long long waited = lld(plan_.terms.deadline_ms);
+  const long long size = lld(plan_.terms.size);
+  if (lobby_) {
+    return Status::error(ZERO_E_RENDEZVOUS,
+                         "%lld of %lld ranks met at %s within %lld ms; missing: %s. Start all ranks with the same id, see that their hosts "
+                         "reach this port, or raise the rendezvous deadline",
+                         lld(joined_), size, place.c_str(), waited, missing_ranks().c_str());
+  }
+  return Status::error(ZERO_E_RENDEZVOUS,
+                       "%lld ranks met at %s but were not connected to each other within %lld ms; not ready: %s. See that the hosts reach "
+                       "each other on all ports, or raise the rendezvous deadline",
+                       size, place.c_str(), waited, unready_ranks().c_str());
+}
+
+std::string TcpHub::missing_ranks() const {
+  std::string text;
+  int64_t missing = 0;
+  for (int64_t index = 1; index < plan_.terms.size; ++index) {
+    if (!guests_[static_cast<size_t>(index)].joined()) name_next(&text, ++missing, "rank " + std::to_string(index));
+  }
+  name_rest(&text, missing);
+  return text;
+}
+
+std::string TcpHub::unready_ranks() const {
+  std::string text;
+  int64_t unready = 0;
+  for (int64_t index = 1; index < plan_.terms.size; ++index) {
+    const Guest &guest = guests_[static_cast<size_t>(index)];
+    if (guest.ready) continue;
+    const std::string why = guest.complaint.empty() ? "" : ": " + guest.complaint;
+    name_next(&text, ++unready, guest.who.text(index) + why);
+  }
+  name_rest(&text, unready);
+  return text;
+}
+
+void TcpHub::refuse_all(const Status &cause) {
+  lobby_.reset();
+  for (Guest &guest : guests_) {
+    if (guest.joined()) refuse(cause, guest.link.get());
+    guest.link.reset();
+  }
+}
+
+void TcpHub::finish() {
+  out_->clear();
+  for (int64_t index = 0; index < plan_.terms.size; ++index) {
+    const TcpRank &who = rank(index);
+    const bool same_host = who.host_id == plan_.self.host_id;
+    std::unique_ptr<TcpLink> link = std::move(guests_[static_cast<size_t>(index)].link);
+    if (same_host) link.reset();
+    out_->push_back({who.host_id, who.process, who.host_name, std::move(link)});
+  }
+  *out_name_ = name_;
+}
+
+}  // namespace zero

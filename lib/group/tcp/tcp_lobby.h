@@ -1,0 +1,40 @@
+/// @file Where connections come in: they are strangers until their first frame is there. Knows nothing of what a frame says.
+#pragma once
+
+#include "core/status.h"
+#include "group/tcp/tcp_link.h"
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace zero {
+
+/// A connection that has said something.
+struct TcpArrival {
+  std::unique_ptr<TcpLink> link;
+  std::vector<std::byte> frame;
+};
+
+class TcpLobby {
+ public:
+  /// Strangers beyond these are sent away, the oldest first; a rank that loses its place so comes again.
+  static constexpr size_t kMostStrangers = 64;
+
+  /// A first frame of more than `longest` bytes ends its connection.
+  TcpLobby(OwnedFd listener, size_t longest) : listener_(std::move(listener)), longest_(longest) {}
+
+  uint16_t port() const;
+  /// Those whose first frame has come since the last look. Errors: ZERO_E_SYSTEM when no file descriptors are left.
+  Status look(std::vector<TcpArrival> *out);
+
+ private:
+  void hear(std::vector<TcpArrival> *out);
+
+  OwnedFd listener_;
+  size_t longest_;
+  std::deque<std::unique_ptr<TcpLink>> strangers_;
+};
+
+}  // namespace zero

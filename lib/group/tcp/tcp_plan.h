@@ -1,0 +1,18 @@
+/// @file What a rank of a meeting over TCP goes by: its terms with what follows from them. Knows nothing of how ranks meet.
+#pragma once
+
+#include "core/clock.h"
+#include "group/tcp/tcp_id.h"
+#include "group/tcp/tcp_meeting.h"
+#include "group/tcp/tcp_words.h"
+
+namespace zero {
+
+struct TcpPlan {
+  TcpTerms terms;
+  TcpPlace place;
+  TcpRank self;
+  Deadline deadline;
+};
+
+}  // namespace zero
