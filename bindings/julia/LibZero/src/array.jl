@@ -45,8 +45,11 @@ end
 "What lives as long as anything that uses the array's memory: since Julia 1.11, `vec` and `reshape` keep its Memory and not the Array."
 anchor(array::Array) = isdefined(Core, :Memory) ? getfield(getfield(array, :ref), :mem) : array
 
-"libzero's memory as an Array."
-function lend(lent::Lent, ::Type{T}, data::Ptr{Cvoid}, dims::Dims{N}) where {T,N}
+"""
+An object's memory as an Array. The caller preserves the object from the call that gave the address until the Array is remembered: to the
+compiler it ends with its last use, and a collection in between would close it.
+"""
+function lend(object, ::Type{T}, data::Ptr{Cvoid}, dims::Dims{N}) where {T,N}
     prod(dims) == 0 && return Array{T,N}(undef, dims)
-    return remember!(lent, unsafe_wrap(Array, Ptr{T}(data), dims))
+    return remember!(object.lent, unsafe_wrap(Array, Ptr{T}(data), dims))
 end

@@ -37,9 +37,9 @@ Base.eltype(::Type{Buffer{T}}) where {T} = T
 
 This rank's part of the whole, in libzero's memory; the same elements as long as the buffer is open. [`shard_range`](@ref) tells which.
 """
-function shard(buffer::Buffer{T}) where {T}
+shard(buffer::Buffer{T}) where {T} = GC.@preserve buffer begin
     data, _, count = zero_buffer_shard(buffer)
-    return lend(buffer.lent, T, data, (Int(count),))
+    lend(buffer, T, data, (Int(count),))
 end
 
 """
@@ -59,9 +59,9 @@ end
 Gathers the whole: an Array that is valid until `release(buffer)`, or while `f(array)` runs. What is written to it is not kept. All ranks
 call it.
 """
-function acquire(buffer::Buffer{T}) where {T}
+acquire(buffer::Buffer{T}) where {T} = GC.@preserve buffer begin
     data = zero_buffer_whole_acquire(buffer)
-    return lend(buffer.lent, T, data, (length(buffer),))
+    lend(buffer, T, data, (length(buffer),))
 end
 
 function acquire(f::Function, buffer::Buffer)

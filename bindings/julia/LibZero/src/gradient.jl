@@ -11,11 +11,11 @@ Other ranks of this thread run first: in stages 2 and 3 a bucket may have to wai
 that at most a second before it takes more memory, but up to the deadline where `pool_limit` forbids that. So with that limit, or without
 `overlap`, let ranks be processes.
 """
-function grad_acquire(optimizer::Optimizer, param::Parameter{T,N,G}) where {T,N,G}
+grad_acquire(optimizer::Optimizer, param::Parameter{T,N,G}) where {T,N,G} = GC.@preserve optimizer begin
     number = id(optimizer, param)
     let_ranks_catch_up(optimizer)
     data, accumulate = zero_optimizer_grad_acquire(optimizer, number)
-    return lend(optimizer.lent, G, data, param.dims), accumulate == 1
+    lend(optimizer, G, data, param.dims), accumulate == 1
 end
 
 function grad_acquire(f::Function, optimizer::Optimizer, param::Parameter)

@@ -72,10 +72,10 @@ holder(optimizer, param) = optimizer.tensors[optimizer.tensors[param.id+1].holde
 The whole tensor in libzero's memory, valid until `release(optimizer, param)`, or while `f(arrays...)` runs. After `begin!` it is read-only.
 In stage 3 it is gathered from the shards: all ranks acquire the same tensors in the same order.
 """
-function acquire(optimizer::Optimizer, param::Parameter{T}) where {T}
+acquire(optimizer::Optimizer, param::Parameter{T}) where {T} = GC.@preserve optimizer begin
     data = zero_optimizer_param_acquire(optimizer, id(optimizer, param), nothing)
     holder(optimizer, param).acquired += 1
-    return lend(optimizer.lent, T, data, param.dims)
+    lend(optimizer, T, data, param.dims)
 end
 
 function acquire(f::Function, optimizer::Optimizer, param::Parameter, params::Parameter...)
@@ -149,10 +149,10 @@ end
 
 The tensor in libzero's memory, the caller's to write from `seal!` on.
 """
-function module_buffer(optimizer::Optimizer, buffer::ModuleBuffer{T}) where {T}
+module_buffer(optimizer::Optimizer, buffer::ModuleBuffer{T}) where {T} = GC.@preserve optimizer begin
     buffer.owner == optimizer.handle || throw(ArgumentError("module buffer $(buffer.id) belongs to another optimizer"))
     data, _ = zero_optimizer_module_buffer(optimizer, buffer.id)
-    return lend(optimizer.lent, T, data, buffer.dims)
+    lend(optimizer, T, data, buffer.dims)
 end
 
 """

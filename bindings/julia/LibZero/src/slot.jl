@@ -67,13 +67,13 @@ The pieces of a slot that this rank updates, as a vector of `(param, range, data
 libzero's memory. `T` is the type of the entries. Slots of scales have an entry per 256 elements; `range` counts elements there too.
 Gradients are valid between `reduce!` and `gather!`, the rest outside `step!`.
 """
-function views(optimizer::Optimizer, slot, ::Type{T}) where {T}
+views(optimizer::Optimizer, slot, ::Type{T}) where {T} = GC.@preserve optimizer begin
     kind = code(slot_names, slot)
-    return map(1:zero_optimizer_view_count(optimizer)) do index
+    map(1:zero_optimizer_view_count(optimizer)) do index
         param, offset, count, data = zero_optimizer_view(optimizer, index - 1, kind)
         found = slot_type(optimizer, param, kind)
         found === T || throw(ArgumentError("views of $T are wanted, but the slot of $(optimizer.tensors[param+1].name) holds $found"))
         entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
-        (param = param, range = range_of(offset, count), data = lend(optimizer.lent, T, data, (Int(entries),)))
+        (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
     end
 end

@@ -21,6 +21,21 @@ make(::Val{1}) = Group(nothing, 0, 1)
 make(::Val{2}) = Buffer(Group(nothing, 0, 1), Float32, 10)
 make(::Val{3}) = Optimizer(Group(nothing, 0, 1))
 
+"An element type whose arrays are remembered only after a collection: the worst moment for one."
+primitive type Collected 32 end
+LibZero.dtype(::Type{Collected}) = LibZero.ZERO_DTYPE_F32
+@noinline function LibZero.remember!(lent::LibZero.Lent, array::Array{Collected})
+    GC.gc()
+    return invoke(LibZero.remember!, Tuple{LibZero.Lent,Array}, lent, array)
+end
+
+"A shard of a buffer that nothing else refers to, and its handle."
+function lend_collected()
+    buffer = Buffer{Collected}(Group(nothing, 0, 1), 1000, Config())
+    handle = buffer.handle
+    return shard(buffer), handle
+end
+
 "Makes objects, forgets them in random order while more are made, and returns how to probe each of them."
 function make_and_forget(count)
     kept = Vector{Any}(nothing, 50)
@@ -74,14 +89,21 @@ end
         @test collect_garbage(() -> all(((use, handle),) -> is_stale(use, handle), owners); rounds = 2000)
     end
 
+    @testset "an object lives until its array is remembered" begin
+        array, handle = lend_collected()
+        collect_garbage()
+        @test !is_stale(probe(Buffer), handle)
+        @test length(array) == 1000
+    end
+
     @testset "arrays that are gone are forgotten" begin
-        lent = LibZero.Lent()
+        owner = (lent = LibZero.Lent(),)
         data = zeros(10)
         for i in 1:10_000
-            LibZero.lend(lent, Float64, Ptr{Cvoid}(pointer(data)), (10,))
+            LibZero.lend(owner, Float64, Ptr{Cvoid}(pointer(data)), (10,))
             i % 500 == 0 && GC.gc(false)
         end
-        @test length(lent.arrays) < 5000
+        @test length(owner.lent.arrays) < 5000
     end
 
     @testset "closing lets ranks of the same thread make the gathers it waits for" begin
