@@ -73,8 +73,7 @@ The whole tensor in libzero's memory, valid until `release(optimizer, param)`, o
 In stage 3 it is gathered from the shards: all ranks acquire the same tensors in the same order.
 """
 acquire(optimizer::Optimizer, param::Parameter{T}) where {T} = GC.@preserve optimizer begin
-    data = zero_optimizer_param_acquire(optimizer, id(optimizer, param), nothing)
-    holder(optimizer, param).acquired += 1
+    data = acquire_at(optimizer, param, nothing)
     lend(optimizer, T, data, param.dims)
 end
 
@@ -94,18 +93,27 @@ As [`acquire`](@ref), into an array of the caller's, of as many elements. It sta
 """
 function acquire!(optimizer::Optimizer, param::Parameter{T}, destination::AbstractArray) where {T}
     check_eltype(T, destination, param)
-    number = id(optimizer, param)
-    tensor = holder(optimizer, param)
-    push!(tensor.destinations, destination)
+    acquire_at(optimizer, param, destination)
+    return destination
+end
+
+"""
+Acquires a tensor, into a destination unless that is `nothing`. It counts as acquired before C is asked, and only a refusal takes that back:
+whatever else interrupts the call does not end it, and the destination may yet stand for the parameter.
+"""
+function acquire_at(optimizer::Optimizer, param::Parameter, destination)
+    number, tensor = id(optimizer, param), holder(optimizer, param)
+    tensor.acquired += 1
+    destination === nothing || push!(tensor.destinations, destination)
     try
-        zero_optimizer_param_acquire(optimizer, number, destination)
+        return zero_optimizer_param_acquire(optimizer, number, destination)
     catch error
-        # Refused. Whatever else interrupts this call does not end it, and the array may yet stand for the parameter.
-        error isa Union{ZeroError,ArgumentError} && pop!(tensor.destinations)
+        if error isa Union{ZeroError,ArgumentError}
+            tensor.acquired -= 1
+            destination === nothing || pop!(tensor.destinations)
+        end
         rethrow()
     end
-    tensor.acquired += 1
-    return destination
 end
 
 """

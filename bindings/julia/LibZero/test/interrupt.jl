@@ -45,4 +45,27 @@ end
         @test interrupt(waiting) isa InterruptException
         @test collect_garbage(() -> isempty(LibZero.abandoned); rounds = 2000)
     end
+    @testset "an acquire that was interrupted has a release of its own" begin
+        @test on_ranks(2) do group, rank
+            Optimizer(group; stage = 3) do optimizer
+                w = add_param!(optimizer, "w", Float32, 1000)
+                seal!(optimizer)
+                begin!(optimizer, :local)
+                mine = zeros(Float32, 1000)
+                if rank == 0
+                    @test interrupt(@async acquire!(optimizer, w, mine)) isa InterruptException
+                else
+                    sleep(0.1)
+                    acquire!(optimizer, w, mine)
+                end
+                collect_garbage(() -> isempty(LibZero.abandoned); rounds = 2000)
+                is_mine = pointer(acquire(optimizer, w)) == pointer(mine)
+                kept = map(1:2) do _
+                    release(optimizer, w)
+                    !isempty(optimizer.tensors[1].destinations)
+                end
+                (is_mine, kept)
+            end
+        end == fill((true, [true, false]), 2)
+    end
 end
