@@ -10,7 +10,7 @@ import (
 )
 
 // Config is a set of keys and values that groups, buffers, optimizers and parameters are made from. They copy what they need: a Config may
-// be changed or closed afterwards. Where a Config is an argument, nil stands for an empty one.
+// be changed or closed afterwards. Where a Config is an argument, nil and the zero Config, which takes no settings, stand for an empty one.
 type Config struct {
 	handle czero.Config
 	closed atomic.Bool
@@ -27,7 +27,8 @@ type setter func(czero.Config) *czero.Failure
 type storedDTypes struct {
 	grad    DType // KeyGradDType; 0 = that of the parameter
 	gradSet bool
-	tiedTo  int // KeyTiedTo; -1 = to none
+	tiedTo  int // KeyTiedTo, when it is set
+	tied    bool
 }
 
 // Setting is a key with its value, for NewConfig.
@@ -58,7 +59,7 @@ func NewConfig(settings ...Setting) (*Config, error) {
 	if err := Check(); err != nil {
 		return nil, err
 	}
-	c := &Config{applied: make(map[Key]setter), dtypes: storedDTypes{tiedTo: -1}}
+	c := &Config{applied: make(map[Key]setter)}
 	if err := wrap(czero.Zero_config_create(&c.handle)); err != nil {
 		return nil, err
 	}
@@ -168,14 +169,14 @@ func (c *Config) note(key Key, value int64) {
 	case KeyGradDType:
 		c.dtypes.grad, c.dtypes.gradSet = DType(value), true
 	case KeyTiedTo:
-		c.dtypes.tiedTo = int(value)
+		c.dtypes.tiedTo, c.dtypes.tied = int(value), true
 	}
 }
 
 // known returns the dtypes of a config that may be nil.
 func (c *Config) known() storedDTypes {
 	if c == nil {
-		return storedDTypes{tiedTo: -1}
+		return storedDTypes{}
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -90,7 +90,7 @@ func (o *Optimizer) AddParam(name string, dtype DType, shape []int, config *Conf
 // gradOf returns the dtype of the gradient of a parameter that is about to be added.
 func (o *Optimizer) gradOf(dtype DType, known storedDTypes) DType {
 	switch {
-	case known.tiedTo >= 0 && known.tiedTo < len(o.params):
+	case known.tied && known.tiedTo < len(o.params):
 		return o.params[known.tiedTo].grad
 	case known.gradSet && known.grad != 0:
 		return known.grad

@@ -275,6 +275,24 @@ func TestTiedParametersShareTheirGradientsType(t *testing.T) {
 	})
 }
 
+// It must not be taken for one that ties to parameter 0.
+func TestTheZeroConfigIsEmpty(t *testing.T) {
+	alone(t, func(r rank) {
+		var empty zero.Config
+		wantError(r, "set", empty.SetI64(zero.KeyStage, 2), zero.ErrBadHandle)
+		optimizer := must(zero.NewOptimizer(r.Group, &empty))
+		defer optimizer.Close()
+		must(optimizer.AddParam("first", zero.DTypeF32, []int{4}, &empty))
+		second := must(optimizer.AddParam("second", zero.DTypeBF16, []int{4}, &empty))
+		check(optimizer.Seal(ctx))
+		check(optimizer.Begin(ctx, zero.SourceLocal))
+		_, _, err := zero.AcquireGrad[float32](ctx, optimizer, second)
+		wantError(r, "float32", err, zero.ErrInvalidArgument)
+		check(zero.GiveGrad(ctx, optimizer, second, 0, make([]zero.BF16, 4)))
+		check(empty.Close())
+	})
+}
+
 func TestStatisticsTellMemoryTrafficAndTime(t *testing.T) {
 	onRanks(t, 2, func(r rank) {
 		optimizer := newOptimizer(r, zero.DTypeF32, zero.Int(zero.KeyTraceEvents, 100))
