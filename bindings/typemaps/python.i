@@ -1,5 +1,5 @@
 /*
- * Python: handles are integers, NULL is None; arrays are objects with the buffer protocol, used where they lie; what C returns through
+ * Python: handles are capsules, NULL is None; arrays are objects with the buffer protocol, used where they lie; what C returns through
  * pointers is returned. A status that is not ZERO_OK is raised as libzero.Error. The classes of package libzero stand on this module; its
  * generated.py holds enumerations, constants and structs.
  */
@@ -13,6 +13,10 @@
 %rename("$ignore", %$isfunction, regextarget=1) "^zero_request_";
 %ignore zero_config_set_allocator;
 %ignore zero_last_error_copy;
+%ignore zero_config_release;
+%ignore zero_group_release;
+%ignore zero_buffer_release;
+%ignore zero_optimizer_release;
 
 /* These neither wait nor work long: to release the lock would cost more than the call. */
 %nothread zero_abi_version;
@@ -25,7 +29,6 @@
 %nothread zero_config_set_f64;
 %nothread zero_config_set_str;
 %nothread zero_config_bounds;
-%nothread zero_config_release;
 %nothread zero_key_bounds_init;
 %nothread zero_memory_stats_init;
 %nothread zero_step_result_init;
@@ -101,8 +104,26 @@ static int take_integers(PyObject *object, int64_t **out, int64_t *out_count) {
   return good;
 }
 
-static int take_handle(PyObject *object, void **out) {
-  *out = object == Py_None ? NULL : PyLong_AsVoidPtr(object);
+/* A capsule gives its handle back when nothing refers to it any more: a call that is interrupted once it has made one loses nothing. Giving
+   back may wait for other ranks. */
+#define ZERO_OWNED(type)                                                  \
+  static void type##_end(PyObject *capsule) {                             \
+    type *handle = (type *)PyCapsule_GetPointer(capsule, #type);          \
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;                                       \
+    type##_release(handle);                                               \
+    SWIG_PYTHON_THREAD_END_ALLOW;                                         \
+  }                                                                       \
+  static PyObject *type##_owned(type *handle) {                           \
+    if (handle == NULL) return SWIG_Py_Void();                            \
+    return PyCapsule_New(handle, #type, type##_end);                      \
+  }
+ZERO_OWNED(zero_config)
+ZERO_OWNED(zero_group)
+ZERO_OWNED(zero_buffer)
+ZERO_OWNED(zero_optimizer)
+
+static int take_handle(PyObject *object, const char *type, void **out) {
+  *out = object == Py_None ? NULL : PyCapsule_GetPointer(object, type);
   return *out != NULL || !PyErr_Occurred();
 }
 
@@ -174,7 +195,7 @@ static int take_struct(PyObject *object, size_t nbytes, Py_buffer *view) {
 %typemap(in) const char * "if (!take_text($input, (const char **)&$1)) SWIG_fail;"
 %typemap(freearg) const char * "";
 
-/* What is returned through a pointer. An address or handle that is NULL is 0. */
+/* What is returned through a pointer. An address that is NULL is 0. */
 %typemap(in, numinputs=0) int64_t * (int64_t value = 0) "$1 = &value;"
 %typemap(argout) int64_t * "$result = SWIG_Python_AppendOutput($result, PyLong_FromLongLong(*$1));"
 %typemap(in, numinputs=0) double * (double value = 0) "$1 = &value;"
@@ -186,9 +207,9 @@ static int take_struct(PyObject *object, size_t nbytes, Py_buffer *view) {
 %typemap(in, numinputs=0) void *stream "$1 = NULL;"
 
 %define ZERO_HANDLE(type)
-%typemap(in) type * "if (!take_handle($input, (void **)&$1)) SWIG_fail;"
+%typemap(in) type * "if (!take_handle($input, \"$*1_ltype\", (void **)&$1)) SWIG_fail;"
 %typemap(in, numinputs=0) type ** (type *made = NULL) "$1 = &made;"
-%typemap(argout) type ** "$result = SWIG_Python_AppendOutput($result, PyLong_FromVoidPtr(*$1));"
+%typemap(argout) type ** { $result = SWIG_Python_AppendOutput($result, type##_owned(*$1)); }
 %enddef
 ZERO_HANDLE(zero_config)
 ZERO_HANDLE(zero_group)

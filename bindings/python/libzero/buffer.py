@@ -11,7 +11,7 @@ from . import elements
 from .config import Config
 from .generated import Dtype, Memory, MemoryStats, Reduce
 from .group import Group
-from .handle import Handle, Owner, native_of
+from .handle import Owner, native_of
 from .lent import lent_array
 from .library import zero
 from .structure import prepared
@@ -32,8 +32,7 @@ class Buffer(Owner):
 
     def __init__(self, group: Group, count: int, dtype=Dtype.F32, config: Config | None = None):
         number = elements.dtype_of(dtype)
-        native = zero.zero_buffer_create(group.native, native_of(config), number, count)
-        super().__init__(Handle(native, zero.zero_buffer_release))
+        super().__init__(zero.zero_buffer_create(group.native, native_of(config), number, count))
         self.count = count
         self.dtype = Dtype(number)
         self._kind = elements.numpy_dtype(number)

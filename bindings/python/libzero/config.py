@@ -7,7 +7,7 @@ import operator
 
 from .error import Error
 from .generated import Key, KeyBounds, Status, Tier
-from .handle import Handle, Owner
+from .handle import Owner
 from .library import zero
 from .structure import prepared
 
@@ -29,7 +29,7 @@ class Config(Owner):
     """
 
     def __init__(self, **values: int | float | str):
-        super().__init__(Handle(zero.zero_config_create(), zero.zero_config_release))
+        super().__init__(zero.zero_config_create())
         self._values = {}
         for name, value in values.items():
             self.set(_key_of(name), value)

@@ -21,3 +21,7 @@ class Error(Exception):
 
     def __str__(self):
         return f"{self.name}: {self.text}"
+
+
+# What a call raises that did nothing. Anything else that comes out of one, such as KeyboardInterrupt, was seen behind it: the call stands.
+REFUSED = (Error, TypeError, ValueError, OverflowError, BufferError)

@@ -7,7 +7,7 @@ import numpy as np
 from . import elements
 from .config import Config
 from .generated import MPI_WORLD, Operation, Reduce, TrafficStats
-from .handle import Handle, Owner, native_of
+from .handle import Owner, native_of
 from .library import text, zero
 from .structure import prepared
 
@@ -19,9 +19,6 @@ class Group(Owner):
     that is left out is made. A `with` block that ends with an exception aborts the group: the other ranks get ZERO_E_ABORTED with its text
     instead of waiting for this one.
     """
-
-    def __init__(self, native: int):
-        super().__init__(Handle(native, zero.zero_group_release))
 
     @classmethod
     def local(cls, name: str | None, rank: int, size: int, config: Config | None = None) -> Group:

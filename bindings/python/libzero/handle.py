@@ -1,4 +1,4 @@
-"""Handles of the library, and what owns them."""
+"""What owns a handle of the library."""
 
 from __future__ import annotations
 
@@ -6,31 +6,21 @@ from .error import Error
 from .generated import Status
 
 
-class Handle:
-    """One native handle, given back when nothing refers to it any more."""
-
-    __slots__ = ("value", "_release")
-
-    def __init__(self, value: int, release):
-        self.value = value
-        self._release = release
-
-    def __del__(self):
-        self._release(self.value)
-
-
 class Owner:
-    """An object with a handle. close(), the end of a `with` block or the end of the object gives it back, in any order among objects."""
+    """An object with a handle. close(), the end of a `with` block or the end of the object gives it back, in any order among objects.
 
-    def __init__(self, handle: Handle):
+    The handle is a capsule of the native module, which gives it back when nothing refers to it any more.
+    """
+
+    def __init__(self, handle: object):
         self._handle = handle
 
     @property
-    def native(self) -> int:
-        """The handle's value, for calls."""
+    def native(self) -> object:
+        """The handle, for calls."""
         if self._handle is None:
             raise Error(Status.E_BAD_HANDLE, "ZERO_E_BAD_HANDLE", f"the {type(self).__name__} was closed")
-        return self._handle.value
+        return self._handle
 
     @property
     def closed(self) -> bool:
@@ -47,6 +37,6 @@ class Owner:
         self.close()
 
 
-def native_of(owner: Owner | None) -> int | None:
+def native_of(owner: Owner | None) -> object | None:
     """The handle of an object that may be left out."""
     return None if owner is None else owner.native

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import elements
 from .config import Config
+from .error import REFUSED
 from .generated import (
     Dtype,
     Initialiser,
@@ -27,7 +28,7 @@ from .generated import (
     VerifyResult,
 )
 from .group import Group
-from .handle import Handle, Owner, native_of
+from .handle import Owner, native_of
 from .lent import lent_array
 from .library import text, zero
 from .param import KeptSlot, Param, Params, View
@@ -46,8 +47,7 @@ class Optimizer(Owner):
     """
 
     def __init__(self, group: Group, config: Config | None = None):
-        native = zero.zero_optimizer_create(group.native, native_of(config))
-        super().__init__(Handle(native, zero.zero_optimizer_release))
+        super().__init__(zero.zero_optimizer_create(group.native, native_of(config)))
         self._params = Params(config.get(Key.GRAD_DTYPE, 0) if config is not None else 0)
         self._module_buffers = []  # shape and NumPy type of each
         self._slots = {}  # by parameter, after seal: its kept slots by slot
@@ -95,8 +95,12 @@ class Optimizer(Owner):
 
     def begin(self, source: Source | int) -> None:
         """Takes first values, or edited ones, over. From then on acquired parameters are read-only."""
-        zero.zero_optimizer_begin(self.native, source)
-        self._begun = True
+        before, self._begun = self._begun, True
+        try:
+            zero.zero_optimizer_begin(self.native, source)
+        except REFUSED:
+            self._begun = before
+            raise
 
     def init_param(self, param: int, initialiser: Initialiser | int, a: float = 0.0, b: float = 0.0, seed: int = 0) -> None:
         """Fills what this rank updates of a parameter with first values."""
@@ -120,8 +124,13 @@ class Optimizer(Owner):
         known = self._known(param)
         if dst is not None:
             dst = elements.typed(dst, known.kind, known.name)
-        address = zero.zero_optimizer_param_acquire(self.native, param, dst)
-        self._acquired.setdefault(known.holder, []).append(dst)
+        acquired = self._acquired.setdefault(known.holder, [])
+        acquired.append(dst)
+        try:
+            address = zero.zero_optimizer_param_acquire(self.native, param, dst)
+        except REFUSED:
+            acquired.pop()
+            raise
         return lent_array(self._handle, address, known.shape, known.kind, not self._begun) if dst is None else dst
 
     def param_release(self, param: int) -> None:

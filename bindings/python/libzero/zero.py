@@ -83,9 +83,6 @@ def zero_key_bounds_init(out, struct_size):
 def zero_config_bounds(key, out):
     return _zero.zero_config_bounds(key, out)
 
-def zero_config_release(config):
-    return _zero.zero_config_release(config)
-
 def zero_group_create_local(name, rank, size, config):
     return _zero.zero_group_create_local(name, rank, size, config)
 
@@ -167,9 +164,6 @@ def zero_group_recv(group, recv, dtype, peer):
 def zero_group_barrier(group):
     return _zero.zero_group_barrier(group)
 
-def zero_group_release(group):
-    return _zero.zero_group_release(group)
-
 def zero_buffer_create(group, config, dtype, count):
     return _zero.zero_buffer_create(group, config, dtype, count)
 
@@ -190,9 +184,6 @@ def zero_buffer_read(buffer, offset, data):
 
 def zero_buffer_write(buffer, offset, data):
     return _zero.zero_buffer_write(buffer, offset, data)
-
-def zero_buffer_release(buffer):
-    return _zero.zero_buffer_release(buffer)
 
 def zero_step_result_init(out, struct_size):
     return _zero.zero_step_result_init(out, struct_size)
@@ -298,9 +289,6 @@ def zero_optimizer_write(optimizer, id, slot, offset, data):
 
 def zero_optimizer_verify(optimizer, out_result):
     return _zero.zero_optimizer_verify(optimizer, out_result)
-
-def zero_optimizer_release(optimizer):
-    return _zero.zero_optimizer_release(optimizer)
 
 def zero_optimizer_result(optimizer, out_result):
     return _zero.zero_optimizer_result(optimizer, out_result)

@@ -3088,8 +3088,26 @@ static int take_integers(PyObject *object, int64_t **out, int64_t *out_count) {
   return good;
 }
 
-static int take_handle(PyObject *object, void **out) {
-  *out = object == Py_None ? NULL : PyLong_AsVoidPtr(object);
+/* A capsule gives its handle back when nothing refers to it any more: a call that is interrupted once it has made one loses nothing. Giving
+   back may wait for other ranks. */
+#define ZERO_OWNED(type)                                                  \
+  static void type##_end(PyObject *capsule) {                             \
+    type *handle = (type *)PyCapsule_GetPointer(capsule, #type);          \
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;                                       \
+    type##_release(handle);                                               \
+    SWIG_PYTHON_THREAD_END_ALLOW;                                         \
+  }                                                                       \
+  static PyObject *type##_owned(type *handle) {                           \
+    if (handle == NULL) return SWIG_Py_Void();                            \
+    return PyCapsule_New(handle, #type, type##_end);                      \
+  }
+ZERO_OWNED(zero_config)
+ZERO_OWNED(zero_group)
+ZERO_OWNED(zero_buffer)
+ZERO_OWNED(zero_optimizer)
+
+static int take_handle(PyObject *object, const char *type, void **out) {
+  *out = object == Py_None ? NULL : PyCapsule_GetPointer(object, type);
   return *out != NULL || !PyErr_Occurred();
 }
 
@@ -3366,7 +3384,9 @@ SWIGINTERN PyObject *_wrap_zero_config_create(PyObject *self, PyObject *args) {
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg1));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_config_owned(*arg1)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3382,7 +3402,7 @@ SWIGINTERN PyObject *_wrap_zero_config_set_i64(PyObject *self, PyObject *args) {
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_config_set_i64", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_config", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
   result = zero_config_set_i64(arg1,arg2,arg3);
@@ -3408,7 +3428,7 @@ SWIGINTERN PyObject *_wrap_zero_config_set_f64(PyObject *self, PyObject *args) {
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_config_set_f64", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_config", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     arg3 = PyFloat_AsDouble(swig_obj[2]);
@@ -3437,7 +3457,7 @@ SWIGINTERN PyObject *_wrap_zero_config_set_str(PyObject *self, PyObject *args) {
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_config_set_str", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_config", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_text(swig_obj[2], (const char **)&arg3)) SWIG_fail;
   result = zero_config_set_str(arg1,arg2,(char const *)arg3);
@@ -3518,22 +3538,6 @@ fail:
 }
 
 
-SWIGINTERN PyObject *_wrap_zero_config_release(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_config *arg1 = (zero_config *) 0 ;
-  PyObject *swig_obj[1] ;
-  
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  zero_config_release(arg1);
-  resultobj = SWIG_Py_Void();
-  return resultobj;
-fail:
-  return NULL;
-}
-
-
 SWIGINTERN PyObject *_wrap_zero_group_create_local(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   char *arg1 = (char *) 0 ;
@@ -3550,7 +3554,7 @@ SWIGINTERN PyObject *_wrap_zero_group_create_local(PyObject *self, PyObject *arg
   if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
-  if (!take_handle(swig_obj[3], (void **)&arg4)) SWIG_fail;
+  if (!take_handle(swig_obj[3], "zero_config", (void **)&arg4)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_create_local((char const *)arg1,arg2,arg3,(struct zero_config const *)arg4,arg5);
@@ -3563,7 +3567,9 @@ SWIGINTERN PyObject *_wrap_zero_group_create_local(PyObject *self, PyObject *arg
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg5));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_group_owned(*arg5)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3582,7 +3588,7 @@ SWIGINTERN PyObject *_wrap_zero_group_create_mpi(PyObject *self, PyObject *args)
   arg3 = &made3;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_create_mpi", 2, 2, swig_obj)) SWIG_fail;
   if (!take_i64(swig_obj[0], &arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_create_mpi(arg1,(struct zero_config const *)arg2,arg3);
@@ -3595,7 +3601,9 @@ SWIGINTERN PyObject *_wrap_zero_group_create_mpi(PyObject *self, PyObject *args)
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg3));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_group_owned(*arg3)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3618,7 +3626,7 @@ SWIGINTERN PyObject *_wrap_zero_group_create_nccl(PyObject *self, PyObject *args
   if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
-  if (!take_handle(swig_obj[3], (void **)&arg4)) SWIG_fail;
+  if (!take_handle(swig_obj[3], "zero_config", (void **)&arg4)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_create_nccl((char const *)arg1,arg2,arg3,(struct zero_config const *)arg4,arg5);
@@ -3631,7 +3639,9 @@ SWIGINTERN PyObject *_wrap_zero_group_create_nccl(PyObject *self, PyObject *args
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg5));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_group_owned(*arg5)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3650,7 +3660,7 @@ SWIGINTERN PyObject *_wrap_zero_group_unique_id(PyObject *self, PyObject *args) 
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_group_unique_id", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_config", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -3689,7 +3699,7 @@ SWIGINTERN PyObject *_wrap_zero_group_create_env(PyObject *self, PyObject *args)
   arg2 = &made2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_config", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_create_env((struct zero_config const *)arg1,arg2);
@@ -3702,7 +3712,9 @@ SWIGINTERN PyObject *_wrap_zero_group_create_env(PyObject *self, PyObject *args)
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg2));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_group_owned(*arg2)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3721,7 +3733,7 @@ SWIGINTERN PyObject *_wrap_zero_group_split(PyObject *self, PyObject *args) {
   
   arg4 = &made4;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_split", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -3736,7 +3748,9 @@ SWIGINTERN PyObject *_wrap_zero_group_split(PyObject *self, PyObject *args) {
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg4));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_group_owned(*arg4)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -3754,7 +3768,7 @@ SWIGINTERN PyObject *_wrap_zero_group_rank(PyObject *self, PyObject *args) {
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_rank((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -3781,7 +3795,7 @@ SWIGINTERN PyObject *_wrap_zero_group_size(PyObject *self, PyObject *args) {
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_size((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -3808,7 +3822,7 @@ SWIGINTERN PyObject *_wrap_zero_group_local_rank(PyObject *self, PyObject *args)
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_local_rank((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -3835,7 +3849,7 @@ SWIGINTERN PyObject *_wrap_zero_group_local_size(PyObject *self, PyObject *args)
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_local_size((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -3862,7 +3876,7 @@ SWIGINTERN PyObject *_wrap_zero_group_host_count(PyObject *self, PyObject *args)
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_host_count((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -3893,7 +3907,7 @@ SWIGINTERN PyObject *_wrap_zero_group_share(PyObject *self, PyObject *args) {
   arg4 = &value4;
   arg5 = &value5;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_share", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
   result = zero_group_share((struct zero_group const *)arg1,arg2,arg3,arg4,arg5);
@@ -3920,7 +3934,7 @@ SWIGINTERN PyObject *_wrap_zero_group_status(PyObject *self, PyObject *args) {
   
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_status(arg1);
@@ -3947,7 +3961,7 @@ SWIGINTERN PyObject *_wrap_zero_group_abort(PyObject *self, PyObject *args) {
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_group_abort", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -3975,7 +3989,7 @@ SWIGINTERN PyObject *_wrap_zero_group_set_deadline(PyObject *self, PyObject *arg
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_group_set_deadline", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -4006,7 +4020,7 @@ SWIGINTERN PyObject *_wrap_zero_group_quiet(PyObject *self, PyObject *args) {
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   result = zero_group_quiet((struct zero_group const *)arg1,arg2);
   {
     if (result != ZERO_OK) {
@@ -4039,7 +4053,7 @@ SWIGINTERN PyObject *_wrap_zero_group_all_reduce(PyObject *self, PyObject *args)
   
   arg8 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_reduce", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4091,7 +4105,7 @@ SWIGINTERN PyObject *_wrap_zero_group_reduce_scatter(PyObject *self, PyObject *a
   
   arg8 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_reduce_scatter", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4142,7 +4156,7 @@ SWIGINTERN PyObject *_wrap_zero_group_all_gather(PyObject *self, PyObject *args)
   
   arg7 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_gather", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4190,7 +4204,7 @@ SWIGINTERN PyObject *_wrap_zero_group_broadcast(PyObject *self, PyObject *args) 
   
   arg6 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_broadcast", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4236,7 +4250,7 @@ SWIGINTERN PyObject *_wrap_zero_group_reduce(PyObject *self, PyObject *args) {
   
   arg9 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_reduce", 6, 6, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4290,7 +4304,7 @@ SWIGINTERN PyObject *_wrap_zero_group_gather(PyObject *self, PyObject *args) {
   
   arg9 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_gather", 6, 6, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4344,7 +4358,7 @@ SWIGINTERN PyObject *_wrap_zero_group_scatter(PyObject *self, PyObject *args) {
   
   arg9 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_scatter", 6, 6, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4396,7 +4410,7 @@ SWIGINTERN PyObject *_wrap_zero_group_all_to_all(PyObject *self, PyObject *args)
   
   arg7 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_to_all", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4444,7 +4458,7 @@ SWIGINTERN PyObject *_wrap_zero_group_send(PyObject *self, PyObject *args) {
   
   arg6 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_send", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4486,7 +4500,7 @@ SWIGINTERN PyObject *_wrap_zero_group_recv(PyObject *self, PyObject *args) {
   
   arg6 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_group_recv", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4522,7 +4536,7 @@ SWIGINTERN PyObject *_wrap_zero_group_barrier(PyObject *self, PyObject *args) {
   
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_group_barrier(arg1);
@@ -4535,26 +4549,6 @@ SWIGINTERN PyObject *_wrap_zero_group_barrier(PyObject *self, PyObject *args) {
     }
     resultobj = SWIG_Py_Void();
   }
-  return resultobj;
-fail:
-  return NULL;
-}
-
-
-SWIGINTERN PyObject *_wrap_zero_group_release(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_group *arg1 = (zero_group *) 0 ;
-  PyObject *swig_obj[1] ;
-  
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  {
-    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
-    zero_group_release(arg1);
-    SWIG_PYTHON_THREAD_END_ALLOW;
-  }
-  resultobj = SWIG_Py_Void();
   return resultobj;
 fail:
   return NULL;
@@ -4574,8 +4568,8 @@ SWIGINTERN PyObject *_wrap_zero_buffer_create(PyObject *self, PyObject *args) {
   
   arg5 = &made5;
   if (!SWIG_Python_UnpackTuple(args, "zero_buffer_create", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
   {
@@ -4590,7 +4584,9 @@ SWIGINTERN PyObject *_wrap_zero_buffer_create(PyObject *self, PyObject *args) {
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg5));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_buffer_owned(*arg5)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -4614,7 +4610,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_shard(PyObject *self, PyObject *args) {
   arg4 = &value4;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_buffer_shard((struct zero_buffer const *)arg1,arg2,arg3,arg4);
@@ -4649,7 +4645,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_whole_acquire(PyObject *self, PyObject *a
   arg3 = &value3;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_buffer_whole_acquire(arg1,arg2,arg3);
@@ -4677,7 +4673,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_whole_release(PyObject *self, PyObject *a
   
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_buffer_whole_release(arg1);
@@ -4709,7 +4705,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_reduce_scatter(PyObject *self, PyObject *
   
   arg5 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_buffer_reduce_scatter", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -4749,7 +4745,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_read(PyObject *self, PyObject *args) {
   
   arg5 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_buffer_read", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
@@ -4789,7 +4785,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_write(PyObject *self, PyObject *args) {
   
   arg5 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_buffer_write", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_memory(swig_obj[2], 0, &view3)) SWIG_fail;
@@ -4812,26 +4808,6 @@ SWIGINTERN PyObject *_wrap_zero_buffer_write(PyObject *self, PyObject *args) {
   return resultobj;
 fail:
   PyBuffer_Release(&view3);
-  return NULL;
-}
-
-
-SWIGINTERN PyObject *_wrap_zero_buffer_release(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_buffer *arg1 = (zero_buffer *) 0 ;
-  PyObject *swig_obj[1] ;
-  
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  {
-    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
-    zero_buffer_release(arg1);
-    SWIG_PYTHON_THREAD_END_ALLOW;
-  }
-  resultobj = SWIG_Py_Void();
-  return resultobj;
-fail:
   return NULL;
 }
 
@@ -4915,8 +4891,8 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_create(PyObject *self, PyObject *args)
   
   arg3 = &made3;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_create", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_create(arg1,(struct zero_config const *)arg2,arg3);
@@ -4929,7 +4905,9 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_create(PyObject *self, PyObject *args)
     }
     resultobj = SWIG_Py_Void();
   }
-  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg3));
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_optimizer_owned(*arg3)); 
+  }
   return resultobj;
 fail:
   return NULL;
@@ -4947,8 +4925,8 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_add_set(PyObject *self, PyObject *args
   
   arg3 = &value3;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_add_set", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_add_set(arg1,(struct zero_config const *)arg2,arg3);
@@ -4976,8 +4954,8 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_model_group(PyObject *self, PyObje
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_model_group", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_group", (void **)&arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_set_model_group(arg1,arg2);
@@ -5012,8 +4990,8 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_add_param(PyObject *self, PyObject *ar
   
   arg7 = &value7;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_add_param", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  if (!take_handle(swig_obj[1], (void **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
   if (!take_text(swig_obj[2], (const char **)&arg3)) SWIG_fail;
   if (!take_i32(swig_obj[3], &arg4)) SWIG_fail;
   {
@@ -5052,7 +5030,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_order(PyObject *self, PyObject *ar
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_order", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_integers(swig_obj[1], &items2, &arg3)) SWIG_fail;
     arg2 = items2;
@@ -5094,7 +5072,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_add_module_buffer(PyObject *self, PyOb
   
   arg7 = &value7;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_add_module_buffer", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5134,7 +5112,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_gather_order(PyObject *self, PyObj
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_gather_order", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_integers(swig_obj[1], &items2, &arg3)) SWIG_fail;
     arg2 = items2;
@@ -5168,7 +5146,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_seal(PyObject *self, PyObject *args) {
   
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_seal(arg1);
@@ -5195,7 +5173,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_begin(PyObject *self, PyObject *args) 
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_begin", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5227,7 +5205,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_init_param(PyObject *self, PyObject *a
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_init_param", 6, 6, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5271,7 +5249,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_module_buffer(PyObject *self, PyObject
   arg3 = &value3;
   arg4 = &value4;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_module_buffer", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5303,7 +5281,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_sync_module_buffers(PyObject *self, Py
   arg2 = NULL;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_sync_module_buffers(arg1,arg2);
@@ -5338,7 +5316,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_param_acquire(PyObject *self, PyObject
   arg5 = NULL;
   arg6 = &value6;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_param_acquire", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
@@ -5374,7 +5352,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_param_release(PyObject *self, PyObject
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_param_release", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5410,7 +5388,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_acquire(PyObject *self, PyObject 
   arg4 = &value4;
   arg5 = &value5;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_acquire", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5446,7 +5424,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready(PyObject *self, PyObject *a
   
   arg6 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_memory(swig_obj[2], 0, &view3)) SWIG_fail;
@@ -5482,7 +5460,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_weight(PyObject *self, PyObject *a
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_weight", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     arg2 = PyFloat_AsDouble(swig_obj[1]);
     if (arg2 == -1 && PyErr_Occurred()) SWIG_fail;
@@ -5515,7 +5493,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_micro_step(PyObject *self, PyObject *a
   
   arg3 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_micro_step", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5546,7 +5524,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_step(PyObject *self, PyObject *args) {
   
   arg2 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_step", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
@@ -5582,7 +5560,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_reduce(PyObject *self, PyObject *args)
   
   arg2 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_reduce", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
@@ -5617,7 +5595,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_apply(PyObject *self, PyObject *args) 
   arg2 = NULL;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_apply(arg1,arg2);
@@ -5646,7 +5624,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_gather(PyObject *self, PyObject *args)
   arg2 = NULL;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_gather(arg1,arg2);
@@ -5676,7 +5654,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_view_count(PyObject *self, PyObject *a
   arg2 = &value2;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_view_count((struct zero_optimizer const *)arg1,arg2);
@@ -5717,7 +5695,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_view(PyObject *self, PyObject *args) {
   arg6 = &value6;
   arg7 = &value7;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_view", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5752,7 +5730,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_f64(PyObject *self, PyObject *args
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_f64", 4, 4, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5789,7 +5767,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_get_f64(PyObject *self, PyObject *args
   
   arg4 = &value4;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_get_f64", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5820,7 +5798,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_set_i64(PyObject *self, PyObject *args
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_set_i64", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5852,7 +5830,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_get_i64(PyObject *self, PyObject *args
   
   arg3 = &value3;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_get_i64", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5884,7 +5862,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_slot_count(PyObject *self, PyObject *a
   
   arg3 = &value3;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_slot_count", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5923,7 +5901,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_slot(PyObject *self, PyObject *args) {
   arg5 = &value5;
   arg6 = &value6;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_slot", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
   {
@@ -5962,7 +5940,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_read(PyObject *self, PyObject *args) {
   
   arg7 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_read", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
@@ -6006,7 +5984,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_write(PyObject *self, PyObject *args) 
   
   arg7 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_write", 5, 5, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
@@ -6046,7 +6024,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_verify(PyObject *self, PyObject *args)
   
   arg2 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_verify", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_struct(swig_obj[1], sizeof(zero_verify_result), &view3)) SWIG_fail;
     arg3 = (zero_verify_result *)view3.buf;
@@ -6071,26 +6049,6 @@ fail:
 }
 
 
-SWIGINTERN PyObject *_wrap_zero_optimizer_release(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
-  PyObject *swig_obj[1] ;
-  
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
-  {
-    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
-    zero_optimizer_release(arg1);
-    SWIG_PYTHON_THREAD_END_ALLOW;
-  }
-  resultobj = SWIG_Py_Void();
-  return resultobj;
-fail:
-  return NULL;
-}
-
-
 SWIGINTERN PyObject *_wrap_zero_optimizer_result(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -6102,7 +6060,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_result(PyObject *self, PyObject *args)
   
   arg2 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_result", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
@@ -6137,7 +6095,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_refresh(PyObject *self, PyObject *args
   arg2 = NULL;
   if (!args) SWIG_fail;
   swig_obj[0] = args;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_refresh(arg1,arg2);
@@ -6168,7 +6126,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_loss_scale_address(PyObject *self, PyO
   
   arg2 = NULL;
   if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_loss_scale_address", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   res3 = SWIG_ConvertPtr(swig_obj[1], &argp3,SWIGTYPE_p_p_void, 0 |  0 );
   if (!SWIG_IsOK(res3)) {
     SWIG_exception_fail(SWIG_ArgError(res3), "in method '" "zero_optimizer_loss_scale_address" "', argument " "3"" of type '" "void **""'"); 
@@ -6236,7 +6194,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_optimizer_memory(PyObject *self, PyObject 
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_optimizer_memory", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_struct(swig_obj[2], sizeof(zero_memory_stats), &view3)) SWIG_fail;
@@ -6272,7 +6230,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_buffer_memory(PyObject *self, PyObject *ar
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_buffer_memory", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_struct(swig_obj[2], sizeof(zero_memory_stats), &view3)) SWIG_fail;
@@ -6342,7 +6300,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_group_traffic(PyObject *self, PyObject *ar
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_group_traffic", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_struct(swig_obj[2], sizeof(zero_traffic_stats), &view3)) SWIG_fail;
@@ -6378,7 +6336,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_optimizer_traffic(PyObject *self, PyObject
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_optimizer_traffic", 3, 3, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
   {
     if (!take_struct(swig_obj[2], sizeof(zero_traffic_stats), &view3)) SWIG_fail;
@@ -6447,7 +6405,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_optimizer_step(PyObject *self, PyObject *a
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_optimizer_step", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_struct(swig_obj[1], sizeof(zero_step_stats), &view2)) SWIG_fail;
     arg2 = (zero_step_stats *)view2.buf;
@@ -6523,7 +6481,7 @@ SWIGINTERN PyObject *_wrap_zero_describe_group(PyObject *self, PyObject *args) {
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_describe_group", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -6563,7 +6521,7 @@ SWIGINTERN PyObject *_wrap_zero_describe_optimizer(PyObject *self, PyObject *arg
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_describe_optimizer", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -6603,7 +6561,7 @@ SWIGINTERN PyObject *_wrap_zero_stats_optimizer_trace(PyObject *self, PyObject *
   int32_t result;
   
   if (!SWIG_Python_UnpackTuple(args, "zero_stats_optimizer_trace", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
@@ -6683,7 +6641,6 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_config_set_str", _wrap_zero_config_set_str, METH_VARARGS, NULL},
 	 { "zero_key_bounds_init", _wrap_zero_key_bounds_init, METH_VARARGS, NULL},
 	 { "zero_config_bounds", _wrap_zero_config_bounds, METH_VARARGS, NULL},
-	 { "zero_config_release", _wrap_zero_config_release, METH_O, NULL},
 	 { "zero_group_create_local", _wrap_zero_group_create_local, METH_VARARGS, NULL},
 	 { "zero_group_create_mpi", _wrap_zero_group_create_mpi, METH_VARARGS, NULL},
 	 { "zero_group_create_nccl", _wrap_zero_group_create_nccl, METH_VARARGS, NULL},
@@ -6711,7 +6668,6 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_group_send", _wrap_zero_group_send, METH_VARARGS, NULL},
 	 { "zero_group_recv", _wrap_zero_group_recv, METH_VARARGS, NULL},
 	 { "zero_group_barrier", _wrap_zero_group_barrier, METH_O, NULL},
-	 { "zero_group_release", _wrap_zero_group_release, METH_O, NULL},
 	 { "zero_buffer_create", _wrap_zero_buffer_create, METH_VARARGS, NULL},
 	 { "zero_buffer_shard", _wrap_zero_buffer_shard, METH_O, NULL},
 	 { "zero_buffer_whole_acquire", _wrap_zero_buffer_whole_acquire, METH_O, NULL},
@@ -6719,7 +6675,6 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_buffer_reduce_scatter", _wrap_zero_buffer_reduce_scatter, METH_VARARGS, NULL},
 	 { "zero_buffer_read", _wrap_zero_buffer_read, METH_VARARGS, NULL},
 	 { "zero_buffer_write", _wrap_zero_buffer_write, METH_VARARGS, NULL},
-	 { "zero_buffer_release", _wrap_zero_buffer_release, METH_O, NULL},
 	 { "zero_step_result_init", _wrap_zero_step_result_init, METH_VARARGS, NULL},
 	 { "zero_verify_result_init", _wrap_zero_verify_result_init, METH_VARARGS, NULL},
 	 { "zero_optimizer_create", _wrap_zero_optimizer_create, METH_VARARGS, NULL},
@@ -6755,7 +6710,6 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_read", _wrap_zero_optimizer_read, METH_VARARGS, NULL},
 	 { "zero_optimizer_write", _wrap_zero_optimizer_write, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
-	 { "zero_optimizer_release", _wrap_zero_optimizer_release, METH_O, NULL},
 	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
 	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
 	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},

@@ -1,11 +1,10 @@
-import gc
 import random
 import re
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-import libzero
+import handles
 import ranks
 from failing import TestCase
 from libzero import Buffer, Config, Key, Optimizer, Source, Status
@@ -14,19 +13,14 @@ BATCHES, FAMILIES = 25, 100  # 10000 objects, in parts: a process may open few f
 THREADS, FAILURES = 8, 2000
 
 
-def live_handles():
-    gc.collect()
-    return int(re.search(r"live handles: (\d+)", libzero.describe())[1])
-
-
 class LifetimeTest(TestCase):
     def setUp(self):
-        before = live_handles()
-        self.addCleanup(lambda: self.assertEqual(live_handles(), before))
+        before = handles.live()
+        self.addCleanup(lambda: self.assertEqual(handles.live(), before))
 
     def test_objects_end_in_any_order(self):
         chance = random.Random(1)
-        before = live_handles()
+        before = handles.live()
         for _ in range(BATCHES):
             objects = []
             for number in range(FAMILIES):
@@ -34,7 +28,7 @@ class LifetimeTest(TestCase):
                 optimizer = Optimizer(group)
                 optimizer.add_param(f"p{number}", (3,))
                 objects += [group, optimizer, Buffer(group, 5), Config(stage=number % 4)]
-            self.assertEqual(live_handles(), before + 4 * FAMILIES)
+            self.assertEqual(handles.live(), before + 4 * FAMILIES)
             chance.shuffle(objects)
             for place, ended in enumerate(objects):
                 if place % 3 == 0:
@@ -63,19 +57,19 @@ class LifetimeTest(TestCase):
             optimizer.add_module_buffer("m", (1 << 16,))
             optimizer.seal()
             parts = buffer.shard().data[100:], optimizer.module_buffer(0)[::2]
-        held = live_handles()
+        held = handles.live()
         self.fails(Status.E_BAD_HANDLE, buffer.shard)
         for part in parts:
             part[:] = 3
             self.assertEqual(part.sum(), 3 * part.size)
         del part, parts
-        self.assertEqual(live_handles(), held - 2)
+        self.assertEqual(handles.live(), held - 2)
 
     def test_an_object_that_could_not_be_made_leaves_nothing(self):
         with Config(algorithm="nothing") as config, ranks.alone() as group:
             for _ in range(100):
                 self.fails(Status.E_UNSUPPORTED, Optimizer, group, config)
-            self.assertEqual(live_handles(), 2)
+            self.assertEqual(handles.live(), 2)
 
     def test_memory_of_the_caller_is_held_while_it_stands_for_a_parameter(self):
         with ranks.alone() as group, Optimizer(group) as optimizer:
