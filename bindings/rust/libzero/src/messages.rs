@@ -5,7 +5,8 @@ use std::ptr::{self, NonNull};
 use libzero_sys as sys;
 
 use crate::element::Element;
-use crate::error::{check, Result};
+use crate::enums::Code;
+use crate::error::{check, Error, Result};
 use crate::group::{Group, NO_STREAM};
 
 /// A send meets the receive that its peer makes with as many elements of the same type; messages between two ranks keep their order.
@@ -28,9 +29,20 @@ impl Group {
 
     /// Sends to one rank and receives from one, the same or another, at the same time: ranks that exchange do not wait for each other.
     pub fn exchange<T: Element>(&self, send: &[T], to: usize, recv: &mut [T], from: usize) -> Result<()> {
+        self.check_source(from)?;
         let sending = self.begin_send(send, to)?;
         self.recv(recv, from)?;
         sending.wait()
+    }
+
+    /// Before anything is sent: a receive that is refused would leave the send to its deadline, and the group lost.
+    fn check_source(&self, from: usize) -> Result<()> {
+        let (rank, size) = (self.rank()?, self.size()?);
+        if from < size && from != rank {
+            return Ok(());
+        }
+        let text = format!("from is {from}, but must be a rank of 0 .. {} other than this one, {rank}", size - 1);
+        Err(Error::new(Code::InvalidArgument, text))
     }
 
     fn begin_send<'a, T: Element>(&self, send: &'a [T], to: usize) -> Result<Sending<'a, T>> {

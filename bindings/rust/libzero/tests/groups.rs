@@ -182,6 +182,20 @@ fn a_failed_exchange_gives_its_slices_back() {
 }
 
 #[test]
+fn an_exchange_that_is_refused_sends_nothing() {
+    ranks::run(2, |group, rank| {
+        for from in [rank, 2, usize::MAX] {
+            let error = group.exchange(&[1.0f32; 2], 1 - rank, &mut [0.0f32; 2], from).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.text().contains(&format!("from is {from}")));
+        }
+        let mut recv = [0.0f32; 3];
+        group.exchange(&[1.0f32; 3], 1 - rank, &mut recv, 1 - rank).unwrap();
+        assert_eq!(recv, [1.0; 3]);
+    });
+}
+
+#[test]
 fn ranks_in_threads_of_a_rank_overlap_with_it() {
     ranks::run(2, |group, rank| {
         let mut sum = [0.0f32];
