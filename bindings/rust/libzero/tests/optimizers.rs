@@ -121,6 +121,38 @@ fn an_acquired_gradient_is_given_in_ranges_and_goes_with_the_last() {
 }
 
 #[test]
+fn a_gradient_view_that_nobody_wrote_to_leaves_nothing_to_add_to() {
+    let group = Group::alone(None).unwrap();
+    let (mut optimizer, w) = begun(&group, &descent(&[]));
+    for step in 1..=2 {
+        drop(optimizer.grad(w).unwrap());
+        assert_eq!(optimizer.grad(w).unwrap().len(), COUNT);
+        let mut gradient = optimizer.grad(w).unwrap();
+        assert!(!gradient.accumulates());
+        gradient.fill(1.0);
+        gradient.ready().unwrap();
+        optimizer.step().unwrap();
+        assert_eq!(optimizer.param(w).unwrap()[..], [1.0 - step as f32; COUNT]);
+    }
+}
+
+#[test]
+fn sums_are_added_to_whoever_gave_them() {
+    let group = Group::alone(None).unwrap();
+    let (mut optimizer, w) = begun(&group, &descent(&[(Key::Stage, 2)]));
+    optimizer.micro_step(MicroStep::Local).unwrap();
+    drop(optimizer.grad(w).unwrap());
+    optimizer.grad_ready(w, 0, &[1.0; COUNT]).unwrap();
+    optimizer.micro_step(MicroStep::Last).unwrap();
+    let mut gradient = optimizer.grad(w).unwrap();
+    let before = if gradient.accumulates() { gradient[0] } else { 0.0 };
+    gradient.fill(before + 2.0);
+    gradient.ready().unwrap();
+    optimizer.step().unwrap();
+    assert_eq!(optimizer.param(w).unwrap()[..], [-2.0; COUNT]);
+}
+
+#[test]
 fn a_dropped_gradient_view_is_taken_up_again() {
     let group = Group::alone(None).unwrap();
     let (mut optimizer, w) = begun(&group, &descent(&[]));

@@ -19,33 +19,37 @@ impl Optimizer {
     /// acquired, for another.
     pub fn grad<T, G: Element>(&self, param: Param<T, G>) -> Result<GradView<'_, G>> {
         let tensor = self.tensor(param.id())?;
-        let lock = self.lock_gradient::<G>(tensor)?;
-        let (elements, accumulates) = self.acquire_grad(param.id(), tensor.count)?;
-        Ok(GradView { optimizer: self, id: param.id(), elements, accumulates, _lock: lock })
+        let mut untouched = self.lock_gradient::<G>(tensor)?;
+        let (elements, again) = self.acquire_grad(param.id(), tensor.count)?;
+        *untouched |= !again;
+        Ok(GradView { optimizer: self, id: param.id(), elements, accumulates: !*untouched, untouched })
     }
 
     /// Gives elements of the tensor's gradient from `offset` on, which are copied and final for this step. Ranges may come one by one, each
     /// element once per step.
     pub fn grad_ready<T, G: Element>(&self, param: Param<T, G>, offset: usize, grad: &[G]) -> Result<()> {
         let tensor = self.tensor(param.id())?;
-        let _lock = self.lock_gradient::<G>(tensor)?;
+        let mut untouched = self.lock_gradient::<G>(tensor)?;
         // SAFETY: the handle is the optimizer's, and `grad` is a slice of the gradient's dtype.
         check(unsafe {
             sys::zero_optimizer_grad_ready(self.as_ptr(), param.id(), grad.as_ptr().cast(), offset as i64, grad.len() as i64, NO_STREAM)
-        })
+        })?;
+        *untouched = false;
+        Ok(())
     }
 
     /// For one view or call at a time, of the gradient's own type.
-    fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, ()>> {
+    fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, bool>> {
         check_type::<G>(format_args!("the gradient of {}", tensor.name), tensor.grad_dtype)?;
         take(&self.holder(tensor).gradient, format_args!("the gradient of {}", tensor.name))
     }
 
+    /// The memory, and whether libzero has handed it out before: it does not know what was written there.
     fn acquire_grad<G: Element>(&self, id: i64, count: usize) -> Result<(Elements<G>, bool)> {
-        let (mut data, mut accumulates) = (ptr::null_mut(), 0);
+        let (mut data, mut again) = (ptr::null_mut(), 0);
         // SAFETY: the handle is the optimizer's, and the results go to locals.
-        check(unsafe { sys::zero_optimizer_grad_acquire(self.as_ptr(), id, NO_STREAM, &mut data, &mut accumulates) })?;
-        Ok((Elements::new(data, count), accumulates != 0))
+        check(unsafe { sys::zero_optimizer_grad_acquire(self.as_ptr(), id, NO_STREAM, &mut data, &mut again) })?;
+        Ok((Elements::new(data, count), again != 0))
     }
 
     /// Says that a range of the acquired memory was filled.
@@ -62,29 +66,36 @@ pub struct GradView<'a, G: Element> {
     id: i64,
     elements: Elements<G>,
     accumulates: bool,
-    _lock: RefMut<'a, ()>,
+    untouched: RefMut<'a, bool>,
 }
 
 impl<G: Element> GradView<'_, G> {
-    /// False the first time in a step: overwrite. True later: add to what is there.
+    /// False before anything of the gradient was written in this step: overwrite. True later: add to what is there.
     pub fn accumulates(&self) -> bool {
         self.accumulates
     }
 
     /// Says that all elements are final for this step; when the last tensor of a bucket is, its reduction starts.
-    pub fn ready(self) -> Result<()> {
+    pub fn ready(mut self) -> Result<()> {
         let all = 0..self.len();
-        self.optimizer.filled(self.id, all)
+        self.give(all)
     }
 
     /// Says that a range of elements is final. With the last of them the memory goes, and the view is empty.
     pub fn ready_range(&mut self, range: Range<usize>) -> Result<()> {
-        let outcome = self.optimizer.filled(self.id, range);
+        let outcome = self.give(range);
         // Which range is the last, libzero knows: it hands the memory out again as long as it is there.
         if self.optimizer.acquire_grad::<G>(self.id, self.len()).is_err() {
             self.elements = Elements::none();
         }
         outcome
+    }
+
+    /// What is final counts as written.
+    fn give(&mut self, range: Range<usize>) -> Result<()> {
+        self.optimizer.filled(self.id, range)?;
+        *self.untouched = false;
+        Ok(())
     }
 }
 
@@ -100,6 +111,7 @@ impl<G: Element> Deref for GradView<'_, G> {
 
 impl<G: Element> DerefMut for GradView<'_, G> {
     fn deref_mut(&mut self) -> &mut [G] {
+        *self.untouched = false;
         // SAFETY: as above.
         unsafe { self.elements.slice_mut() }
     }

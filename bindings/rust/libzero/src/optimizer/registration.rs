@@ -75,7 +75,7 @@ impl Optimizer {
             count: count_of(shape),
             holder,
             values: RefCell::new(()),
-            gradient: RefCell::new(()),
+            gradient: RefCell::new(false),
         });
         Ok(Param::new(id))
     }

@@ -18,7 +18,8 @@ pub(crate) struct Tensor {
     /// The id of the parameter that it is tied to, or its own.
     pub(crate) holder: usize,
     pub(crate) values: RefCell<()>,
-    pub(crate) gradient: RefCell<()>,
+    /// True while what is in the acquired memory is left from before: handed out to overwrite, and nothing written yet.
+    pub(crate) gradient: RefCell<bool>,
 }
 
 /// A module buffer.
@@ -52,7 +53,7 @@ pub(crate) fn share(lock: &RefCell<()>, what: impl Display) -> Result<Ref<'_, ()
 }
 
 /// For views that write.
-pub(crate) fn take(lock: &RefCell<()>, what: impl Display) -> Result<RefMut<'_, ()>> {
+pub(crate) fn take<T>(lock: &RefCell<T>, what: impl Display) -> Result<RefMut<'_, T>> {
     lock.try_borrow_mut().map_err(|_| taken(what))
 }
 
