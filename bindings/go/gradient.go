@@ -33,7 +33,8 @@ func (o *Optimizer) SetWeight(weight float64) error {
 }
 
 // AcquireGrad returns libzero's memory for a parameter's gradient, valid until all of it was given to GradReady, and whether to add to what
-// is there (true) or to overwrite it. It may wait for reductions under way.
+// is there (true) or to overwrite it. Acquired again before it is ready, it says true also when nothing was written. It may wait for
+// reductions under way.
 func AcquireGrad[T Element](ctx context.Context, o *Optimizer, id int) (grad []T, add bool, err error) {
 	param := o.param(id)
 	if err := checkElement[T]("the gradient of parameter", id, param.grad); err != nil {

@@ -148,7 +148,10 @@ class Optimizer(Owner):
             self.param_release(param)
 
     def grad_acquire(self, param: int) -> tuple[np.ndarray, bool]:
-        """Memory for the parameter's gradient until it was given to grad_ready(), and whether to add to it instead of overwriting it."""
+        """Memory for the parameter's gradient until it was given to grad_ready(), and whether to add to it instead of overwriting it.
+
+        Acquired again before that, it says True also when nothing was written.
+        """
         known = self._known(param)
         address, accumulate = zero.zero_optimizer_grad_acquire(self.native, param)
         return lent_array(self._handle, address, known.shape, known.grad_kind, writable=True), bool(accumulate)

@@ -5,7 +5,8 @@
     grad_acquire(f, optimizer, param)
 
 Where the tensor's gradient goes, in libzero's memory, and whether to add to what is there (`true`) or to overwrite it. Valid until
-[`grad_ready`](@ref) has the whole tensor; with a function, `f(array, accumulate)` fills it, and it is then ready.
+[`grad_ready`](@ref) has the whole tensor; with a function, `f(array, accumulate)` fills it, and it is then ready. Acquired again before
+that, it says `true` also when nothing was written.
 
 Other ranks of this thread run first: in stages 2 and 3 a bucket may have to wait for the reduction of an earlier one. libzero waits for
 that at most a second before it takes more memory, but up to the deadline where `pool_limit` forbids that. So with that limit, or without
