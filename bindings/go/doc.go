@@ -35,6 +35,13 @@ does the same. context.Background() costs nothing; a context that can end costs 
 CreateLocal, CreateMPI and CreateEnv have no group to abort yet: when their context ends they return, and what they had begun ends by itself
 after KeyRendezvousMS at the latest.
 
+# MPI
+
+Goroutines change threads, so MPI should grant MPI_THREAD_MULTIPLE; libzero asks for it where it starts MPI. Without it groups over MPI work
+only on the thread that made the first of them, and a collective on another moves nothing until its deadline. One goroutine then does it all
+behind runtime.LockOSThread, and CreateMPI and CreateEnv get a context that cannot end: for one that can, they make the group on another
+thread.
+
 # Memory
 
 Slices given to calls are read and written in place, and belong to the caller again on return. Slices that calls hand out (parameters,
