@@ -30,7 +30,7 @@ func NewBuffer[T Element](ctx context.Context, g *Group, config *Config, count i
 		return czero.Zero_buffer_create(group, options, int32(DTypeOf[T]()), int64(count), &b.object.handle)
 	})
 	if err != nil {
-		members.drop()
+		b.object.close(czero.Zero_buffer_release)
 		return nil, err
 	}
 	runtime.SetFinalizer(b, func(b *Buffer[T]) { go b.Close() })

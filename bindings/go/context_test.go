@@ -165,6 +165,24 @@ func TestAContextThatHasEndedEndsTheGroupToo(t *testing.T) {
 	})
 }
 
+// Whether a call or its context ends first is a matter of chance, but both tell the same.
+func TestACallTellsWhenItsContextHasEndedTheGroup(t *testing.T) {
+	for i := 0; i < 5000; i++ {
+		alone(t, func(r rank) {
+			ending, cancel := context.WithCancel(ctx)
+			go cancel()
+			part, err := r.Split(ending, 0, 0)
+			defer part.Close()
+			if status := r.Status(); (err == nil) != (status == nil) {
+				t.Errorf("the call returns %v, the group has %v", err, status)
+			}
+			if err != nil {
+				wantEnded(r, "split", err, context.Canceled)
+			}
+		})
+	}
+}
+
 func TestAContextThatDoesNotEndChangesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	onRanks(t, 2, func(r rank) {

@@ -134,10 +134,15 @@ func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 	err := g.wait(ctx, func(parent czero.Group) *czero.Failure {
 		return czero.Zero_group_split(parent, int64(color), int64(key), &raw)
 	})
-	if err != nil || raw == 0 {
+	if raw == 0 {
 		return nil, err
 	}
-	return newGroup(raw), nil
+	part := newGroup(raw)
+	if err != nil {
+		part.Close()
+		return nil, err
+	}
+	return part, nil
 }
 
 // Rank returns this rank's number, from 0.

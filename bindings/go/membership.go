@@ -35,7 +35,8 @@ func (m *membership) drop() {
 }
 
 // wait makes a call that may wait for other ranks, also for those of a second group, which may be nil. When ctx ends first, the groups are
-// aborted, which makes the call return; when ctx had ended before, they are aborted and the call is not made.
+// aborted, which makes the call return; when ctx had ended before, they are aborted and the call is not made. That they were aborted is an
+// error also when the call had just done its work.
 func (m *membership) wait(ctx context.Context, model *membership, call func() *czero.Failure) error {
 	if ctx == nil || ctx.Done() == nil || !m.hold() {
 		return wrap(call())
@@ -52,20 +53,36 @@ func (m *membership) wait(ctx context.Context, model *membership, call func() *c
 	ended := make(chan struct{})
 	aborted := make(chan bool, 1)
 	go func() {
-		select {
-		case <-ended:
-			aborted <- false
-		case <-ctx.Done():
+		first := endsFirst(ctx, ended)
+		if first {
 			abort(ctx.Err())
-			aborted <- true
 		}
+		aborted <- first
 	}()
 	failure := call()
 	close(ended)
-	if <-aborted {
-		return wrapCause(failure, ctx.Err())
+	if !<-aborted {
+		return wrap(failure)
 	}
-	return wrap(failure)
+	if failure == nil {
+		failure = czero.Zero_group_status(m.handle)
+	}
+	return wrapCause(failure, ctx.Err())
+}
+
+// endsFirst waits for either and tells whether ctx has ended and the call has not.
+func endsFirst(ctx context.Context, ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return false
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // abort ends the group on every rank. A group that is lost already stays as it is.
