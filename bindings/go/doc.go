@@ -32,8 +32,8 @@ returns, and its error satisfies errors.Is(err, ctx.Err()). A collective cannot 
 gentler way: a group whose call was cancelled is lost, on all ranks, with everything made from it. A context that has ended before the call
 does the same. context.Background() costs nothing; a context that can end costs a goroutine per call.
 
-CreateLocal, CreateMPI and CreateEnv have no group to abort yet: when their context ends they return, and what they had begun ends by itself
-after KeyRendezvousMS at the latest.
+CreateLocal, CreateMPI, CreateNCCL and CreateEnv have no group to abort yet: when their context ends they return, and what they had begun
+ends by itself after KeyRendezvousMS at the latest. They begin nothing when it had ended before.
 
 # MPI
 

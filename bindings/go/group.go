@@ -69,6 +69,9 @@ func createGroup(ctx context.Context, config *Config, create groupMaker) (*Group
 	if err := Check(); err != nil {
 		return nil, err
 	}
+	if ctx != nil && ctx.Err() != nil {
+		return nil, notWaitedFor(ctx.Err())
+	}
 	raw, err := config.snapshot()
 	if err != nil {
 		return nil, err
@@ -105,9 +108,13 @@ func makeUntil(ctx context.Context, create func() (*Group, error)) (*Group, erro
 			<-made
 			group.Close()
 		}()
-		reason := ctx.Err()
-		return nil, &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
+		return nil, notWaitedFor(ctx.Err())
 	}
+}
+
+// notWaitedFor is the error of a creation whose context has ended.
+func notWaitedFor(reason error) error {
+	return &Error{Code: ErrAborted, Text: "the group was not waited for: " + reason.Error(), cause: reason}
 }
 
 func newGroup(raw czero.Group) *Group {
