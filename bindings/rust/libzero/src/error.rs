@@ -75,7 +75,7 @@ pub enum Scope {
     Call,
     /// The object: drop it and make a new one.
     Handle,
-    /// The group, on every rank: only its status and description still work.
+    /// The group, on every rank: what waits for other ranks returns the error, the rest still works.
     Group,
     /// The process.
     Process,
