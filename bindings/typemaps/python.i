@@ -21,7 +21,6 @@
 /* These neither wait nor work long: to release the lock would cost more than the call. */
 %nothread zero_abi_version;
 %nothread zero_version;
-%nothread zero_has_feature;
 %nothread zero_status_name;
 %nothread zero_dtype_nbytes;
 %nothread zero_config_create;

@@ -6624,7 +6624,11 @@ SWIGINTERN PyObject *_wrap_zero_has_feature(PyObject *self, PyObject *args) {
   if (!args) SWIG_fail;
   swig_obj[0] = args;
   if (!take_i32(swig_obj[0], &arg1)) SWIG_fail;
-  result = zero_has_feature(arg1);
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_has_feature(arg1);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
   resultobj = PyLong_FromLongLong(result);
   return resultobj;
 fail:
