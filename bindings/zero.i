@@ -61,16 +61,11 @@ ZERO_BLOCKING(zero_optimizer_read)
 ZERO_BLOCKING(zero_optimizer_write)
 ZERO_BLOCKING(zero_optimizer_verify)
 
-/* Handles: the caller owns what these make, and gives it back with these. A child keeps what it was made from alive. */
+/* Handles: the caller owns what these make. A child keeps what it was made from alive. */
 %newobject zero_config_create;
 %newobject zero_optimizer_create;
 %newobject zero_request_group;
 %newobject zero_request_buffer;
-%delobject zero_config_release;
-%delobject zero_request_release;
-%delobject zero_group_release;
-%delobject zero_buffer_release;
-%delobject zero_optimizer_release;
 %feature("zero:keeps", "group") zero_group_split;
 %feature("zero:keeps", "group") zero_buffer_create;
 %feature("zero:keeps", "group") zero_optimizer_create;
