@@ -53,6 +53,18 @@ Status find(const Public *handle, const char *argument, std::shared_ptr<typename
   return {};
 }
 
+/// The body of an exported function that asks or tells one object and does not wait: act(object) -> Status.
+template <class Public, class Act>
+int32_t call(const Public *handle, const char *argument, Act &&act, const char *function = __builtin_FUNCTION()) noexcept {
+  return guarded(
+      [&]() -> Status {
+        std::shared_ptr<typename Noun<Public>::Object> object;
+        ZERO_TRY(find(handle, argument, &object));
+        return act(*object);
+      },
+      function);
+}
+
 /// A new handle for an object. Throws std::bad_alloc.
 template <class Public>
 Public *make_handle(std::shared_ptr<typename Noun<Public>::Object> object) {

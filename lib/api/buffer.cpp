@@ -93,13 +93,11 @@ int32_t zero_buffer_create_async(zero_group *group, const zero_config *config, i
 }
 
 int32_t zero_buffer_shard(const zero_buffer *buffer, void **out_data, int64_t *out_offset, int64_t *out_count) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Buffer> object;
-    ZERO_TRY(api::find(buffer, "buffer", &object));
+  return api::call(buffer, "buffer", [&](Buffer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_data, "out_data"));
     ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
-    const Buffer::Shard shard = object->shard();
+    const Buffer::Shard shard = object.shard();
     *out_data = shard.data;
     *out_offset = shard.offset;
     *out_count = shard.count;
@@ -116,11 +114,7 @@ int32_t zero_buffer_whole_acquire_async(zero_buffer *buffer, void *stream, void 
 }
 
 int32_t zero_buffer_whole_release(zero_buffer *buffer) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Buffer> object;
-    ZERO_TRY(api::find(buffer, "buffer", &object));
-    return object->whole_release();
-  });
+  return api::call(buffer, "buffer", [&](Buffer &object) -> Status { return object.whole_release(); });
 }
 
 int32_t zero_buffer_reduce_scatter(zero_buffer *buffer, const void *data, int64_t count, int32_t op, void *stream) {

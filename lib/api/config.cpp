@@ -26,27 +26,15 @@ int32_t zero_config_create(zero_config **out) {
 }
 
 int32_t zero_config_set_i64(zero_config *config, int32_t key, int64_t value) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Config> object;
-    ZERO_TRY(api::find(config, "config", &object));
-    return object->set_i64(key, value);
-  });
+  return api::call(config, "config", [&](Config &object) -> Status { return object.set_i64(key, value); });
 }
 
 int32_t zero_config_set_f64(zero_config *config, int32_t key, double value) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Config> object;
-    ZERO_TRY(api::find(config, "config", &object));
-    return object->set_f64(key, value);
-  });
+  return api::call(config, "config", [&](Config &object) -> Status { return object.set_f64(key, value); });
 }
 
 int32_t zero_config_set_str(zero_config *config, int32_t key, const char *value) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Config> object;
-    ZERO_TRY(api::find(config, "config", &object));
-    return object->set_str(key, value);
-  });
+  return api::call(config, "config", [&](Config &object) -> Status { return object.set_str(key, value); });
 }
 
 int32_t zero_key_bounds_init(zero_key_bounds *out, uint64_t struct_size) {
@@ -72,13 +60,11 @@ int32_t zero_config_bounds(int32_t key, zero_key_bounds *out) {
 }
 
 int32_t zero_config_set_allocator(zero_config *config, zero_alloc_fn alloc, zero_free_fn free_fn, zero_shared_fn shared, void *user) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Config> object;
-    ZERO_TRY(api::find(config, "config", &object));
+  return api::call(config, "config", [&](Config &object) -> Status {
     ZERO_CHECK((alloc == nullptr) == (free_fn == nullptr), ZERO_E_INVALID_ARGUMENT,
                "alloc is %s and free_fn is %s, but either both or neither must be given", alloc != nullptr ? "given" : "NULL",
                free_fn != nullptr ? "given" : "NULL");
-    object->hook = {.alloc = alloc, .free = free_fn, .shared = shared, .user = user};
+    object.hook = {.alloc = alloc, .free = free_fn, .shared = shared, .user = user};
     return {};
   });
 }

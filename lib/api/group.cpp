@@ -145,12 +145,11 @@ int32_t make_group(zero_group **out, Describe &&describe, const char *function =
 /// A call that reads one number of a group.
 template <class Read>
 int32_t read_number(const zero_group *handle, int64_t *out, Read &&read, const char *function = __builtin_FUNCTION()) noexcept {
-  return guarded(
-      [&]() -> Status {
-        std::shared_ptr<Group> group;
-        ZERO_TRY(find(handle, "group", &group));
+  return call(
+      handle, "group",
+      [&](const Group &group) -> Status {
         ZERO_TRY(check_pointer(out, "out"));
-        *out = read(*group);
+        *out = read(group);
         return {};
       },
       function);
@@ -227,14 +226,12 @@ int32_t zero_group_host_count(const zero_group *group, int64_t *out) {
 }
 
 int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, int64_t *out_offset, int64_t *out_count) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
+  return api::call(group, "group", [&](Group &object) -> Status {
     ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must not be negative", lld(count));
-    ZERO_TRY(api::check_bounds(rank, 0, object->size() - 1, "rank"));
+    ZERO_TRY(api::check_bounds(rank, 0, object.size() - 1, "rank"));
     ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
-    const Range share = even_share(count, rank, object->size());
+    const Range share = even_share(count, rank, object.size());
     *out_offset = share.begin;
     *out_count = share.count();
     return {};
@@ -242,34 +239,28 @@ int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, i
 }
 
 int32_t zero_group_status(zero_group *group) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
-    object->queue()->progress();
-    for (int64_t peer = 0; peer < object->size(); ++peer) {
-      object->send_queue(peer)->progress();
-      object->recv_queue(peer)->progress();
+  return api::call(group, "group", [&](Group &object) -> Status {
+    object.queue()->progress();
+    for (int64_t peer = 0; peer < object.size(); ++peer) {
+      object.send_queue(peer)->progress();
+      object.recv_queue(peer)->progress();
     }
-    return object->look();
+    return object.look();
   });
 }
 
 int32_t zero_group_abort(zero_group *group, const char *reason) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
-    object->fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", lld(object->rank()),
-                               reason != nullptr ? reason : "no reason given"));
+  return api::call(group, "group", [&](Group &object) -> Status {
+    object.fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", lld(object.rank()),
+                              reason != nullptr ? reason : "no reason given"));
     return {};
   });
 }
 
 int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
+  return api::call(group, "group", [&](Group &object) -> Status {
     ZERO_TRY(api::check_bounds(deadline_ms, 1, api::kLongestDeadlineMs, "deadline_ms"));
-    object->set_deadline_ms(deadline_ms);
+    object.set_deadline_ms(deadline_ms);
     return {};
   });
 }

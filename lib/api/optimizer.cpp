@@ -6,24 +6,6 @@
 #include "api/nouns.h"
 #include "api/structs.h"
 
-namespace zero::api {
-namespace {
-
-/// The body of a call on an optimizer that does not wait: act(Optimizer &) -> Status.
-template <class Act>
-int32_t call(const zero_optimizer *handle, Act &&act, const char *function = __builtin_FUNCTION()) noexcept {
-  return guarded(
-      [&]() -> Status {
-        std::shared_ptr<Optimizer> optimizer;
-        ZERO_TRY(find(handle, "optimizer", &optimizer));
-        return act(*optimizer);
-      },
-      function);
-}
-
-}  // namespace
-}  // namespace zero::api
-
 using namespace zero;
 
 int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size) {
@@ -50,7 +32,7 @@ int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero
 
 int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *config, const char *name, int32_t dtype,
                                  const int64_t *shape, int64_t ndim, int64_t *out_id) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     std::shared_ptr<Config> options;
     if (config != nullptr) ZERO_TRY(api::find(config, "config", &options));
     ZERO_TRY(api::check_pointer(name, "name"));
@@ -61,7 +43,7 @@ int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *c
 }
 
 int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *config, int64_t *out_set) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     std::shared_ptr<Config> options;
     ZERO_TRY(api::find_config(config, &options));
     ZERO_TRY(api::check_pointer(out_set, "out_set"));
@@ -70,7 +52,7 @@ int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_config *con
 }
 
 int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     std::shared_ptr<Group> model;
     ZERO_TRY(api::find(group, "group", &model));
     return object.set_model_group(std::move(model));
@@ -78,7 +60,7 @@ int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *gr
 }
 
 int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
     return object.set_order(ids, count);
   });
@@ -86,7 +68,7 @@ int32_t zero_optimizer_set_order(zero_optimizer *optimizer, const int64_t *ids, 
 
 int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim,
                                          int32_t rule, int64_t *out_id) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(name, "name"));
     ZERO_TRY(api::check_dtype(dtype));
     ZERO_TRY(api::check_bounds(rule, ZERO_SYNC_NONE, ZERO_SYNC_BROADCAST, "rule"));
@@ -96,11 +78,11 @@ int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *
 }
 
 int32_t zero_optimizer_init_param(zero_optimizer *optimizer, int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
-  return api::call(optimizer, [&](Optimizer &object) { return object.init_param(id, initialiser, a, b, seed); });
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.init_param(id, initialiser, a, b, seed); });
 }
 
 int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void **out_data, int64_t *out_count) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_data, "out_data"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
     return object.module_buffer(id, out_data, out_count);
@@ -108,18 +90,18 @@ int32_t zero_optimizer_module_buffer(zero_optimizer *optimizer, int64_t id, void
 }
 
 int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, const int64_t *ids, int64_t count) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
     return object.set_gather_order(ids, count);
   });
 }
 
 int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id) {
-  return api::call(optimizer, [&](Optimizer &object) { return object.param_release(id); });
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.param_release(id); });
 }
 
 int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(object.check_stream(stream));
     ZERO_TRY(api::check_pointer(out_data, "out_data"));
     ZERO_TRY(api::check_pointer(out_accumulate, "out_accumulate"));
@@ -128,14 +110,14 @@ int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void 
 }
 
 int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(object.check_stream(stream));
     return object.grad_ready(id, grad, offset, count, stream);
   });
 }
 
 int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(object.check_stream(stream));
     ZERO_TRY(api::check_struct(out_result, "out_result"));
     zero_step_result result = {};
@@ -146,14 +128,14 @@ int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step
 }
 
 int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(object.check_stream(stream));
     return object.refresh(stream);
   });
 }
 
 int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *stream, void **out_address) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(object.check_stream(stream));
     ZERO_TRY(api::check_pointer(out_address, "out_address"));
     return object.loss_scale_address(stream, out_address);
@@ -161,11 +143,11 @@ int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *strea
 }
 
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
-  return api::call(optimizer, [&](Optimizer &object) { return object.set_weight(weight); });
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_weight(weight); });
 }
 
 int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
     return object.slot_count(id, out_count);
   });
@@ -173,7 +155,7 @@ int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, i
 
 int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
                             int64_t *out_count) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_slot, "out_slot"));
     ZERO_TRY(api::check_pointer(out_dtype, "out_dtype"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
@@ -187,7 +169,7 @@ int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t
 }
 
 int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
     return object.view_count(out_count);
   });
@@ -195,7 +177,7 @@ int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_
 
 int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot, int64_t *out_param, int64_t *out_offset,
                             int64_t *out_count, void **out_data) {
-  return api::call(optimizer, [&](Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_param, "out_param"));
     ZERO_TRY(api::check_pointer(out_offset, "out_offset"));
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
@@ -211,22 +193,22 @@ int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t sl
 }
 
 int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value) {
-  return api::call(optimizer, [&](Optimizer &object) { return object.set_f64(set, key, value); });
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_f64(set, key, value); });
 }
 
 int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out, "out"));
     return object.get_f64(set, key, out);
   });
 }
 
 int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value) {
-  return api::call(optimizer, [&](Optimizer &object) { return object.set_i64(key, value); });
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_i64(key, value); });
 }
 
 int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out) {
-  return api::call(optimizer, [&](const Optimizer &object) -> Status {
+  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out, "out"));
     return object.get_i64(key, out);
   });

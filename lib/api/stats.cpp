@@ -83,13 +83,11 @@ int32_t zero_step_stats_init(zero_step_stats *out, uint64_t struct_size) {
 }
 
 int32_t zero_stats_optimizer_memory(const zero_optimizer *optimizer, int32_t category, zero_memory_stats *out) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Optimizer> object;
-    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_category(category));
     ZERO_TRY(api::check_struct(out, "out"));
     MemoryUse use = {};
-    ZERO_TRY(object->memory(category, &use));
+    ZERO_TRY(object.memory(category, &use));
     const zero_memory_stats stats = {.struct_size = sizeof stats,
                                      .now_nbytes = use.now_nbytes,
                                      .peak_nbytes = use.peak_nbytes,
@@ -101,14 +99,12 @@ int32_t zero_stats_optimizer_memory(const zero_optimizer *optimizer, int32_t cat
 }
 
 int32_t zero_stats_buffer_memory(const zero_buffer *buffer, int32_t category, zero_memory_stats *out) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Buffer> object;
-    ZERO_TRY(api::find(buffer, "buffer", &object));
+  return api::call(buffer, "buffer", [&](Buffer &object) -> Status {
     ZERO_TRY(api::check_category(category));
     ZERO_TRY(api::check_struct(out, "out"));
     const zero_memory_stats stats = {.struct_size = sizeof stats,
-                                     .now_nbytes = object->accounting().now(category),
-                                     .peak_nbytes = object->accounting().peak(category),
+                                     .now_nbytes = object.accounting().now(category),
+                                     .peak_nbytes = object.accounting().peak(category),
                                      .formula_nbytes = 0,
                                      .constant_nbytes = 0};
     api::write_struct(stats, out);
@@ -117,33 +113,27 @@ int32_t zero_stats_buffer_memory(const zero_buffer *buffer, int32_t category, ze
 }
 
 int32_t zero_stats_group_traffic(const zero_group *group, int32_t operation, zero_traffic_stats *out) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
+  return api::call(group, "group", [&](Group &object) -> Status {
     ZERO_TRY(api::check_operation(operation));
     ZERO_TRY(api::check_struct(out, "out"));
-    api::write_traffic(object->traffic(static_cast<OperationKind>(operation)), out);
+    api::write_traffic(object.traffic(static_cast<OperationKind>(operation)), out);
     return {};
   });
 }
 
 int32_t zero_stats_optimizer_traffic(const zero_optimizer *optimizer, int32_t operation, zero_traffic_stats *out) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Optimizer> object;
-    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_operation(operation));
     ZERO_TRY(api::check_struct(out, "out"));
-    api::write_traffic(object->traffic(static_cast<OperationKind>(operation)), out);
+    api::write_traffic(object.traffic(static_cast<OperationKind>(operation)), out);
     return {};
   });
 }
 
 int32_t zero_stats_optimizer_step(const zero_optimizer *optimizer, zero_step_stats *out) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Optimizer> object;
-    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_struct(out, "out"));
-    const StepTimes times = object->step_times();
+    const StepTimes times = object.step_times();
     const zero_step_stats stats = {.struct_size = sizeof stats,
                                    .step_count = times.step_count,
                                    .reduce_ns = times.reduce_ns,
@@ -166,32 +156,26 @@ int32_t zero_describe_library(char *out, int64_t out_nbytes, int64_t *out_needed
 }
 
 int32_t zero_describe_group(const zero_group *group, char *out, int64_t out_nbytes, int64_t *out_needed) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Group> object;
-    ZERO_TRY(api::find(group, "group", &object));
+  return api::call(group, "group", [&](Group &object) -> Status {
     ZERO_TRY(api::check_text_outputs(out, out_nbytes));
-    api::copy_text(api::group_text(*object), out, out_nbytes, out_needed);
+    api::copy_text(api::group_text(object), out, out_nbytes, out_needed);
     return {};
   });
 }
 
 int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *out, int64_t out_nbytes, int64_t *out_needed) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Optimizer> object;
-    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_text_outputs(out, out_nbytes));
-    api::copy_text(object->describe(), out, out_nbytes, out_needed);
+    api::copy_text(object.describe(), out, out_nbytes, out_needed);
     return {};
   });
 }
 
 int32_t zero_stats_optimizer_trace(const zero_optimizer *optimizer, char *out, int64_t out_nbytes, int64_t *out_needed) {
-  return api::guarded([&]() -> Status {
-    std::shared_ptr<Optimizer> object;
-    ZERO_TRY(api::find(optimizer, "optimizer", &object));
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_text_outputs(out, out_nbytes));
     std::string text;
-    ZERO_TRY(object->trace(&text));
+    ZERO_TRY(object.trace(&text));
     api::copy_text(text, out, out_nbytes, out_needed);
     return {};
   });

@@ -30,8 +30,13 @@ uint64_t host_id() {
 }
 
 std::vector<int64_t> number_hosts(std::span<const uint64_t> ids) {
+  std::vector<uint64_t> known;
   std::vector<int64_t> hosts;
-  for (const uint64_t id : ids) hosts.push_back(std::find(ids.begin(), ids.end(), id) - ids.begin());
+  for (const uint64_t id : ids) {
+    const auto found = std::find(known.begin(), known.end(), id);
+    hosts.push_back(found - known.begin());
+    if (found == known.end()) known.push_back(id);
+  }
   return hosts;
 }
 

@@ -20,7 +20,7 @@ struct Place {
 /// variable ZERO_HOST_ID tells them.
 uint64_t host_id();
 
-/// A number for each rank's host, the same where the ids are.
+/// A number for each rank's host, from 0 on, in the order in which they come.
 std::vector<int64_t> number_hosts(std::span<const uint64_t> ids);
 
 /// Of a rank, by the numbers of all ranks' hosts. All ranks of a host may use the same cores, as far as is known here.

@@ -11,12 +11,7 @@ namespace {
 using Numbers = std::vector<int64_t>;
 
 TEST(Host, RanksWithOneIdHaveOneNumber) {
-  const Numbers hosts = number_hosts(std::vector<uint64_t>{7, 9, 7, 8, 9});
-  EXPECT_EQ(hosts[0], hosts[2]);
-  EXPECT_EQ(hosts[1], hosts[4]);
-  EXPECT_NE(hosts[0], hosts[1]);
-  EXPECT_NE(hosts[0], hosts[3]);
-  EXPECT_NE(hosts[1], hosts[3]);
+  EXPECT_EQ(number_hosts(std::vector<uint64_t>{7, 9, 7, 8, 9}), (Numbers{0, 1, 0, 2, 1}));
   EXPECT_TRUE(number_hosts({}).empty());
 }
 

@@ -214,9 +214,9 @@ def nothing_is_left_over(tree):
                 yield f"{path}:{number}: names a path of one machine"
 
 
-LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped, files_include_what_they_use,
-        exports_are_defined_in_api, library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable,
-        nothing_is_left_over]
+LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped,
+        files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are,
+        sizes_stay_readable, nothing_is_left_over]
 
 
 def main(root):
