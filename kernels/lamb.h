@@ -8,8 +8,8 @@
 ///
 /// lr * trust_ratio is at most the largest fp32, which it would pass where gradients have been 0 for long. m and v are those that have been
 /// stored, so that passes, and ranks that hold parts of a tensor, see the same r. Only what is written fma is fused. NaN results are stored
-/// as the one NaN 0x7fc00000. Defaults: epsilon 1e-6, weight_decay 0.01. The passes move 20, 12 and 16 bytes per element. You et al., "Large
-/// Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020, algorithm 2, phi the identity.
+/// as the one NaN 0x7fc00000. Defaults: epsilon 1e-6, weight_decay 0.01. The passes move 20, 12 and 16 bytes per element. You et al.,
+/// "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020, algorithm 2, phi the identity.
 #pragma once
 
 #include "kernels/adam.h"

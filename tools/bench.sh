@@ -75,6 +75,7 @@ hosts() {
 
 steps() {
   run zero_step
+  run zero_step --mixed --library-memory
   run zero_step --ranks=2 --stage=1,2 --one-copy
   run zero_step --processes --ranks=2 --stage=1
   if has_mpi; then mpi 2 zero_step --launcher --stage=1; fi

@@ -22,8 +22,9 @@ enum zero_key {
                                    the process is stopped counts */
   ZERO_KEY_RENDEZVOUS_MS = 101, /* i64, 1 .. 2^40, 60000: how long group creation waits for the other ranks */
   ZERO_KEY_THREADS = 102,       /* i64, 0 .. 4096, 0: host threads a rank may use in kernels, of a group for its sums, of an optimizer for
-                                   the rest; 0 = the variable ZERO_THREADS, or what its thread may use of the host's cores (affinity), divided by
-                                   the ranks of the host that may use the same, at least 1 */
+                                   the rest; 0 = the variable ZERO_THREADS, or the cores that its thread may use (affinity) divided by
+                                   the ranks of the host that may use the same: those of one process all, and all of the host where
+                                   they share no memory; at least 1 */
   ZERO_KEY_STAGING_BYTES = 103, /* i64, 4096 .. 2^30, 1048576: memory per rank for data peers cannot read in place; equal on all ranks */
   ZERO_KEY_MPI_MODULE = 104,    /* str: path of libzero_mpi.so; default: the variable ZERO_MPI_MODULE, then the folder of libzero.so */
   ZERO_KEY_MPI_SHARED = 105,    /* i64, 0 .. 1, 1: MPI ranks of one host move data between them through shared memory; 0: all data moves

@@ -35,13 +35,11 @@ struct Job {
   }
 };
 
-/// The thread that starts a worker may have a policy of its own, which workers would keep.
-void take_policy_of_process() {
-  const pid_t process = ::getpid();
-  sched_param param{};
-  const int policy = ::sched_getscheduler(process);
-  if (policy == ::sched_getscheduler(0) || ::sched_getparam(process, &param) != 0) return;
-  (void)::sched_setscheduler(0, policy, &param);
+/// A progress thread, whose policy SCHED_BATCH is its own (progress_thread.cpp), may start a worker, which would keep it.
+void leave_batch() {
+  const sched_param none{};
+  const bool inherited = ::sched_getscheduler(0) == SCHED_BATCH && ::sched_getscheduler(::getpid()) == SCHED_OTHER;
+  if (inherited) (void)::sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 struct Worker {
@@ -114,7 +112,7 @@ class Pool {
   }
 
   [[noreturn]] void serve(Worker &worker) {
-    take_policy_of_process();
+    leave_batch();
     // The caller's floating-point environment must not decide the bits of a piece.
     std::fesetenv(FE_DFL_ENV);
     for (;;) {

@@ -15,7 +15,7 @@
 
 namespace zero {
 
-/// Threads a rank may use: ZERO_KEY_THREADS, else the variable ZERO_THREADS, else max(1, usable cores / ranks of this host).
+/// Threads a rank may use: ZERO_KEY_THREADS, else the variable ZERO_THREADS, else max(1, usable cores / Place::core_sharers).
 int64_t host_threads(const Config &config, const Place &place);
 
 /// The reduce function that groups are given.

@@ -12,7 +12,8 @@ struct Place {
   int64_t local_rank = 0;  ///< among the group's ranks on this host
   int64_t local_size = 1;
   int64_t host_count = 1;
-  /// Ranks of this host, this one among them, that may use the same cores: of the group, or of the one that it was split from first.
+  /// Ranks of this host, this one among them, that may use the same cores or whose threads are of one process: of the group, or of the one
+  /// that it was split from first.
   int64_t core_sharers = 1;
 };
 

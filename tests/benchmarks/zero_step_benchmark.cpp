@@ -1,8 +1,9 @@
-/// @file The whole step over ranks: GPT-2 small's list of tensors, AdamW fp32, every stage, gradients in the library's memory and in the
+/// @file The whole step over ranks: GPT-2 small's list of tensors, AdamW, every stage, gradients in the library's memory and in the
 /// caller's, with and without overlap, beside the time that the bytes which must move (step_traffic.h) take at the rate of the
 /// read-modify-write loop (limits.h) that all ranks run at once between the repeats, each on its own threads.
 /// usage: zero_step_benchmark [options of Google Benchmark] [--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher]
-///        [--bind] [--library-memory] [--one-copy] [--repeats=9] [--elements-scale=1.0]. --one-copy: of the parameters, in stages 1 and 2
+///        [--bind] [--library-memory] [--one-copy] [--mixed] [--repeats=9] [--elements-scale=1.0]. --one-copy: of the parameters, in stages
+///        1 and 2. --mixed: bf16 parameters and gradients with an fp32 master
 #include "engine/host_kernels.h"
 #include "gpt2_shapes.h"
 #include "limits.h"
@@ -17,7 +18,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <iterator>
 #include <memory>
 
 namespace {
@@ -28,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char *kUsage =
     "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--one-copy] "
-    "[--repeats=9] [--elements-scale=1.0]";
+    "[--mixed] [--repeats=9] [--elements-scale=1.0]";
 
 struct Settings {
   std::vector<int64_t> ranks, stages, overlaps;
@@ -36,9 +39,12 @@ struct Settings {
   bool binds = false;  ///< each rank to one core
   bool own_memory = true;
   bool one_copy = false;
+  bool mixed = false;  ///< parameters and gradients are bf16, with an fp32 master
   int64_t repeats = 9;
   std::vector<Tensor> tensors;
   int64_t elements = 0;
+
+  DType dtype() const { return mixed ? DType::bf16 : DType::f32; }
 };
 
 /// Seconds of the slowest rank.
@@ -98,7 +104,8 @@ class Limit {
 /// One rank's optimizer, and memory of the caller's own for a whole gradient and, in stage 3, all parameters.
 class Trainer {
  public:
-  Trainer(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap) : tensors_(settings.tensors) {
+  Trainer(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap)
+      : tensors_(settings.tensors), dtype_(settings.dtype()) {
     zero_config *config = nullptr;
     must(zero_config_create(&config));
     must(zero_config_set_i64(config, ZERO_KEY_STAGE, stage));
@@ -108,15 +115,16 @@ class Trainer {
     zero_config_release(config);
     for (const Tensor &tensor : tensors_) {
       int64_t id = 0;
-      must(zero_optimizer_add_param(optimizer_, nullptr, tensor.name.c_str(), ZERO_DTYPE_F32, tensor.shape.data(),
+      must(zero_optimizer_add_param(optimizer_, nullptr, tensor.name.c_str(), static_cast<int32_t>(dtype_), tensor.shape.data(),
                                     static_cast<int64_t>(tensor.shape.size()), &id));
       begins_.push_back(id == 0 ? 0 : begins_.back() + tensors_[static_cast<size_t>(id) - 1].count());
     }
     must(zero_optimizer_seal(optimizer_));
     must(zero_optimizer_begin(optimizer_, ZERO_SOURCE_SHARDS));
-    if (settings.own_memory) own_grads_.resize(static_cast<size_t>(settings.elements));
-    if (settings.own_memory && stage == 3) own_params_.resize(static_cast<size_t>(settings.elements));
-    for (size_t i = 0; i < own_grads_.size(); ++i) own_grads_[i] = value_of(static_cast<int64_t>(i));
+    const auto own_nbytes = static_cast<size_t>(settings.elements * dtype_nbytes(dtype_));
+    if (settings.own_memory) own_grads_.resize(own_nbytes);
+    if (settings.own_memory && stage == 3) own_params_.resize(own_nbytes);
+    if (settings.own_memory) fill(own_grads_.data(), settings.elements);
     for (int warm_up = 0; warm_up < 2; ++warm_up) {
       give(false, true);
       step();
@@ -129,11 +137,11 @@ class Trainer {
   void give(bool own, bool fills = false) {
     for (auto id = static_cast<int64_t>(tensors_.size()) - 1; id >= 0; --id) {
       const int64_t count = tensors_[static_cast<size_t>(id)].count();
-      const float *grad = own ? own_grads_.data() + begins_[static_cast<size_t>(id)] : nullptr;
+      const std::byte *grad = own ? at(own_grads_, id) : nullptr;
       void *data = nullptr;
       int64_t accumulate = 0;
       if (!own) must(zero_optimizer_grad_acquire(optimizer_, id, nullptr, &data, &accumulate));
-      for (int64_t i = 0; fills && i < count; ++i) static_cast<float *>(data)[i] = value_of(i);
+      if (fills) fill(data, count);
       must(zero_optimizer_grad_ready(optimizer_, id, grad, 0, count, nullptr));
     }
   }
@@ -155,22 +163,35 @@ class Trainer {
 
   /// Every parameter once, in the order of a forward pass.
   void acquire(bool own) {
-    for (size_t id = 0; id < tensors_.size(); ++id) {
-      float *dst = own ? own_params_.data() + begins_[id] : nullptr;
+    for (int64_t id = 0; id < std::ssize(tensors_); ++id) {
+      std::byte *dst = own ? at(own_params_, id) : nullptr;
       void *data = nullptr;
-      must(zero_optimizer_param_acquire(optimizer_, static_cast<int64_t>(id), dst, own ? tensors_[id].count() : 0, nullptr, &data));
+      must(zero_optimizer_param_acquire(optimizer_, id, dst, own ? tensors_[static_cast<size_t>(id)].count() : 0, nullptr, &data));
       benchmark::DoNotOptimize(data);
-      must(zero_optimizer_param_release(optimizer_, static_cast<int64_t>(id)));
+      must(zero_optimizer_param_release(optimizer_, id));
     }
   }
 
  private:
-  static float value_of(int64_t index) { return static_cast<float>(index % 1021 - 510) * 1e-4F; }
+  std::byte *at(std::vector<std::byte> &own, int64_t id) const {
+    return own.data() + begins_[static_cast<size_t>(id)] * dtype_nbytes(dtype_);
+  }
+  void fill(void *data, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = static_cast<float>(i % 1021 - 510) * 1e-4F;
+      if (dtype_ == DType::f32) {
+        static_cast<float *>(data)[i] = value;
+      } else {
+        static_cast<uint16_t *>(data)[i] = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+      }
+    }
+  }
 
   const std::vector<Tensor> &tensors_;
+  const DType dtype_;
   zero_optimizer *optimizer_ = nullptr;
   std::vector<int64_t> begins_;
-  std::vector<float> own_grads_, own_params_;
+  std::vector<std::byte> own_grads_, own_params_;
 };
 
 /// What is timed together, by [own memory][phase], and of steps in the library's memory also what they are made of on rank 0.
@@ -225,7 +246,7 @@ void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &time
     for (const Phase phase : {Phase::step, Phase::gradients_and_step, Phase::acquire}) {
       const Samples &samples = times.of[own ? 1 : 0][static_cast<int>(phase)];
       if (samples.size() == 0) continue;
-      const int64_t nbytes = ideal_nbytes(stage, ranks, phase, settings.one_copy);
+      const int64_t nbytes = ideal_nbytes(stage, ranks, phase, settings.one_copy, settings.mixed);
       const double ideal = static_cast<double>(nbytes * settings.elements) / rate;
       std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
                   static_cast<long long>(stage), static_cast<long long>(overlap), own ? "caller's" : "library", phase_name(phase),
@@ -266,9 +287,10 @@ void run_rank(zero_group *group, const Settings &settings) {
   Limit limit(group, settings.elements);
   for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) limit.sample();
   if (rank == 0) {
-    std::printf("%zu tensors, %lld elements, AdamW fp32,%s ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
-                settings.tensors.size(), static_cast<long long>(settings.elements), settings.one_copy ? " one copy of parameters," : "",
-                launch_name(settings.launch), static_cast<long long>(usable_cores()), 1e-9 * limit.nbytes_per_second());
+    std::printf("%zu tensors, %lld elements, AdamW %s,%s ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
+                settings.tensors.size(), static_cast<long long>(settings.elements), settings.mixed ? "bf16 with fp32 master" : "fp32",
+                settings.one_copy ? " one copy of parameters," : "", launch_name(settings.launch), static_cast<long long>(usable_cores()),
+                1e-9 * limit.nbytes_per_second());
     print_header();
   }
   for (const int64_t stage : settings.stages) {
@@ -287,6 +309,7 @@ Settings parse(int argc, char **argv) {
   settings.binds = options.flag("bind");
   settings.own_memory = !options.flag("library-memory");
   settings.one_copy = options.flag("one-copy");
+  settings.mixed = options.flag("mixed");
   settings.repeats = options.number("repeats", 9);
   settings.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
   settings.elements = total_count(settings.tensors);

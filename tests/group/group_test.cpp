@@ -1,13 +1,12 @@
 /// @file What groups do whatever their transport: when they fail, and whom they share cores with.
-#include "core/thread_pool.h"
 #include "group/collectives.h"
+#include "tests/group/bind_to_core.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 
 #include <gtest/gtest.h>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,37 +25,19 @@ class NoReducer final : public Reducer {
   void copy(void *, const void *, int64_t, int64_t) const override {}
 };
 
-/// Lets the calling thread use one core of those that it may use now.
-void bind_to_core(int64_t index) {
-  cpu_set_t usable;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
-    if (CPU_ISSET(core, &usable) && index-- == 0) CPU_SET(core, &one);
-  }
-  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
-}
-
-TEST(Place, CountsTheRanksThatMayUseTheSameCoresAndGoesOnInSplitGroups) {
-  const int64_t cores = std::min<int64_t>(usable_cores(), 2);
+TEST(Place, ThreadsOfOneProcessShareItsCoresAlsoInSplitGroups) {
   for (const test::Hosts &hosts : {test::Hosts{0, 0, 0}, {0, 0, 1}}) {
     const std::string name = "place." + std::to_string(::getpid()) + "." + std::to_string(hosts.back());
     test::run_thread_ranks(3, [&](int64_t rank) {
-      const auto core_of = [cores](int64_t other) { return (other % 2) % cores; };
-      bind_to_core(core_of(rank));
+      ASSERT_TRUE(test::bind_to_core(rank));
       std::shared_ptr<Group> group;
       ASSERT_TRUE(test::connect_hosts(name, rank, hosts, std::make_shared<NoReducer>(), &group).ok());
-      int64_t sharers = 0;
-      for (int64_t other = 0; other < 3; ++other) {
-        const bool here = hosts[static_cast<size_t>(other)] == hosts[static_cast<size_t>(rank)];
-        if (here && core_of(other) == core_of(rank)) ++sharers;
-      }
-      EXPECT_EQ(group->place().core_sharers, sharers);
+      const int64_t here = std::count(hosts.begin(), hosts.end(), hosts[static_cast<size_t>(rank)]);
+      EXPECT_EQ(group->place().core_sharers, here);
       std::shared_ptr<Group> alone;
       ASSERT_TRUE(group->queue()->run(split(*group, rank, 0, &alone)).ok());
       EXPECT_EQ(alone->place().local_size, 1);
-      EXPECT_EQ(alone->place().core_sharers, sharers);
+      EXPECT_EQ(alone->place().core_sharers, here);
     });
   }
 }

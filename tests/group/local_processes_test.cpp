@@ -1,4 +1,5 @@
 /// @file The local transport and the rendezvous with ranks as processes: descriptors travel, memory is shared, nothing is left.
+#include "tests/group/bind_to_core.h"
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
@@ -99,6 +101,26 @@ TEST_P(LocalProcessesOfSize, RoundsSharedMemoryAndDerivedTransportsWork) {
         if (status.ok() && transport->within_process() != (size == 1)) return 2;
         if (status.ok()) status = random_rounds(*transport, test::full_tests() ? 1000 : 100);
         if (status.ok()) status = share_and_derive(*transport);
+        return finish(out_fd, status);
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+/// Every second rank is bound to the first core, the others to the second one where there is one.
+TEST(LocalProcesses, ProcessesShareCoresWithThoseThatMayUseTheSame) {
+  const std::string name = fresh_name();
+  const int64_t cores = std::min<int64_t>(usable_cores(), 2);
+  const ProcessResults results = run_process_ranks(
+      3,
+      [&](int64_t rank, int out_fd) {
+        std::shared_ptr<Transport> transport;
+        if (!test::bind_to_core(rank % 2)) return 2;
+        Status status = test::try_connect(name, rank, 3, &transport);
+        const int64_t sharers = cores == 1 ? 3 : rank == 1 ? 1 : 2;
+        if (status.ok() && transport->place().core_sharers != sharers) {
+          status = Status::error(ZERO_E_INTERNAL, "%lld ranks share cores", lld(transport->place().core_sharers));
+        }
         return finish(out_fd, status);
       },
       kTimeoutMs);

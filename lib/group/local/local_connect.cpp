@@ -62,7 +62,7 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
 
 /// What all ranks must have in common to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
-  constexpr int64_t kVersion = 2;  // of fields that changed and left sizes as they were
+  constexpr int64_t kVersion = 3;  // of fields that changed and left sizes as they were
   const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
   return hash_of(values, sizeof values);
 }
@@ -186,10 +186,14 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
 }
 
 Place LocalTransport::place() const {
-  const auto key_of = [](const Segment &segment) { return segment.header().cores_key.load(std::memory_order_relaxed); };
-  const uint64_t own_key = key_of(segments_[static_cast<size_t>(rank_)]);
-  const auto shares = [&](const Segment &segment) { return key_of(segment) == own_key; };
-  return {rank_, size_, 1, std::count_if(segments_.begin(), segments_.end(), shares)};
+  const auto cores_of = [this](int64_t rank) { return segment(rank).header().cores_key.load(std::memory_order_relaxed); };
+  int64_t sharers = 0;
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    // Threads of one process have its pool of kernel threads in common, whatever cores they are bound to.
+    const bool one_pool = processes_.process(peer) == processes_.process(rank_);
+    if (one_pool || cores_of(peer) == cores_of(rank_)) ++sharers;
+  }
+  return {rank_, size_, 1, sharers};
 }
 
 std::string LocalTransport::derived_name(const char *what) const {

@@ -6,8 +6,6 @@
 #include <cstring>
 
 namespace zero {
-namespace {}  // namespace
-
 Status LocalTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   ZERO_TRY(health());
   sendings_[static_cast<size_t>(peer)] = {fingerprint, static_cast<const std::byte *>(offer.data), offer.nbytes, 0, false, true};

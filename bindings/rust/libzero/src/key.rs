@@ -14,7 +14,7 @@ c_enum! {
         DeadlineMs = ZERO_KEY_DEADLINE_MS,
         /// How long group creation waits for the other ranks, in milliseconds.
         RendezvousMs = ZERO_KEY_RENDEZVOUS_MS,
-        /// Host threads that a rank may use in kernels; 0: cores over local ranks.
+        /// Host threads that a rank may use in kernels; 0: the cores that it may use over the ranks that may use them.
         Threads = ZERO_KEY_THREADS,
         /// Memory per rank for data that peers cannot read in place.
         StagingBytes = ZERO_KEY_STAGING_BYTES,
