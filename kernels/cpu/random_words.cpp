@@ -26,6 +26,7 @@ HWY_INLINE V multiply(V a, V b) { return hn::MulEven(hn::BitCast(Halves(), a), h
 constexpr int kStates = 2;
 
 struct States {
+  HWY_INLINE States() {}  // a default one would not be of this target
   V word[4][kStates];
 };
 

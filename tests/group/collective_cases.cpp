@@ -3,6 +3,7 @@
 
 #include "group/collectives.h"
 #include "kernels/kernels.h"
+#include "tests/half.h"
 
 #include <bit>
 #include <cmath>
@@ -52,7 +53,7 @@ void store_float(Bytes &bytes, DType dtype, int64_t index, double value) {
     case DType::f64:
       return store(bytes, index, value);
     case DType::f16:
-      return store(bytes, index, static_cast<_Float16>(static_cast<float>(value)));
+      return store(bytes, index, static_cast<Half>(static_cast<float>(value)));
     case DType::bf16:
       return store(bytes, index, float_to_bf16(static_cast<float>(value)));
     default:
@@ -76,7 +77,7 @@ void store_element(Bytes &bytes, const CollectiveCase &c, int64_t at, int64_t ra
 
 double load_float(const Bytes &bytes, DType dtype) {
   if (dtype == DType::f64) return *reinterpret_cast<const double *>(bytes.data());
-  if (dtype == DType::f16) return static_cast<double>(*reinterpret_cast<const _Float16 *>(bytes.data()));
+  if (dtype == DType::f16) return static_cast<double>(*reinterpret_cast<const Half *>(bytes.data()));
   if (dtype == DType::bf16) return bf16_to_float(*reinterpret_cast<const uint16_t *>(bytes.data()));
   return *reinterpret_cast<const float *>(bytes.data());
 }

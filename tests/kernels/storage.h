@@ -4,6 +4,7 @@
 
 #include "core/dtype.h"
 #include "core/partition.h"
+#include "tests/half.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,7 +18,7 @@ namespace zero::kernels::test {
 
 inline float half_value(DType dtype, uint16_t bits) {
   if (dtype == DType::bf16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  return static_cast<float>(std::bit_cast<_Float16>(bits));
+  return static_cast<float>(std::bit_cast<zero::test::Half>(bits));
 }
 
 /// A binary format without its sign.
@@ -148,7 +149,7 @@ class Stored {
     } else if (dtype_ == DType::bf16) {
       put(index, static_cast<uint16_t>(std::bit_cast<uint32_t>(single) >> 16));
     } else {
-      put(index, std::isnan(value) ? uint16_t{0x7e00} : std::bit_cast<uint16_t>(static_cast<_Float16>(single)));
+      put(index, std::isnan(value) ? uint16_t{0x7e00} : std::bit_cast<uint16_t>(static_cast<zero::test::Half>(single)));
     }
   }
   void set_nearest(int64_t index, double value) { set(index, round_nearest(value, format_of(dtype_))); }
