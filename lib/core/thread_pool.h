@@ -8,8 +8,8 @@ namespace zero {
 
 using PieceFunction = void (*)(void *context, int64_t piece);
 
-/// Runs function(context, piece) for piece = 0 .. pieces - 1 on the calling thread and at most threads - 1 of the pool, as far as they are
-/// free. Returns when all have run. Callable from any thread; pieces must not call it.
+/// Runs function(context, piece) for piece = 0 .. pieces - 1: piece 0 on the calling thread, the others there and on at most threads - 1 of
+/// the pool, as far as they are free. Returns when all have run. Callable from any thread; pieces must not call it.
 void run_pieces(int64_t pieces, int64_t threads, PieceFunction function, void *context);
 
 /// run_pieces for a callable.

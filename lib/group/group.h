@@ -61,7 +61,8 @@ class Group : public std::enable_shared_from_this<Group> {
   void fail(const Status &cause);
   /// False while, after a failure, something may still use memory that was given to calls.
   bool quiet() const { return !transport_->holds_memory(); }
-  /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it. Before anything else is done with it.
+  /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it; its cores are shared as those of this one.
+  /// Before anything else is done with it.
   void adopt(const std::shared_ptr<Group> &child);
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }

@@ -2,6 +2,7 @@
 #include "core/thread_pool.h"
 
 #include "tests/core/failures.h"
+#include "tests/group/bind_to_core.h"
 #include "tests/group/thread_ranks.h"
 
 #include <gtest/gtest.h>
@@ -70,12 +71,7 @@ TEST(ThreadPool, UsableCoresAreThoseOfTheAffinityMask) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   EXPECT_EQ(usable_cores(), CPU_COUNT(&before));
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
-    if (CPU_ISSET(core, &before)) CPU_SET(core, &one);
-  }
-  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  ASSERT_TRUE(test::bind_to_core(0));
   EXPECT_EQ(usable_cores(), 1);
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
@@ -116,8 +112,8 @@ TEST(ThreadPool, UsesAtMostTheThreadsAskedFor) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-/// Most of these jobs are over before a worker has come to them.
-TEST(ThreadPool, JobsAreTakenBackFromWorkersThatComeTooLate) {
+/// Most of them are over before a worker has come to them, and are taken back from it.
+TEST(ThreadPool, ShortJobsOfSeveralCallersRunEachPieceOnce) {
   test::run_thread_ranks(3, [](int64_t) {
     for (int round = 0; round < 20'000; ++round) {
       std::array<int, 3> values{};
