@@ -47,7 +47,7 @@ int64_t Optimizer::gathered_nbytes() const {
     if (!buffers_param(id) || params_[id].tied()) continue;
     const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
     largest = std::max(largest, nbytes);
-    if (shards_param(id)) all += nbytes;
+    if (tensors_.sharded(id)) all += nbytes;
   }
   return largest + std::min(all, prefetch_.most_nbytes());
 }
@@ -149,8 +149,8 @@ void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(), lld(plan_.element_count()),
            lld(plan_.own_element_count()));
   add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces", lld(plan_.bucket_count()),
-           lld(settings_.bucket_nbytes), formats_.size());
-  for (size_t space = 0; space < formats_.size(); ++space) describe_space(text, space);
+           lld(settings_.bucket_nbytes), layout_.formats().size());
+  for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
@@ -165,7 +165,7 @@ void Optimizer::describe_plan(std::string &text) const {
 }
 
 void Optimizer::describe_space(std::string &text, size_t space) const {
-  const Format &format = formats_[space];
+  const Format &format = layout_.formats()[space];
   std::string slots =
       std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
   int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);

@@ -58,7 +58,7 @@ Task Optimizer::begin_body(int32_t source) {
   begun_ = true;
   edited_ = false;
   phase_ = Phase::running;
-  co_return move_window();
+  co_return verifier_.move_window();
 }
 
 /// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.
@@ -85,25 +85,25 @@ Task Optimizer::begin_local() {
 void Optimizer::keep_copy(int64_t id) {
   const Arena &copy = first_copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) return;
-  const Range range = coded(id) ? updated_range(id) : plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
+  const Range range = tensors_.coded(id) ? tensors_.updated(id) : tensors_.own(id);
   if (range.empty()) return;
   const DType dtype = params_[id].dtype;
   const std::byte *values = copy.data() + range.begin * dtype_nbytes(dtype);
-  if (!coded(id)) {
-    kernels_.copy(own_cut(slots_.param(), id), values, dtype, range.count());
+  if (!tensors_.coded(id)) {
+    kernels_.copy(tensors_.own_cut(slots_.param(), id), values, dtype, range.count());
     return;
   }
   const Slot *master = nullptr;
-  encode_param(id, range, values, dtype);
-  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok())
-    kernels_.convert(slot_at(*master, id, range.begin), DType::f32, values, dtype, range.count());
+  coded_params_.encode(id, range, values, dtype);
+  if (tensors_.find(ZERO_SLOT_MASTER, id, &master))
+    kernels_.convert(tensors_.at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
 
 Status Optimizer::param_hash(int64_t id, uint64_t *out) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   *out = 0;
   if (nbytes == 0 || params_[id].tied() || (one_copy() && !buffers_param(id))) return {};
-  std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : whole_param(id);
+  std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : tensors_.whole_param(id);
   if (data == nullptr) {
     *out = hash_of_zeros(nbytes);
     return {};
@@ -141,7 +141,7 @@ Task Optimizer::check_replicas() {
 Task Optimizer::begin_root() {
   for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
     const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (place.whole && !one_copy() && !format_in(plan_.bucket(index)).coded()) {
+    if (place.whole && !one_copy() && !layout_.format_in(plan_.bucket(index)).coded()) {
       ZERO_CO_AWAIT(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
     }
   }
@@ -159,7 +159,7 @@ Task Optimizer::begin_root_copies() {
   std::vector<Receive> receives(static_cast<size_t>(group_->size()));
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (written[static_cast<size_t>(id)] == 0) continue;
-    if (coded(id)) {
+    if (tensors_.coded(id)) {
       ZERO_CO_AWAIT(take_copy_of_root(id));
       continue;
     }
@@ -169,7 +169,7 @@ Task Optimizer::begin_root_copies() {
       const std::byte *whole = first_copies_[static_cast<size_t>(id)].data();
       for (size_t rank = 0; rank < offers.size(); ++rank) offers[rank] = {whole + cuts[rank].begin * element, cuts[rank].count() * element};
     }
-    receives[0] = {own_cut(slots_.param(), id), cuts[self].count() * element};
+    receives[0] = {tensors_.own_cut(slots_.param(), id), cuts[self].count() * element};
     ZERO_CO_AWAIT(exchange(*gather_group_, offers, receives));
   }
   co_return Status();
@@ -185,38 +185,33 @@ Task Optimizer::take_copy_of_root(int64_t id) {
   co_return Status();
 }
 
-/// What of a tensor this rank updates.
-Range Optimizer::updated_range(int64_t id) const {
-  return updates_all() ? Range{0, params_[id].count} : plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
-}
-
 /// A parameter whose fp32 master was written is its rounding.
 void Optimizer::follow_master(int64_t id) {
-  if (params_[id].count == 0 || params_[id].tied() || !master_written_[static_cast<size_t>(id)]) return;
+  if (!master_written_[static_cast<size_t>(id)]) return;
   const Slot &master = *slots_.find(ZERO_SLOT_MASTER);
-  const Range range = updated_range(id);
-  if (range.empty() || place_of(master, id).dtype != DType::f32) return;
-  if (coded(id)) return encode_param(id, range, slot_at(master, id, range.begin), DType::f32);
-  kernels_.convert(slot_at(slots_.param(), id, range.begin), params_[id].dtype, slot_at(master, id, range.begin), DType::f32,
+  const Range range = tensors_.updated(id);
+  if (range.empty() || tensors_.place(master, id).dtype != DType::f32) return;
+  if (tensors_.coded(id)) return coded_params_.encode(id, range, tensors_.at(master, id, range.begin), DType::f32);
+  kernels_.convert(tensors_.at(slots_.param(), id, range.begin), params_[id].dtype, tensors_.at(master, id, range.begin), DType::f32,
                    range.count());
 }
 
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
 /// to its parameter. Averages begin with the master, or the parameter where there is none.
 void Optimizer::follow_param(int64_t id) {
-  const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
+  const Range range = tensors_.updated(id);
   if (range.empty()) return;
   const Slot *slot = nullptr;
   const DType dtype = params_[id].dtype;
-  const std::byte *param = slot_at(slots_.param(), id, range.begin);
+  const std::byte *param = tensors_.at(slots_.param(), id, range.begin);
   float *masters = nullptr;
-  if (find_slot(ZERO_SLOT_MASTER, id, &slot).ok() && place_of(*slot, id).dtype == DType::f32)
-    masters = reinterpret_cast<float *>(slot_at(*slot, id, range.begin));
-  if (masters != nullptr && coded(id)) kernels_.follow_codes(masters, codes_at(id, range.begin), range.count());
-  if (masters != nullptr && !coded(id)) kernels_.follow(masters, param, dtype, range.count());
-  const bool begins_average = !begun_ && !average_written_[static_cast<size_t>(id)] && find_slot(ZERO_SLOT_AVERAGE, id, &slot).ok();
+  if (tensors_.find(ZERO_SLOT_MASTER, id, &slot) && tensors_.place(*slot, id).dtype == DType::f32)
+    masters = reinterpret_cast<float *>(tensors_.at(*slot, id, range.begin));
+  if (masters != nullptr && tensors_.coded(id)) kernels_.follow_codes(masters, tensors_.codes_at(id, range.begin), range.count());
+  if (masters != nullptr && !tensors_.coded(id)) kernels_.follow(masters, param, dtype, range.count());
+  const bool begins_average = !begun_ && !average_written_[static_cast<size_t>(id)] && tensors_.find(ZERO_SLOT_AVERAGE, id, &slot);
   if (!begins_average) return;
-  std::byte *averages = slot_at(*slot, id, range.begin);
+  std::byte *averages = tensors_.at(*slot, id, range.begin);
   if (masters != nullptr) {
     kernels_.copy(averages, masters, DType::f32, range.count());
   } else {

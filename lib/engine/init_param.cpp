@@ -88,22 +88,22 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);
   edited_ = edited_ || phase_ == Phase::running;
-  const Range range = params_[id].count > 0 ? updated_range(id) : Range{};
+  const Range range = tensors_.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;
-  Target target{nullptr, place_of(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
+  Target target{nullptr, tensors_.place(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
   HostCopy params;
   HostCopy scales;
   HostCopy masters;
-  ZERO_TRY(params.open(memory_source(), slot_at(slots_.param(), id, range.begin), range.count() * dtype_nbytes(target.param_dtype)));
+  ZERO_TRY(params.open(memory_source(), tensors_.at(slots_.param(), id, range.begin), range.count() * dtype_nbytes(target.param_dtype)));
   target.param = params.data();
-  if (coded(id)) {
-    ZERO_TRY(scales.open(memory_source(), codes_at(id, range.begin).scales, scales_nbytes(range.count())));
+  if (tensors_.coded(id)) {
+    ZERO_TRY(scales.open(memory_source(), tensors_.codes_at(id, range.begin).scales, CodedParams::scales_nbytes(range.count())));
     target.scales = reinterpret_cast<float *>(scales.data());
   }
-  if (find_slot(ZERO_SLOT_MASTER, id, &master).ok()) {
-    target.master_dtype = place_of(*master, id).dtype;
-    ZERO_TRY(masters.open(memory_source(), slot_at(*master, id, range.begin), range.count() * dtype_nbytes(target.master_dtype)));
+  if (tensors_.find(ZERO_SLOT_MASTER, id, &master)) {
+    target.master_dtype = tensors_.place(*master, id).dtype;
+    ZERO_TRY(masters.open(memory_source(), tensors_.at(*master, id, range.begin), range.count() * dtype_nbytes(target.master_dtype)));
     target.master = masters.data();
   }
   host_kernels_.over_lines(range.count(), [&](Range part) {
@@ -118,9 +118,9 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_TRY(params.write_back());
   if (target.scales != nullptr) ZERO_TRY(scales.write_back());
   if (target.master != nullptr) ZERO_TRY(masters.write_back());
-  ZERO_TRY(note_write(id, ZERO_SLOT_PARAM));
-  ZERO_TRY(note_write(id, ZERO_SLOT_PARAM_SCALE));
-  return note_write(id, ZERO_SLOT_MASTER);
+  ZERO_TRY(verifier_.note_write(id, ZERO_SLOT_PARAM));
+  ZERO_TRY(verifier_.note_write(id, ZERO_SLOT_PARAM_SCALE));
+  return verifier_.note_write(id, ZERO_SLOT_MASTER);
 }
 
 }  // namespace zero

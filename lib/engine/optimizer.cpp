@@ -24,6 +24,22 @@ Status check_keys(const Config &config, const char *what, Allowed &&allowed) {
   return {};
 }
 
+/// nullptr for a key of none.
+int64_t *count_of(kernels::RunState &run, int32_t key) {
+  switch (key) {
+    case ZERO_KEY_STEP_COUNT:
+      return &run.applied_count;
+    case ZERO_KEY_SKIPPED_COUNT:
+      return &run.skipped_count;
+    case ZERO_KEY_GROWTH_COUNT:
+      return &run.loss_scale.growth_count;
+    case ZERO_KEY_OVERFLOW_COUNT:
+      return &run.loss_scale.overflow_count;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out) {
@@ -57,9 +73,14 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       kernels_(device_kernels_ != nullptr ? static_cast<Kernels &>(*device_kernels_) : host_kernels_),
       sets_{hyper},
       loss_scale_(loss_scale),
+      layout_(params_, settings_, sets_),
+      plan_(layout_.plan()),
+      tensors_(params_, layout_, slots_, group_->rank(), updates_all()),
+      coded_params_(params_, layout_, tensors_, kernels_),
+      run_(loss_scale.first(), device_kernels_.get()),
+      verifier_(params_, layout_, tensors_, kernels_, run_),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
-      updates_(plan_, settings_, slots_, params_, kernels_, sets_),
-      run_{.loss_scale = loss_scale.first()} {}
+      updates_(plan_, settings_, slots_, params_, kernels_, sets_) {}
 
 Optimizer::~Optimizer() { unseal(); }
 
@@ -185,7 +206,7 @@ Status Optimizer::check_set(int64_t set) const {
 bool Optimizer::lacks_momentum(int64_t set) const {
   if (phase_ == Phase::building || sets_[static_cast<size_t>(set)].algorithm() == nullptr) return false;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    const Format &format = format_of(id);
+    const Format &format = layout_.format_of(id);
     const auto is_moment = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_FIRST_MOMENT; };
     const bool keeps = std::any_of(format.states.begin(), format.states.end(), is_moment);
     if (params_[id].options.set == set && !params_[id].tied() && format.trains && !keeps) return true;
@@ -197,10 +218,10 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
   ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::running));
   if (key == ZERO_KEY_LOSS_SCALE) {
-    ZERO_TRY(learn_run());
-    ZERO_TRY(loss_scale_.set(value, run_.loss_scale));
-    run_told_ = false;
-    run_edited_ = true;
+    ZERO_TRY(run_.learn());
+    kernels::LossScaleState scale = run_.known().loss_scale;
+    ZERO_TRY(loss_scale_.set(value, scale));
+    run_.edit().loss_scale = scale;
     return {};
   }
   double now = 0;
@@ -211,13 +232,13 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
 }
 
 /// While a task is under way the host knows what it knew before.
-Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) > 0 ? Status() : learn_run(); }
+Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) > 0 ? Status() : run_.learn(); }
 
 Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
   ZERO_TRY(check_set(set));
   if (key == ZERO_KEY_LOSS_SCALE) {
     ZERO_TRY(known_run());
-    *out = run_.loss_scale.value;
+    *out = run_.known().loss_scale.value;
     return {};
   }
   return sets_[static_cast<size_t>(set)].get(key, out);
@@ -228,39 +249,19 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(get_i64(key, &now));
   ZERO_TRY(check_i64(key, value));
   ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
-  if (key == ZERO_KEY_STEP_COUNT) run_.applied_count = value;
-  if (key == ZERO_KEY_SKIPPED_COUNT) run_.skipped_count = value;
-  if (key == ZERO_KEY_GROWTH_COUNT) run_.loss_scale.growth_count = value;
-  if (key == ZERO_KEY_OVERFLOW_COUNT) run_.loss_scale.overflow_count = value;
-  run_told_ = false;
-  run_edited_ = true;
+  *count_of(run_.edit(), key) = value;
   return {};
 }
 
 Status Optimizer::get_i64(int32_t key, int64_t *out) const {
-  switch (key) {
-    case ZERO_KEY_STEP_COUNT:
-      ZERO_TRY(known_run());
-      *out = run_.applied_count;
-      return {};
-    case ZERO_KEY_SKIPPED_COUNT:
-      ZERO_TRY(known_run());
-      *out = run_.skipped_count;
-      return {};
-    case ZERO_KEY_GROWTH_COUNT:
-      ZERO_TRY(known_run());
-      *out = run_.loss_scale.growth_count;
-      return {};
-    case ZERO_KEY_OVERFLOW_COUNT:
-      ZERO_TRY(known_run());
-      *out = run_.loss_scale.overflow_count;
-      return {};
-    default:
-      break;
-  }
+  kernels::RunState run;
   const KeyInfo *info = find_key(key);
-  return Status::error(ZERO_E_UNSUPPORTED, "%s %d is no scalar of an optimizer; those are the keys 500 .. 599",
-                       info != nullptr ? info->name : "key", key);
+  ZERO_CHECK(count_of(run, key) != nullptr, ZERO_E_UNSUPPORTED, "%s %d is no scalar of an optimizer; those are the keys 500 .. 599",
+             info != nullptr ? info->name : "key", key);
+  ZERO_TRY(known_run());
+  run = run_.known();
+  *out = *count_of(run, key);
+  return {};
 }
 
 }  // namespace zero

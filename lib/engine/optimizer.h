@@ -4,11 +4,12 @@
 
 #include "core/config.h"
 #include "core/task.h"
-#include "engine/checksums.h"
+#include "engine/coded_params.h"
 #include "engine/device_kernels.h"
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
+#include "engine/layout.h"
 #include "engine/line_up.h"
 #include "engine/loss_scale.h"
 #include "engine/memory_need.h"
@@ -19,11 +20,14 @@
 #include "engine/plan.h"
 #include "engine/prefetch.h"
 #include "engine/results.h"
+#include "engine/run.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
+#include "engine/tensor_slots.h"
 #include "engine/trace.h"
 #include "engine/trailing_gathers.h"
 #include "engine/updates.h"
+#include "engine/verifier.h"
 #include "group/collectives.h"
 #include "group/group.h"
 #include "memory/accounting.h"
@@ -146,18 +150,6 @@ class Optimizer {
     std::vector<void *> streams = {};  ///< of a device, on which it is used
   };
 
-  /// What verify found first; the fields are those of zero_verify_result.
-  struct Finding {
-    int64_t found = ZERO_FINDING_NONE;
-    int64_t chunk_count = 0;
-    int64_t rank = -1;
-    int64_t other_rank = -1;
-    int64_t param = -1;
-    int32_t slot = 0;
-    int64_t offset = 0;
-    int64_t count = 0;
-  };
-
   /// One more while it lives.
   class Counted {
    public:
@@ -182,11 +174,9 @@ class Optimizer {
   bool alone() const { return group_->size() == 1; }
   /// True when parameters are kept as shards, small ones perhaps excepted.
   bool shards_params() const { return !alone() && settings_.stage == 3; }
-  /// True when this rank keeps only its cut of the parameter.
-  bool shards_param(int64_t id) const;
   /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
-  bool buffers_param(int64_t id) const { return shards_param(id) || coded(id); }
-  bool buffers_params() const { return shards_params() || codes_params(); }
+  bool buffers_param(int64_t id) const { return tensors_.sharded(id) || tensors_.coded(id); }
+  bool buffers_params() const { return shards_params() || layout_.any_coded(); }
   /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
   bool one_copy() const { return settings_.one_copy && !alone(); }
   /// A gradient slot on this rank is only its cut, and so are states.
@@ -229,11 +219,6 @@ class Optimizer {
   Task agree_on_plan();
   Task agree_on_model(Status mine);
   Task make_groups();
-  Status plan_all();
-  void make_formats();
-  void make_plan();
-  double cost_of(int64_t id) const;
-  Status check_matrices() const;
   Status allocate();
   Status allocate_on_device();
   Task reach();
@@ -255,7 +240,6 @@ class Optimizer {
   Task begin_local();
   Task begin_root();
   Task begin_root_copies();
-  Range updated_range(int64_t id) const;
   void follow_master(int64_t id);
   void follow_param(int64_t id);
   Task check_replicas();
@@ -263,20 +247,6 @@ class Optimizer {
   Status whole_copy(int64_t id, std::byte **out);
   Task take_copy_of_root(int64_t id);
   void keep_copy(int64_t id);
-  /// @}
-
-  /// @name 8-bit parameters (coded_params.cpp)
-  /// @{
-  bool codes_params() const;
-  bool coded(int64_t id) const;
-  kernels::Elements codes_at(int64_t id, int64_t offset) const;
-  static int64_t scales_nbytes(int64_t count) { return round_up(count, kLine) / kLine * dtype_nbytes(DType::f32); }
-  /// Of a whole tensor: codes, up to a line, and scales.
-  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + scales_nbytes(count); }
-  Status open_codes();
-  void encode_param(int64_t id, Range range, const void *values, DType dtype, bool may_skip = false) const;
-  void encode_masters() const;
-  Task decode_param(int64_t id, std::byte *whole);
   /// @}
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
@@ -289,15 +259,7 @@ class Optimizer {
   Task gather_param(int64_t id, std::byte *whole);
   Task gather_ahead(int64_t id, std::byte *whole);
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
-  const SlotPlace &place_of(const Slot &slot, int64_t id) const;
-  std::byte *slot_at(const Slot &slot, int64_t id, int64_t offset) const;
-  std::byte *own_cut(const Slot &slot, int64_t id) const;
-  static Cuts entry_cuts(const SlotPlace &place, const Cuts &elements);
-  const Format &format_of(int64_t id) const { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])]; }
-  const Format &format_in(const PlannedBucket &bucket) const { return formats_[static_cast<size_t>(bucket.space)]; }
-  std::vector<SlotFormat> slots_of(int64_t id) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
-  std::byte *whole_param(int64_t id) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
   /// @}
@@ -336,25 +298,13 @@ class Optimizer {
   kernels::VerdictRules verdict_rules() const;
   void judge();
   Status judge_on_device();
-  void tell_run();
-  Status learn_run() const;
   Status known_run() const;
   /// @}
 
   /// @name Verification (verify.cpp)
   /// @{
-  void list_shards(Checksums &out) const;
-  void list_replicas(Checksums &out) const;
-  void list_slots(int64_t id, Range range, bool only_whole, Checksums &out) const;
-  Status move_window();
-  Status note_write(int64_t id, int32_t slot);
-  Status find_change(Finding *out);
-  Task share_finding(Finding &finding);
-  Status corrupt(const Finding &finding) const;
   Task verify_body(zero_verify_result *out, void *stream);
   Task any_edited(bool *out);
-  Task compare_replicas(const Checksums &replicas, Finding &finding);
-  void narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces, Finding &finding) const;
   /// @}
 
   /// @name Module buffers (optimizer.cpp)
@@ -382,19 +332,21 @@ class Optimizer {
   std::vector<HyperSet> sets_;
   LossScale loss_scale_;
   Params params_;
-  std::vector<Format> formats_;  ///< by flat space
-  std::vector<int64_t> spaces_;  ///< by parameter
-  Plan plan_;
+  Layout layout_;
+  const Plan &plan_;  ///< of the layout
   Accounting accounting_;
   Trace trace_;
   SlotMemory slots_;
+  TensorSlots tensors_;
+  CodedParams coded_params_;
+  Run run_;
+  Verifier verifier_;
   Gradients gradients_;
   Updates updates_;
   PeerViews grad_views_;
   PeerViews param_views_;
   LineUp line_up_;  ///< open: steps whose ranks wait for one another on their devices
   ParamPool param_pool_;
-  Arena gathered_codes_;
   ModuleBuffers module_buffers_;
   Prefetch prefetch_;
   TrailingGathers trailing_;
@@ -417,18 +369,11 @@ class Optimizer {
   std::vector<bool> master_written_;  ///< by parameter, since the last begin
   std::vector<bool> average_written_;
   bool begun_ = false;
-  bool edited_ = false;       ///< parameters were written since the last begin
-  Checksums shard_sums_;      ///< of this rank's shards, where settings_.verify_every is set
-  bool window_open_ = false;  ///< shard_sums_ are those of the memory as it should be
+  bool edited_ = false;  ///< parameters were written since the last begin
 
-  mutable kernels::RunState run_;
-  bool device_judges_ = false;        ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
-  mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since run_ was all there is to know
-  bool run_told_ = false;             ///< the device has run_
-  bool run_edited_ = false;           ///< the caller has set scalars of it since ranks last compared theirs
-  bool captured_ = false;             ///< steps became part of graphs, whose runs nobody tells the host
-  bool skips_ = false;                ///< the vote of the step under way; false where the device judges
-  bool applied_ = false;              ///< the step under way was applied
+  bool device_judges_ = false;  ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
+  bool skips_ = false;          ///< the vote of the step under way; false where the device judges
+  bool applied_ = false;        ///< the step under way was applied
   int64_t unfilled_count_ = 0;
   bool replicates_ = false;       ///< step() writes new parameters into all ranks' memory itself
   bool replicated_ = false;       ///< the step under way did

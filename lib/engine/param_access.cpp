@@ -36,7 +36,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
     ZERO_CO_TRY(check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
   }
   // A graph would go on to use memory of the pool, which may be given back.
-  if (coded(id) && !dst_on_device)
+  if (tensors_.coded(id) && !dst_on_device)
     ZERO_CO_TRY(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
   if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   if (count > 0) {
@@ -48,7 +48,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {
     if (!buffers_param(id)) {
-      data = whole_param(id);
+      data = tensors_.whole_param(id);
     } else if (phase_ == Phase::sealed) {
       ZERO_CO_TRY(whole_copy(params_.holder(id), &data));
     } else {
@@ -104,7 +104,7 @@ Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, b
 Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   std::byte *ahead = nullptr;
-  if (shards_param(id)) ZERO_CO_AWAIT(prefetch_.take(id, &ahead));
+  if (tensors_.sharded(id)) ZERO_CO_AWAIT(prefetch_.take(id, &ahead));
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
     if (*out_pooled) ZERO_CO_TRY(param_pool_.take(nbytes, data));
@@ -115,12 +115,13 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
     kernels_.copy(*data, ahead, DType::u8, nbytes);
     param_pool_.give_back(ahead);
   }
-  co_return shards_param(id) ? prefetch_.run_ahead() : Status();
+  co_return tensors_.sharded(id) ? prefetch_.run_ahead() : Status();
 }
 
 Task Optimizer::gather_param(int64_t id, std::byte *whole) {
-  if (coded(id)) return decode_param(id, whole);
-  return all_gather(*gather_group_, own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype, static_cast<uint64_t>(id));
+  if (tensors_.coded(id)) return coded_params_.decode(*gather_group_, id, whole);
+  return all_gather(*gather_group_, tensors_.own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype,
+                    static_cast<uint64_t>(id));
 }
 
 /// On the progress thread, or that of whoever waits.
@@ -151,12 +152,5 @@ Status Optimizer::param_release(int64_t id) {
   }
   return {};
 }
-
-bool Optimizer::shards_param(int64_t id) const {
-  const int64_t bucket = plan_.param(id).bucket;
-  return shards_params() && bucket >= 0 && !slots_.place(slots_.param(), bucket).whole;
-}
-
-std::byte *Optimizer::whole_param(int64_t id) const { return slot_at(slots_.param(), id, 0); }
 
 }  // namespace zero

@@ -65,7 +65,7 @@ Task Optimizer::make_groups() {
 
 Status Optimizer::write_sealed_text(std::string *out) const {
   try {
-    const std::string scale = loss_scale_.text(run_.loss_scale);
+    const std::string scale = loss_scale_.text(run_.known().loss_scale);
     *out = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
     return {};
   } catch (const std::bad_alloc &) {
@@ -78,12 +78,12 @@ Task Optimizer::agree_on_plan() {
   std::string text;
   ZERO_CO_AWAIT(agree_on(*group_, write_sealed_text(&text), "zero_optimizer_seal"));
   ZERO_CO_AWAIT(compare_texts(*group_, kSealedDiffers, text));
-  ZERO_CO_TRY(check_matrices());
+  ZERO_CO_TRY(layout_.check_matrices());
   Status planned = params_.check_order();
-  if (planned.ok()) planned = plan_all();
+  if (planned.ok()) planned = layout_.make(group_->rank());
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !settings_.on_device;
-  MemoryNeed need = counts ? memory_need(plan_, formats_, needs()) : MemoryNeed{};
+  MemoryNeed need = counts ? memory_need(plan_, layout_.formats(), needs()) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit, memory_offer());
 }
@@ -93,74 +93,15 @@ NeedOptions Optimizer::needs() const {
   return {.alone = alone(),
           .adopts = one_copy() && group_->rank() > 0,
           .ahead_nbytes = runs_ahead ? settings_.prefetch_nbytes : 0,
-          .workspace_nbytes = updates_.workspace_nbytes(formats_, alone()),
-          .whole_workspace_nbytes = updates_.workspace_nbytes(formats_, true)};
+          .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()),
+          .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};
 }
 
 /// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
 Task Optimizer::agree_on_model(Status mine) {
   ZERO_CO_AWAIT(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
-  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.loss_scale) + "\n";
+  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.known().loss_scale) + "\n";
   co_return co_await compare_texts(*model_parent_, kSealedDiffers, text);
-}
-
-/// The same on all ranks, so all of them find the same.
-Status Optimizer::check_matrices() const {
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    const Param &param = params_[id];
-    const kernels::Algorithm *algorithm = sets_[static_cast<size_t>(param.options.set)].algorithm();
-    const bool matrix = algorithm != nullptr && algorithm->matrix && !param.options.frozen && !param.tied();
-    ZERO_CHECK(!matrix || param.shape.size() == 2, ZERO_E_UNSUPPORTED,
-               "%s has %zu dimensions, but algorithm \"%s\" updates matrices; put it into a parameter set with another algorithm",
-               param.text().c_str(), param.shape.size(), algorithm->name);
-  }
-  return {};
-}
-
-/// Formats, and so the layout of flat spaces, depend on nothing that may differ between runs of the same bits.
-void Optimizer::make_formats() {
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    if (params_[id].tied()) {
-      spaces_.push_back(spaces_[static_cast<size_t>(params_.holder(id))]);
-      continue;
-    }
-    const HyperSet &set = sets_[static_cast<size_t>(params_[id].options.set)];
-    const Format format = make_format(params_[id], settings_, set.algorithm(), set.values().momentum);
-    const auto same = std::find(formats_.begin(), formats_.end(), format);
-    spaces_.push_back(same - formats_.begin());
-    if (same == formats_.end()) formats_.push_back(format);
-  }
-}
-
-/// Multiplications of an update that needs the whole matrix: rows x columns x the smaller of both, up to a factor.
-double Optimizer::cost_of(int64_t id) const {
-  const std::vector<int64_t> &shape = params_[id].shape;
-  if (shape.size() != 2) return 0;
-  return static_cast<double>(params_[id].count) * static_cast<double>(std::min(shape[0], shape[1]));
-}
-
-void Optimizer::make_plan() {
-  std::vector<TensorShape> tensors;
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    tensors.push_back({params_[id].count, spaces_[static_cast<size_t>(id)], params_[id].options.tied_to, cost_of(id)});
-  }
-  std::vector<SpaceShape> spaces;
-  for (const Format &format : formats_) {
-    const DType moved = format.trains ? format.grad : format.param;
-    spaces.push_back({settings_.bucket_nbytes / dtype_nbytes(moved), format.trains, format.whole_tensors()});
-  }
-  const Weights weights(settings_.shard_weights);
-  plan_ = Plan({tensors, spaces, params_.order(), weights, group_->rank()});
-}
-
-Status Optimizer::plan_all() {
-  try {
-    make_formats();
-    make_plan();
-    return {};
-  } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", lld(params_.size()));
-  }
 }
 
 Status Optimizer::allocate() {
@@ -170,10 +111,10 @@ Status Optimizer::allocate() {
       if (group != nullptr) accounting_.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
     }
     if (device_ != nullptr) ZERO_TRY(allocate_on_device());
-    ZERO_TRY(slots_.allocate(plan_, formats_, {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
+    ZERO_TRY(slots_.allocate(plan_, layout_.formats(), {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
-    ZERO_TRY(open_codes());
+    ZERO_TRY(coded_params_.open(memory_source()));
     ZERO_TRY(module_buffers_.allocate(host_source()));
     open_gathers();
     access_.resize(plan_.params().size());
@@ -207,7 +148,7 @@ void Optimizer::open_gathers() {
   const bool useful = shards_params() && overlaps;
   std::vector<int64_t> nbytes;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    nbytes.push_back(shards_param(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
+    nbytes.push_back(tensors_.sharded(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
   }
   prefetch_.open(gather_group_, &param_pool_, useful ? settings_.prefetch_nbytes : 0, std::move(nbytes),
                  [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
@@ -217,7 +158,7 @@ void Optimizer::open_gathers() {
 std::vector<bool> Optimizer::counted_buckets() const {
   std::vector<bool> counted;
   const bool first = model_group_ == nullptr || model_group_->rank() == 0;
-  for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !format_in(bucket).replicated);
+  for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !layout_.format_in(bucket).replicated);
   return counted;
 }
 
@@ -283,10 +224,9 @@ Status Optimizer::prepare() {
                  lld(group_->rank()), group_->transport().name());
       if (group_->rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
     }
-    ZERO_TRY(updates_.build(formats_, updates_all(), memory_source()));
+    ZERO_TRY(updates_.build(layout_.formats(), updates_all(), memory_source()));
     ZERO_TRY(updates_.begin_states(memory_source()));
-    if (settings_.verify_every > 0) list_shards(shard_sums_);
-    ZERO_TRY(kernels_.prepare_hashes(shard_sums_.chunk_count()));
+    ZERO_TRY(verifier_.open(gather_group_, settings_.verify_every, one_copy()));
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
@@ -308,7 +248,7 @@ void Optimizer::plan_ways() {
 }
 
 void Optimizer::make_views() {
-  const auto trains = [this](int64_t id) { return format_of(id).trains; };
+  const auto trains = [this](int64_t id) { return layout_.format_of(id).trains; };
   if (!updates_all()) {
     for (const PlannedView &view : plan_.views()) {
       if (trains(view.param)) views_.push_back({view.param, view.offset, view.count, nullptr});
@@ -338,16 +278,15 @@ void Optimizer::unseal() {
   if (reduce_group_ != nullptr && slots_.grad_mapping() != nullptr) reduce_group_->transport().unshare(*slots_.grad_mapping());
   slots_.release();
   param_pool_.release();
-  gathered_codes_.release();
+  coded_params_.release();
   module_buffers_.release();
   if (device_ != nullptr) device_->release();
-  shard_sums_.clear();
+  verifier_.close();
   first_copies_.clear();
   access_.clear();
   views_.clear();
   updates_.clear();
-  formats_.clear();
-  spaces_.clear();
+  layout_.clear();
   reduce_group_.reset();
   gather_group_.reset();
   model_group_.reset();

@@ -16,66 +16,29 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
 
 }  // namespace
 
-/// A tensor without elements has the slots of its format, but no memory: *out may then be nullptr.
+/// *out as TensorSlots::find sets it.
 Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
-  *out = slots_.find(number);
-  const int64_t bucket = plan_.param(id).bucket;
-  bool kept = *out != nullptr && (bucket < 0 || slots_.place(**out, bucket).kept);
-  if (*out == nullptr && bucket < 0) {
-    const std::vector<SlotFormat> slots = slots_of(id);
-    kept = std::any_of(slots.begin(), slots.end(), [number](const SlotFormat &slot) { return slot.number == number; });
-  }
-  ZERO_CHECK(kept, ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number,
+  ZERO_CHECK(tensors_.find(number, id, out), ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number,
              params_[id].text().c_str(), settings_.algorithm_name());
   return {};
-}
-
-const SlotPlace &Optimizer::place_of(const Slot &slot, int64_t id) const { return slots_.place(slot, plan_.param(id).bucket); }
-
-/// Element `offset` of a tensor with elements.
-std::byte *Optimizer::slot_at(const Slot &slot, int64_t id, int64_t offset) const {
-  const PlannedParam &param = plan_.param(id);
-  return place_of(slot, id).at(param.flat.begin - plan_.bucket(param.bucket).flat.begin + offset);
-}
-
-/// Where this rank's cut of a tensor lies in a slot; any address where the cut is empty.
-std::byte *Optimizer::own_cut(const Slot &slot, int64_t id) const {
-  const Range own = plan_.param(id).cuts[static_cast<size_t>(group_->rank())];
-  return own.empty() ? place_of(slot, id).data : slot_at(slot, id, own.begin);
-}
-
-/// Cuts of elements counted in entries of a slot.
-Cuts Optimizer::entry_cuts(const SlotPlace &place, const Cuts &elements) {
-  Cuts cuts;
-  for (const Range &cut : elements) cuts.push_back({place.entries(cut.begin), place.entries(cut.end)});
-  return cuts;
 }
 
 Status Optimizer::slot_count(int64_t id, int64_t *out) const {
   ZERO_TRY(check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
-  *out = static_cast<int64_t>(slots_of(id).size());
+  *out = static_cast<int64_t>(layout_.slots_of(id).size());
   return {};
 }
 
 Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
   ZERO_TRY(check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
-  const std::vector<SlotFormat> slots = slots_of(id);
+  const std::vector<SlotFormat> slots = layout_.slots_of(id);
   ZERO_CHECK(index >= 0 && index < static_cast<int64_t>(slots.size()), ZERO_E_INVALID_ARGUMENT, "index is %lld, but %s has %zu slots",
              lld(index), params_[id].name.c_str(), slots.size());
   const SlotFormat &slot = slots[static_cast<size_t>(index)];
   *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
   return {};
-}
-
-/// Parameter and states; a gradient lives for one step.
-std::vector<SlotFormat> Optimizer::slots_of(int64_t id) const {
-  const Format &format = format_of(id);
-  std::vector<SlotFormat> slots{{ZERO_SLOT_PARAM, format.param}};
-  if (format.coded()) slots.push_back({ZERO_SLOT_PARAM_SCALE, DType::f32, kLine});
-  slots.insert(slots.end(), format.states.begin(), format.states.end());
-  return slots;
 }
 
 Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
@@ -94,9 +57,9 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
-  const SlotPlace &place = place_of(*from, id);
-  const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
-  const CutWhole whole{&cuts, own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
+  const SlotPlace &place = tensors_.place(*from, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
   ZERO_CO_AWAIT(read_range(*gather_group_, whole, {offset, offset + count}, data));
   co_return Status();
 }
@@ -112,18 +75,18 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
                 "gradients of a step were given; zero_optimizer_step comes before parameters are written");
   const auto holder = static_cast<size_t>(params_.holder(id));
   if (params_[id].count == 0) co_return Status();
-  const SlotPlace &place = place_of(*to, id);
-  const Cuts cuts = entry_cuts(place, plan_.param(id).cuts);
-  std::byte *own = own_cut(*to, id);
+  const SlotPlace &place = tensors_.place(*to, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  std::byte *own = tensors_.own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   bool any = false;
   ZERO_CO_AWAIT(write_range(*gather_group_, whole, {offset, offset + count}, data, &any));
   if (any && slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
   if (any && slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*gather_group_, own, slot_at(*to, id, 0), cuts, place.dtype));
+  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*gather_group_, own, tensors_.at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
-  co_return note_write(id, slot);
+  co_return verifier_.note_write(id, slot);
 }
 
 /// A range in entries of a slot.
@@ -131,7 +94,7 @@ Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(find_slot(slot, id, out));
   if (params_[id].count == 0) return check_range(id, offset, count);
-  const int64_t entries = place_of(**out, id).entries(params_[id].count);
+  const int64_t entries = tensors_.place(**out, id).entries(params_[id].count);
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
              "offset %lld and count %lld are given, but slot %d of %s has %lld entries", lld(offset), lld(count), slot,
              params_[id].name.c_str(), lld(entries));
@@ -153,7 +116,7 @@ Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   ZERO_TRY(find_slot(slot, view.param, &from));
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
-  view.data = slot_at(*from, view.param, view.offset);
+  view.data = tensors_.at(*from, view.param, view.offset);
   *out = view;
   return {};
 }

@@ -25,7 +25,7 @@ class Stopwatch {
 
 /// Frozen parameters have no gradient.
 Status Optimizer::check_trains(int64_t id) const {
-  ZERO_CHECK(format_of(id).trains, ZERO_E_STATE,
+  ZERO_CHECK(layout_.format_of(id).trains, ZERO_E_STATE,
              settings_.trains ? "%s is frozen and has no gradient" : "%s has no gradient: algorithm \"none\" keeps parameters only",
              params_[id].name.c_str());
   return {};
@@ -102,7 +102,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
   ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
                 "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
-  ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !codes_params()), ZERO_E_STATE,
+  ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !layout_.any_coded()), ZERO_E_STATE,
                 "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 lld(acquired_count_));
   ZERO_CO_TRY(check_capture(out));
@@ -114,7 +114,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
-  ZERO_CO_TRY(find_change(&change));
+  ZERO_CO_TRY(verifier_.find_change(&change));
   ZERO_CO_AWAIT(vote(change));
   if (vote_sums_[kWeightless] > 0) {
     end_step();
@@ -182,7 +182,7 @@ Status Optimizer::refresh(void *stream) {
   ZERO_TRY(check_not_captured("zero_optimizer_refresh", stream));
   if (!settings_.on_device) return {};
   ZERO_TRY(device_->follow(stream));
-  tell_run();
+  run_.tell();
   device_kernels_->refresh(updates_.all_jobs());
   ZERO_TRY(device_->lead(stream));
   const Status status = kernels_.status();
@@ -194,16 +194,16 @@ Status Optimizer::loss_scale_address(void *stream, void **out) {
   ZERO_TRY(check_call("zero_optimizer_loss_scale_address", Phase::running, Phase::running));
   ZERO_TRY(check_not_captured("zero_optimizer_loss_scale_address", stream));
   if (!settings_.on_device) {
-    *out = &run_.loss_scale.value;
+    *out = run_.loss_scale();
     return {};
   }
   ZERO_TRY(device_->follow(stream));
-  tell_run();
+  run_.tell();
   ZERO_TRY(device_->lead(stream));
   const Status status = kernels_.status();
   if (!status.ok()) lose(status);
   ZERO_TRY(status);
-  *out = device_kernels_->loss_scale();
+  *out = run_.loss_scale();
   return {};
 }
 
@@ -217,7 +217,7 @@ Task Optimizer::apply_body() {
 
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
-  const StepScalars scalars{run_.applied_count + 1, static_cast<float>(run_.grad_factor), touched_, sums_, replicated_};
+  const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), touched_, sums_, replicated_};
   const Status updated = co_await updates_.run(*gather_group_, scalars);
   if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
   ZERO_CO_TRY(updated);
@@ -236,7 +236,7 @@ void Optimizer::count_direct() const {
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
     gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
-    if (!format_in(bucket).coded()) continue;
+    if (!layout_.format_in(bucket).coded()) continue;
     const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);
     gather_group_->count_direct(OperationKind::all_gather, scales, scales * dtype_nbytes(DType::f32));
   }
@@ -245,7 +245,7 @@ void Optimizer::count_direct() const {
 Task Optimizer::gather_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
-  if (!skips_ && settings_.algorithm == nullptr) encode_masters();
+  if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(device_judges_);
   if (device_judges_ && replicated_) {
     ZERO_CO_AWAIT(line_up_.run());
   } else if (!skips_ && replicated_) {
@@ -261,32 +261,30 @@ Task Optimizer::gather_body() {
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (device_judges_) {
-    device_kernels_->end_step(counts);
-    judged_count_ = std::max<int64_t>(judged_count_, 1);  // also where the host was told of the verdict: this is newer
+    run_.end_on_device(counts);
     ZERO_CO_TRY(forget_written_masters());
   } else if (!skips_ && counts) {
     master_written_.assign(master_written_.size(), false);  // every parameter is its master's rounding now
-    ++run_.applied_count;
-    run_told_ = false;
+    run_.count();
   }
   prefetch_.end_step();
   end_step();
-  ZERO_CO_TRY(move_window());
+  ZERO_CO_TRY(verifier_.move_window());
   co_return kernels_.status();
 }
 
 /// Parameters that were written as masters are those masters' roundings after a step. Only then is the device's verdict waited for.
 Status Optimizer::forget_written_masters() {
   const bool any = std::find(master_written_.begin(), master_written_.end(), true) != master_written_.end();
-  if (!any || captured_) return {};
-  ZERO_TRY(learn_run());
-  if (run_.skips == 0) master_written_.assign(master_written_.size(), false);
+  if (!any || run_.captured()) return {};
+  ZERO_TRY(run_.learn());
+  if (run_.known().skips == 0) master_written_.assign(master_written_.size(), false);
   return {};
 }
 
 /// True for buckets of that kind that all ranks hold.
 bool Optimizer::gathers(int64_t bucket, Gathered which) const {
-  const Format &format = format_in(plan_.bucket(bucket));
+  const Format &format = layout_.format_in(plan_.bucket(bucket));
   const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
   return wanted && slots_.place(slots_.param(), bucket).whole;
 }
@@ -306,9 +304,9 @@ Task Optimizer::gather_bucket(int64_t index, Trace::Track track) {
   const SlotPlace &place = slots_.place(slots_.param(), index);
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
   ZERO_CO_AWAIT(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
-  if (!format_in(bucket).coded()) co_return Status();
+  if (!layout_.format_in(bucket).coded()) co_return Status();
   const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
-  const Cuts cuts = entry_cuts(scales, bucket.cuts);
+  const Cuts cuts = TensorSlots::entry_cuts(scales, bucket.cuts);
   co_return co_await all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype);
 }
 
@@ -319,14 +317,14 @@ void Optimizer::end_step() {
 
 Status Optimizer::write_result(zero_step_result *out) const {
   if (out == nullptr) return {};
-  ZERO_TRY(learn_run());
-  const bool to_be_applied = phase_ == Phase::reduced && run_.skips == 0;
-  out->step = run_.applied_count + (to_be_applied ? 1 : 0);
-  out->skipped = run_.skips;
-  out->skipped_total = run_.skipped_count;
+  ZERO_TRY(run_.learn());
+  const bool to_be_applied = phase_ == Phase::reduced && run_.known().skips == 0;
+  out->step = run_.known().applied_count + (to_be_applied ? 1 : 0);
+  out->skipped = run_.known().skips;
+  out->skipped_total = run_.known().skipped_count;
   out->unfilled_count = unfilled_count_;
-  out->grad_norm = run_.grad_norm;
-  out->loss_scale = run_.loss_scale.value;
+  out->grad_norm = run_.known().grad_norm;
+  out->loss_scale = run_.known().loss_scale.value;
   return {};
 }
 

@@ -1,141 +1,13 @@
-/// @file verify: whether memory still holds what libzero wrote. Shards are compared with checksums taken one step before, replicas with
-/// each other. Knows no cure.
+/// @file verify: the call that compares replicas, and shards with their checksums.
 #include "engine/optimizer.h"
 
 #include "engine/agreement.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <span>
+#include <vector>
 
 namespace zero {
-namespace {
-
-std::string slot_text(int32_t slot) {
-  switch (slot) {
-    case ZERO_SLOT_PARAM:
-      return "the parameter";
-    case ZERO_SLOT_PARAM_SCALE:
-      return "the scales of the parameter";
-    case ZERO_SLOT_MASTER:
-      return "the master";
-    case ZERO_SLOT_AVERAGE:
-      return "the average";
-    case ZERO_SLOT_FIRST_MOMENT:
-      return "the first moment";
-    case ZERO_SLOT_SECOND_MOMENT:
-      return "the second moment";
-    case ZERO_SLOT_FIRST_SCALE:
-      return "the scales of the first moment";
-    case ZERO_SLOT_SECOND_SCALE:
-      return "the scales of the second moment";
-    default:
-      return "slot " + std::to_string(slot);
-  }
-}
-
-/// Of the most ranks that have alike hashes the first; -1 where as many have others.
-int64_t most_common(std::span<const uint64_t> hashes) {
-  int64_t best = -1;
-  int64_t best_count = 0;
-  for (auto hash = hashes.begin(); hash != hashes.end(); ++hash) {
-    if (std::find(hashes.begin(), hash, *hash) != hash) continue;
-    const int64_t count = std::count(hash, hashes.end(), *hash);
-    if (count < best_count) continue;
-    best = count > best_count ? hash - hashes.begin() : -1;
-    best_count = count;
-  }
-  return best;
-}
-
-}  // namespace
-
-/// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
-void Optimizer::list_shards(Checksums &out) const {
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    const Range range = params_[id].count > 0 && !params_[id].tied() ? updated_range(id) : Range{};
-    if (!range.empty()) list_slots(id, range, false, out);
-  }
-}
-
-/// What every rank holds alike.
-void Optimizer::list_replicas(Checksums &out) const {
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, true, out);
-  }
-}
-
-void Optimizer::list_slots(int64_t id, Range range, bool only_whole, Checksums &out) const {
-  for (const SlotFormat &format : slots_of(id)) {
-    const Slot &slot = *slots_.find(format.number);
-    const SlotPlace &place = place_of(slot, id);
-    const bool replicated = place.whole && !(one_copy() && slot.category == ZERO_MEMORY_PARAM);
-    if (only_whole && !replicated) continue;
-    const int64_t begin = place.entries(range.begin);
-    out.add({id, format.number, begin, place.entries(range.end) - begin, slot_at(slot, id, range.begin), dtype_nbytes(place.dtype)});
-  }
-}
-
-/// At the end of whatever wrote all of this rank's slots: checksums are taken when the step that comes next is one that compares. A device
-/// that judges steps is asked how many it has applied only where that may be so.
-Status Optimizer::move_window() {
-  const int64_t every = settings_.verify_every;
-  if (every == 0) return {};
-  const bool may_open = (run_.applied_count + judged_count_ + 1) / every > run_.applied_count / every;
-  if (may_open) ZERO_TRY(learn_run());
-  window_open_ = (run_.applied_count + 1) % every == 0;
-  return window_open_ ? shard_sums_.take(kernels_) : Status();
-}
-
-/// The caller wrote this rank's part of a slot.
-Status Optimizer::note_write(int64_t id, int32_t slot) {
-  return window_open_ ? shard_sums_.take(kernels_, params_.holder(id), slot) : Status();
-}
-
-/// Compares this rank's shards with their checksums, where they were taken.
-Status Optimizer::find_change(Finding *out) {
-  if (!window_open_) return {};
-  Checksums::Changes changes;
-  ZERO_TRY(shard_sums_.find_changes(kernels_, &changes));
-  if (changes.count == 0) return {};
-  const SlotPart chunk = shard_sums_.chunk(changes.first);
-  *out = {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
-  return {};
-}
-
-Status Optimizer::corrupt(const Finding &finding) const {
-  if (finding.found == ZERO_FINDING_NONE) {
-    return Status::error(ZERO_E_CORRUPT,
-                         "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
-  }
-  return Status::error(
-      ZERO_E_CORRUPT,
-      "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
-      "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
-      lld(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(), lld(finding.offset),
-      lld(finding.offset + finding.count - 1));
-}
-
-/// Each rank's own finding becomes the first of all ranks', the same on all of them, with the chunks of all.
-Task Optimizer::share_finding(Finding &finding) {
-  if (alone()) co_return Status();
-  const std::array<int64_t, 6> mine = {finding.found, finding.chunk_count, finding.param, finding.slot, finding.offset, finding.count};
-  std::vector<int64_t> all(mine.size() * static_cast<size_t>(group_->size()));
-  Fingerprint fingerprint;
-  fingerprint.kind = OperationKind::exchange;
-  fingerprint.count = static_cast<int64_t>(mine.size());
-  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, mine, all));
-  finding = {};
-  for (int64_t rank = 0; rank < group_->size(); ++rank) {
-    const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];
-    const int64_t chunks = finding.chunk_count + words[1];
-    if (finding.found == ZERO_FINDING_NONE && words[0] != ZERO_FINDING_NONE) {
-      finding = {words[0], 0, rank, -1, words[2], static_cast<int32_t>(words[3]), words[4], words[5]};
-    }
-    finding.chunk_count = chunks;
-  }
-  co_return Status();
-}
 
 Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream)); }
 
@@ -147,14 +19,11 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   ZERO_CO_AWAIT(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
                 "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
-  Checksums replicas;
-  if (!alone()) list_replicas(replicas);
-  ZERO_CO_TRY(replicas.take(kernels_));
   Finding finding;
-  ZERO_CO_TRY(find_change(&finding));
-  ZERO_CO_AWAIT(share_finding(finding));
-  const bool compares = finding.found == ZERO_FINDING_NONE && replicas.chunk_count() > 0;
-  if (compares) ZERO_CO_AWAIT(compare_replicas(replicas, finding));
+  ZERO_CO_TRY(verifier_.find_change(&finding));
+  ZERO_CO_AWAIT(verifier_.share(finding));
+  int64_t replica_nbytes = 0;
+  if (finding.found == ZERO_FINDING_NONE) ZERO_CO_AWAIT(verifier_.compare_replicas(finding, &replica_nbytes));
   *out = {};
   out->struct_size = sizeof *out;
   out->found = finding.found;
@@ -165,8 +34,8 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   out->slot = finding.slot;
   out->offset = finding.offset;
   out->count = finding.count;
-  out->replica_nbytes = compares ? replicas.nbytes() : 0;
-  out->shard_nbytes = window_open_ ? shard_sums_.nbytes() : 0;
+  out->replica_nbytes = replica_nbytes;
+  out->shard_nbytes = verifier_.shard_nbytes();
   co_return Status();
 }
 
@@ -182,61 +51,6 @@ Task Optimizer::any_edited(bool *out) {
   ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&mine, 1}, all));
   *out = std::any_of(all.begin(), all.end(), [](int64_t word) { return word != 0; });
   co_return Status();
-}
-
-/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
-Task Optimizer::compare_replicas(const Checksums &replicas, Finding &finding) {
-  const int64_t ranks = group_->size();
-  const int64_t chunks = replicas.chunk_count();
-  std::vector<uint64_t> hashes(static_cast<size_t>(chunks * ranks));
-  Cuts cuts;
-  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunks, (rank + 1) * chunks});
-  ZERO_CO_AWAIT(all_gather(*gather_group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
-  int64_t first = -1;
-  for (int64_t index = chunks - 1; index >= 0; --index) {
-    bool same = true;
-    for (int64_t rank = 1; rank < ranks; ++rank) {
-      same = same && hashes[static_cast<size_t>(rank * chunks + index)] == hashes[static_cast<size_t>(index)];
-    }
-    if (same) continue;
-    first = index;
-    ++finding.chunk_count;
-  }
-  if (first < 0) co_return Status();
-  const SlotPart chunk = replicas.chunk(first);
-  std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
-  cuts.clear();
-  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
-  ZERO_CO_AWAIT(all_gather(*gather_group_, chunk.data, pieces.data(), cuts, DType::u8));
-  std::vector<uint64_t> of_chunk;
-  for (int64_t rank = 0; rank < ranks; ++rank) of_chunk.push_back(hashes[static_cast<size_t>(rank * chunks + first)]);
-  narrow_down(chunk, of_chunk, pieces, finding);
-  co_return Status();
-}
-
-/// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
-/// Memory that was read otherwise a moment ago than now, as failing memory is, is told as the whole chunk.
-void Optimizer::narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
-                            Finding &finding) const {
-  const int64_t common = most_common(hashes);
-  const int64_t right = std::max<int64_t>(common, 0);
-  const auto differs = [&](uint64_t hash) { return hash != hashes[static_cast<size_t>(right)]; };
-  const int64_t wrong = std::find_if(hashes.begin(), hashes.end(), differs) - hashes.begin();
-  const std::byte *theirs = &pieces[static_cast<size_t>(wrong * chunk.nbytes())];
-  const std::byte *ours = &pieces[static_cast<size_t>(right * chunk.nbytes())];
-  int64_t begin = 0;
-  int64_t end = chunk.nbytes();
-  if (std::memcmp(theirs, ours, static_cast<size_t>(end)) != 0) {
-    while (theirs[begin] == ours[begin]) ++begin;
-    while (theirs[end - 1] == ours[end - 1]) --end;
-  }
-  finding.found = ZERO_FINDING_REPLICAS;
-  finding.rank = common >= 0 ? wrong : right;
-  finding.other_rank = common >= 0 ? -1 : wrong;
-  finding.param = chunk.param;
-  finding.slot = chunk.slot;
-  finding.offset = chunk.offset + begin / chunk.entry_nbytes;
-  finding.count = (end - 1) / chunk.entry_nbytes - begin / chunk.entry_nbytes + 1;
 }
 
 }  // namespace zero

@@ -11,7 +11,7 @@ namespace zero {
 
 Task Optimizer::vote_on_devices() {
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(false));
-  votes_[kEdited] = run_edited_ ? 1 : 0;
+  votes_[kEdited] = run_.edited() ? 1 : 0;
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   const std::span<const int64_t> words = std::span(votes_).first(touched_.empty() ? kLimbs : votes_.size());
   ZERO_CO_AWAIT(line_up_.run(words, std::span(vote_sums_).first(words.size())));
@@ -24,19 +24,17 @@ Task Optimizer::vote_on_devices() {
     sum_contributions();
     ZERO_CO_AWAIT(line_up_.run());
   }
-  tell_run();
-  device_kernels_->judge(verdict_rules());
-  ++judged_count_;
+  run_.judge_on_device(verdict_rules(), false);
   co_return kernels_.status();
 }
 
 /// Runs go alike until a caller sets their scalars; then all ranks must have come to the same, and wait for their devices to know.
 Task Optimizer::compare_runs() {
-  ZERO_CO_TRY(learn_run());
+  ZERO_CO_TRY(run_.learn());
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
   ZERO_CO_AWAIT(line_up_.run(std::span(votes_).first(kLimbs), std::span(vote_sums_).first(kLimbs)));
   ZERO_CO_AWAIT(check_alike(true));
-  run_edited_ = false;
+  run_.compared();
   co_return Status();
 }
 
