@@ -5,10 +5,9 @@
 #include "kernels/convert.h"
 #include "kernels/update.h"
 #include "limits.h"
-#include "memory/arena.h"
-#include "must.h"
 #include "options.h"
 #include "ratio_table.h"
+#include "staggered.h"
 
 namespace {
 
@@ -20,24 +19,11 @@ constexpr int kRepeats = 9;
 
 /// The arrays that all rows share, in memory as optimizers have it.
 struct Arrays {
-  explicit Arrays(int64_t elements) : count(elements) {
-    const int64_t lines = count / kLine;
-    // Arrays begin at different places within a page, as slots of an optimizer do.
-    constexpr int64_t kArrays = 12;
-    constexpr int64_t kStagger = 11 * kViewAlignment;
-    const int64_t nbytes = kArrays * kStagger + 6 * Arena::view_nbytes(4 * count) + 2 * Arena::view_nbytes(2 * count) +
-                           2 * Arena::view_nbytes(count) + 2 * Arena::view_nbytes(4 * lines);
-    if (Status status = Arena::create_private({&hook, &accounting}, ZERO_MEMORY_STATE, nbytes, &arena); !status.ok()) {
-      bench::fail("arrays", status.text());
-    }
-    const auto take = [this](int64_t nbytes_of_array) {
-      (void)arena.take(kStagger);
-      return arena.take(nbytes_of_array);
-    };
-    for (float **array : {&param, &grad, &peer_grad, &first, &second, &out}) *array = reinterpret_cast<float *>(take(4 * count));
-    for (std::byte **array : {&param16, &grad16}) *array = take(2 * count);
-    for (std::byte **array : {&first8, &second8}) *array = take(count);
-    for (float **array : {&first_scales, &second_scales}) *array = reinterpret_cast<float *>(take(4 * lines));
+  explicit Arrays(int64_t elements) : count(elements), memory(kArrays, kElementNbytes * elements) {
+    for (float **array : {&param, &grad, &peer_grad, &first, &second, &out}) *array = memory.take<float>(count);
+    for (std::byte **array : {&param16, &grad16}) *array = memory.take<std::byte>(2 * count);
+    for (std::byte **array : {&first8, &second8}) *array = memory.take<std::byte>(count);
+    for (float **array : {&first_scales, &second_scales}) *array = memory.take<float>(count / kLine);
     for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = peer_grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
     for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
     grads[0] = grad;
@@ -47,10 +33,11 @@ struct Arrays {
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
   }
 
+  static constexpr int64_t kArrays = 12;
+  static constexpr int64_t kElementNbytes = 6 * 4 + 2 * 2 + 2 * 1 + 1;  // of six in fp32, two in 16 and two in 8 bits, and of scales
+
   int64_t count;
-  AllocatorHook hook;
-  Accounting accounting;
-  Arena arena;
+  bench::Staggered memory;
   float *param, *grad, *peer_grad, *first, *second, *out;
   std::byte *param16, *grad16, *first8, *second8;
   float *first_scales, *second_scales;

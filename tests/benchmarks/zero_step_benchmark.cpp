@@ -7,10 +7,10 @@
 #include "engine/host_kernels.h"
 #include "gpt2_shapes.h"
 #include "limits.h"
-#include "memory/arena.h"
 #include "options.h"
 #include "ranks.h"
 #include "samples.h"
+#include "staggered.h"
 #include "step_traffic.h"
 
 #include <benchmark/benchmark.h>
@@ -22,6 +22,7 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 namespace {
 
@@ -68,9 +69,8 @@ class Limit {
     must(zero_group_local_size(group, &local_size));
     threads_ = std::max<int64_t>(1, usable_cores() / local_size);
     count_ = std::max(kLine, std::min(elements, kMost) / size_ / kLine * kLine);
-    const Status status = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_STATE, 4 * Arena::view_nbytes(4 * count_), &arena_);
-    if (!status.ok()) fail("memory for the limit", status.text());
-    for (float *&array : arrays_) array = reinterpret_cast<float *>(arena_.take(4 * count_));
+    memory_.emplace(std::ssize(arrays_), std::ssize(arrays_) * 4 * count_);
+    for (float *&array : arrays_) array = memory_->take<float>(count_);
     sample();
     seconds_ = Samples();
   }
@@ -94,9 +94,7 @@ class Limit {
   int64_t size_ = 1;
   int64_t threads_ = 1;
   int64_t count_ = 0;
-  AllocatorHook hook_;
-  Accounting accounting_;
-  Arena arena_;
+  std::optional<Staggered> memory_;
   float *arrays_[4] = {};
   Samples seconds_;
 };
