@@ -26,16 +26,13 @@ HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, co
   const V param = hn::LoadU(d, slots.param + i);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
-  if constexpr (kForm != MomentumForm::none) {
-    V buffer = gradient;
-    if constexpr (kForm == MomentumForm::classic || kForm == MomentumForm::nesterov) {
-      buffer = hn::MulAdd(c.gradient_weight, gradient, hn::Mul(hn::LoadU(d, slots.state[0] + i), c.momentum));
-    }
-    hn::StoreU(canonical(d, buffer), d, slots.state[0] + i);
-    constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
-    gradient = kNesterov ? hn::MulAdd(c.momentum, buffer, gradient) : buffer;
-  }
+  constexpr bool kReads = kForm == MomentumForm::classic || kForm == MomentumForm::nesterov;
+  constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
+  V buffer = gradient;
+  if constexpr (kReads) buffer = hn::MulAdd(c.gradient_weight, gradient, hn::Mul(hn::LoadU(d, slots.state[0] + i), c.momentum));
+  gradient = kNesterov ? hn::MulAdd(c.momentum, buffer, gradient) : buffer;
   ends.store_param(hn::MulAdd(c.negative_lr, gradient, param), i);
+  if constexpr (kForm != MomentumForm::none) hn::StoreU(canonical(d, buffer), d, slots.state[0] + i);
 }
 
 template <bool kAddsDecay, MomentumForm kForm, class Form>
