@@ -49,20 +49,24 @@ mpi() {
   mpirun "${options[@]}" -n "$ranks" "$programs/$1_benchmark" "${@:2}"
 }
 
-has_mpi() { [ -x "$programs/mpi_collectives_benchmark" ] && command -v mpirun >/dev/null; }
+has_mpi() { [ -x "$programs/hosts_benchmark" ] && command -v mpirun >/dev/null; }
 
-# MPI's medians reach the library's table through a file. Open MPI maps its temporaries afresh in every call unless malloc is told not to.
+# MPI's medians reach the table of threads through a file; where there are processes they are measured beside the library's. Open MPI maps
+# its temporaries afresh in every call unless malloc is told not to.
 collectives() {
-  local medians=build/bench/mpi_medians.txt ranks
+  local medians=build/bench/mpi_medians.txt
   rm -f "$medians"
   if has_mpi; then
-    for ranks in 2 4; do mpi "$ranks" mpi_collectives --save="$medians"; done
+    mpi 2 collectives --launcher --save="$medians"
+    mpi 4 collectives --launcher --save="$medians"
     echo "malloc without mmap:"
-    (export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184; mpi 2 mpi_collectives)
+    (export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184; mpi 2 collectives --launcher)
+    mpi 2 collectives --launcher --by-name
+    mpi 4 collectives --launcher --by-name
+  else
+    run collectives --processes
   fi
   run collectives --beside="$medians"
-  run collectives --processes --beside="$medians"
-  if has_mpi; then mpi 2 collectives --launcher --beside="$medians"; fi
 }
 
 # Two hosts: network namespaces, joined by a cable of 1 Gbit/s. That needs root; the script says so where it cannot be done.

@@ -1,16 +1,20 @@
-/// @file Collectives of fp32 from 1 KiB to 256 MiB: in memory that all ranks share, in private memory, and beside a kernel that reads the
-/// peers' memory directly with nothing but a spinning barrier before and after (which has no fingerprints, deadlines or counters);
-/// interleaved. all_gather in place, the others out of place. MPI's own come from a file that mpi_collectives_benchmark has saved.
+/// @file Collectives of fp32 from 1 KiB to 256 MiB: in memory that all ranks share, in private memory, beside a kernel that reads the
+/// peers' memory directly with nothing but a spinning barrier before and after (which has no fingerprints, deadlines or counters), and
+/// beside MPI's own; interleaved. all_gather in place, the others out of place. Without --launcher there is no MPI in the program: medians
+/// of its collectives then come from the file that a run with it has saved.
 /// Each rank is bound to one core, as by mpirun, unless --unbound is given. With --busy a thread of each
 /// rank computes all the while, and samples are of few calls.
-/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes | --launcher] [--unbound] [--busy]
-///        [--most-bytes=N] [--beside=FILE]
+/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes] [--unbound] [--busy] [--most-bytes=N]
+///        [--beside=FILE]
+///        mpirun -n N collectives_benchmark --launcher [--by-name] [--busy] [--most-bytes=N] [--save=FILE]. --by-name: its processes form
+///        a local group
 #include "api/nouns.h"
 #include "collective_cases.h"
 #include "core/mapping.h"
 #include "group/collectives.h"
 #include "kernels/kernels.h"
 #include "limits.h"
+#include "mpi_collectives.h"
 #include "options.h"
 #include "ranks.h"
 
@@ -154,25 +158,40 @@ class Rank {
 };
 
 struct Times {
-  Samples shared, own, bare;
+  Samples shared, own, bare, mpi;
 };
 
-Times measure(Rank &rank, const Group &group, Collective collective, int64_t nbytes, bool busy) {
+/// How all ranks are measured.
+struct Manner {
+  Launch launch = Launch::threads;
+  bool by_name = false;  ///< processes of a launcher form a local group
+  bool binds = true;
+  bool busy = false;
+  int64_t most_nbytes = 0;
+  const MpiCollectives *mpi = nullptr;  ///< nullptr: not in this program
+  Medians medians;                      ///< of MPI
+  std::string saves;                    ///< the file that they go to; empty: none
+};
+
+Times measure(Rank &rank, const Group &group, Collective collective, int64_t nbytes, const Manner &manner) {
   const int64_t count = nbytes / 4;
-  const int64_t calls = busy ? 1 : calls_per_sample(nbytes);
+  const int64_t calls = manner.busy ? 1 : calls_per_sample(nbytes);
   const Cuts cuts = even_cuts(count, group.size());
   const auto in_shared = [&] { rank.collective(collective, rank.shared(), count, cuts); };
   const auto in_own = [&] { rank.collective(collective, rank.own(), count, cuts); };
   const auto bare = [&] { rank.bare(collective, cuts); };
+  const auto by_mpi = [&] { manner.mpi->call(collective, rank.own().send, rank.own().recv, count); };
   in_shared();
+  if (manner.mpi != nullptr) by_mpi();
   Times times;
   for (int repeat = 0; repeat < collective_repeats(nbytes); ++repeat) {
     rank.wait();
     times.shared.add(time_calls(calls, in_shared));
     times.own.add(time_calls(calls, in_own));
-    if (!rank.addressable()) continue;
     rank.wait();
-    times.bare.add(time_calls(calls, bare));
+    if (rank.addressable()) times.bare.add(time_calls(calls, bare));
+    rank.wait();
+    if (manner.mpi != nullptr) times.mpi.add(time_calls(calls, by_mpi));
   }
   return times;
 }
@@ -186,9 +205,13 @@ void print_row(Collective collective, int64_t nbytes, const Times &times, double
   std::fflush(stdout);
 }
 
-void print_header(const Group &group, Launch launch) {
-  std::printf("collectives, %lld %s, fp32, medians in microseconds; ratios are times of the library over the other's, 0 = not measured\n",
-              static_cast<long long>(group.size()), launch_name(launch));
+void print_header(const Group &group, const Manner &manner) {
+  std::printf(
+      "collectives, %lld %s%s, fp32, medians in microseconds; ratios are times of the library over the other's, 0 = not measured; MPI's "
+      "are "
+      "of %s\n",
+      static_cast<long long>(group.size()), launch_name(manner.launch), manner.by_name ? " that meet by name" : "",
+      manner.mpi != nullptr ? "the same processes" : "another run");
   std::printf("%-15s %10s %11s %11s %11s %11s %11s %11s %8s %8s %11s\n", "", "bytes", "shared us", "min us", "max us", "private us",
               "bare us", "MPI us", "x bare", "x MPI", "private/MPI");
 }
@@ -224,40 +247,58 @@ std::jthread busy_thread() {
   });
 }
 
-void run_rank(zero_group *handle, Launch launch, bool busy, int64_t most_nbytes, const Medians &mpi) {
-  const std::jthread caller = busy ? busy_thread() : std::jthread();
+void run_rank(zero_group *handle, Manner &manner) {
+  const std::jthread caller = manner.busy ? busy_thread() : std::jthread();
   std::shared_ptr<Group> group;
   must(api::find(handle, "group", &group));
-  Rank rank(group, most_nbytes);
+  Rank rank(group, manner.most_nbytes);
   const bool spins = group->size() <= static_cast<int64_t>(std::thread::hardware_concurrency());
   if (group->size() > 1 && spins) print_fingerprint_cost(*group);
-  if (group->rank() == 0) print_header(*group, launch);
+  if (group->rank() == 0) print_header(*group, manner);
   for (const Collective collective : kCollectives) {
-    for (const int64_t nbytes : collective_nbytes(most_nbytes)) {
-      const Times times = measure(rank, *group, collective, nbytes, busy);
-      if (group->rank() == 0) print_row(collective, nbytes, times, mpi.get(collective, nbytes, group->size()));
+    for (const int64_t nbytes : collective_nbytes(manner.most_nbytes)) {
+      const Times times = measure(rank, *group, collective, nbytes, manner);
+      if (group->rank() != 0) continue;
+      if (manner.mpi != nullptr) manner.medians.set(collective, nbytes, group->size(), times.mpi.median());
+      print_row(collective, nbytes, times, manner.medians.get(collective, nbytes, group->size()));
     }
   }
+  if (group->rank() == 0 && !manner.saves.empty()) manner.medians.save(manner.saves);
+}
+
+/// Processes that a launcher has started, with MPI in them.
+void run_launched(Manner &manner) {
+  const MpiCollectives mpi;
+  manner.mpi = &mpi;
+  if (!manner.by_name) return run_ranks(manner.launch, mpi.size(), false, [&](zero_group *group) { run_rank(group, manner); });
+  const std::string name = "collectives." + std::to_string(::getppid());
+  ranks::run_one(name, mpi.rank(), mpi.size(), false, [&](zero_group *group) { run_rank(group, manner); });
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
-  Options options(argc, argv, "[--ranks=2,4] [--processes | --launcher] [--unbound] [--busy] [--most-bytes=N] [--beside=FILE]");
-  std::vector<int64_t> ranks = options.numbers("ranks", "2,4");
-  const int64_t most_nbytes = options.number("most-bytes", int64_t{256} << 20);
-  Launch launch = Launch::threads;
-  if (options.flag("processes")) launch = Launch::processes;
-  if (options.flag("launcher")) launch = Launch::launcher;
-  const bool binds = !options.flag("unbound");
-  const bool busy = options.flag("busy");
-  Medians mpi;
-  mpi.load(options.text("beside", ""));
+  Options options(
+      argc, argv,
+      "[--ranks=2,4] [--processes | --launcher [--by-name] [--save=FILE]] [--unbound] [--busy] [--most-bytes=N] [--beside=FILE]");
+  const std::vector<int64_t> ranks = options.numbers("ranks", "2,4");
+  Manner manner;
+  manner.most_nbytes = options.number("most-bytes", int64_t{256} << 20);
+  if (options.flag("processes")) manner.launch = Launch::processes;
+  if (options.flag("launcher")) manner.launch = Launch::launcher;
+  manner.by_name = options.flag("by-name");
+  manner.binds = !options.flag("unbound");
+  manner.busy = options.flag("busy");
+  manner.medians.load(options.text("beside", ""));
+  manner.saves = options.text("save", "");
   options.finish();
-  if (launch == Launch::launcher) ranks = {0};  // the launcher decides
+  if (manner.launch == Launch::launcher) {
+    run_launched(manner);
+    return 0;
+  }
   for (const int64_t size : ranks) {
-    run_ranks(launch, size, binds, [&](zero_group *group) { run_rank(group, launch, busy, most_nbytes, mpi); });
+    run_ranks(manner.launch, size, manner.binds, [&](zero_group *group) { run_rank(group, manner); });
   }
   return 0;
 }
