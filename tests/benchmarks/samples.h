@@ -11,6 +11,7 @@ class Samples {
  public:
   void add(double seconds) { seconds_.push_back(seconds); }
   size_t size() const { return seconds_.size(); }
+  double operator[](size_t index) const { return seconds_[index]; }
 
   /// 0 without samples, as the two below.
   double median() const {

@@ -1,20 +1,20 @@
-/// @file How the time of a step grows: over parameters in a world of one, over tensors, buckets and ranks. AdamW fp32, stage 1, gradients
-/// ready in the library's memory, ranks as threads. Prints the points and draws them. usage: scaling_benchmark [options of Google
-/// Benchmark] [--most-elements=N] [--elements=N] [--repeats=9] [--svg=FILE]
+/// @file How the time of a step grows: over parameters in a world of one, over tensors, buckets and ranks; as a multiple of the time that
+/// the bytes which must move (step_traffic.h) take at the rate of the loop of rank_limit.h, which is run before each step. AdamW fp32,
+/// stage 1, gradients ready in the library's memory, ranks as threads. Prints the points and draws them. usage: scaling_benchmark [options
+/// of Google Benchmark] [--most-elements=N] [--elements=N] [--repeats=9] [--svg=FILE]
 #include "must.h"
 #include "options.h"
+#include "rank_limit.h"
 #include "ranks.h"
 #include "samples.h"
+#include "step_traffic.h"
 #include "svg_plot.h"
 
 #include <benchmark/benchmark.h>
 
-#include <chrono>
-
 namespace {
 
 using namespace zero::bench;
-using Clock = std::chrono::steady_clock;
 
 /// One point: what is stepped.
 struct Case {
@@ -62,36 +62,43 @@ class Trainer {
   int64_t tensors_ = 0;
 };
 
-/// Seconds of a step on rank 0, which ends with the slowest rank's parameters.
-Samples measure(const Case &what, int64_t repeats) {
-  Samples samples;
+struct Measured {
+  Samples seconds;    ///< of the slowest rank
+  Samples multiples;  ///< of the ideal
+};
+
+Measured measure(const Case &what, int64_t repeats) {
+  Measured result;
   run_ranks(Launch::threads, what.ranks, false, [&](zero_group *group) {
     int64_t rank = 0;
     must(zero_group_rank(group, &rank));
+    RankLimit limit(group);
     Trainer trainer(group, what);
+    Samples seconds;
     for (int64_t repeat = -2; repeat < repeats; ++repeat) {
       trainer.give(repeat == -2);
-      must(zero_group_barrier(group));
-      const auto begin = Clock::now();
-      trainer.step();
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (rank == 0 && repeat >= 0) samples.add(seconds);
+      if (repeat >= 0) limit.sample();
+      const double step = slowest(group, [&] { trainer.step(); });
+      if (repeat >= 0) seconds.add(step);
     }
-    must(zero_group_barrier(group));
+    if (rank != 0) return;
+    const int64_t nbytes = ideal_nbytes(1, what.ranks, Phase::step, false, false);
+    result = {seconds, limit.multiples(seconds, static_cast<double>(nbytes * what.elements))};
   });
-  return samples;
+  return result;
 }
 
-/// Measures the points of one panel; `scale` turns seconds into the unit of its vertical axis.
-template <class CaseOf, class ScaleOf>
-Panel panel_of(Panel panel, const std::vector<int64_t> &xs, int64_t repeats, CaseOf case_of, ScaleOf scale_of) {
-  std::printf("%s\n%14s %12s %12s %12s  %s\n", panel.title.c_str(), panel.x_label.c_str(), "median", "min", "max", panel.y_label.c_str());
+/// Measures the points of one panel.
+template <class CaseOf>
+Panel panel_of(const std::string &title, const std::string &x_label, const std::vector<int64_t> &xs, int64_t repeats, CaseOf case_of) {
+  Panel panel{title, x_label, "x ideal", {}};
+  std::printf("%s\n%14s %12s %12s %12s %12s %14s\n", title.c_str(), x_label.c_str(), "x ideal", "min", "max", "median ms", "ns/parameter");
   for (const int64_t x : xs) {
-    const Samples samples = measure(case_of(x), repeats);
-    const double scale = scale_of(x);
-    const Point point{static_cast<double>(x), scale * samples.median(), scale * samples.least(), scale * samples.most()};
-    panel.points.push_back(point);
-    std::printf("%14lld %12.4f %12.4f %12.4f\n", static_cast<long long>(x), point.median, point.least, point.most);
+    const Case what = case_of(x);
+    const auto [seconds, multiples] = measure(what, repeats);
+    panel.points.push_back({static_cast<double>(x), multiples.median(), multiples.least(), multiples.most()});
+    std::printf("%14lld %12.2f %12.2f %12.2f %12.3f %14.4f\n", static_cast<long long>(x), multiples.median(), multiples.least(),
+                multiples.most(), 1e3 * seconds.median(), 1e9 * seconds.median() / static_cast<double>(what.elements));
     std::fflush(stdout);
   }
   return panel;
@@ -114,20 +121,15 @@ int main(int argc, char **argv) {
   const std::string svg = options.text("svg", "");
   options.finish();
   const std::string size = std::to_string(elements >> 20) + "M parameters";
-  const auto milliseconds = [](int64_t) { return 1e3; };
   SvgPlot plot;
-  plot.add(panel_of(
-      {"Parameters, one rank", "parameters", "ns per parameter", {}}, powers(1 << 16, 4, most), repeats,
-      [](int64_t x) { return Case{.elements = x}; }, [](int64_t x) { return 1e9 / static_cast<double>(x); }));
-  plot.add(panel_of(
-      {"Tensors, one rank, " + size, "tensors", "ms per step", {}}, powers(1, 8, 1 << 15), repeats,
-      [=](int64_t x) { return Case{.elements = elements, .tensors = x}; }, milliseconds));
-  plot.add(panel_of(
-      {"Buckets, two ranks, " + size, "buckets", "ms per step", {}}, powers(1, 4, 1 << 12), repeats,
-      [=](int64_t x) { return Case{.elements = elements, .tensors = x, .ranks = 2, .bucket_nbytes = 4 * elements / x}; }, milliseconds));
-  plot.add(panel_of(
-      {"Ranks, " + size, "ranks", "ms per step", {}}, powers(1, 2, 8), repeats,
-      [=](int64_t x) { return Case{.elements = elements, .tensors = 64, .ranks = x}; }, milliseconds));
+  plot.add(
+      panel_of("Parameters, one rank", "parameters", powers(1 << 16, 4, most), repeats, [](int64_t x) { return Case{.elements = x}; }));
+  plot.add(panel_of("Tensors, one rank, " + size, "tensors", powers(1, 8, 1 << 15), repeats,
+                    [=](int64_t x) { return Case{.elements = elements, .tensors = x}; }));
+  plot.add(panel_of("Buckets, two ranks, " + size, "buckets", powers(1, 4, 1 << 12), repeats,
+                    [=](int64_t x) { return Case{.elements = elements, .tensors = x, .ranks = 2, .bucket_nbytes = 4 * elements / x}; }));
+  plot.add(panel_of("Ranks, " + size, "ranks", powers(1, 2, 8), repeats,
+                    [=](int64_t x) { return Case{.elements = elements, .tensors = 64, .ranks = x}; }));
   if (!svg.empty()) plot.save(svg);
   return 0;
 }

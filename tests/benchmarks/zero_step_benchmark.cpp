@@ -1,16 +1,14 @@
 /// @file The whole step over ranks: GPT-2 small's list of tensors, AdamW, every stage, gradients in the library's memory and in the
 /// caller's, with and without overlap, beside the time that the bytes which must move (step_traffic.h) take at the rate of the
-/// read-modify-write loop (limits.h) that all ranks run at once between the repeats, each on its own threads.
+/// read-modify-write loop (rank_limit.h) that all ranks run at once before each repeat; multiples are those of one repeat.
 /// usage: zero_step_benchmark [options of Google Benchmark] [--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher]
 ///        [--bind] [--library-memory] [--one-copy] [--mixed] [--repeats=9] [--elements-scale=1.0]. --one-copy: of the parameters, in stages
 ///        1 and 2. --mixed: bf16 parameters and gradients with an fp32 master
-#include "engine/host_kernels.h"
 #include "gpt2_shapes.h"
-#include "limits.h"
 #include "options.h"
+#include "rank_limit.h"
 #include "ranks.h"
 #include "samples.h"
-#include "staggered.h"
 #include "step_traffic.h"
 
 #include <benchmark/benchmark.h>
@@ -19,16 +17,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <iterator>
 #include <memory>
-#include <optional>
 
 namespace {
 
 using namespace zero;
 using namespace zero::bench;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char *kUsage =
     "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--one-copy] "
@@ -46,57 +41,6 @@ struct Settings {
   int64_t elements = 0;
 
   DType dtype() const { return mixed ? DType::bf16 : DType::f32; }
-};
-
-/// Seconds of the slowest rank.
-template <class Work>
-double slowest(zero_group *group, Work &&work) {
-  must(zero_group_barrier(group));
-  const auto begin = Clock::now();
-  work();
-  const double mine = std::chrono::duration<double>(Clock::now() - begin).count();
-  double most = 0;
-  must(zero_group_all_reduce(group, &mine, 1, &most, 1, ZERO_DTYPE_F64, ZERO_REDUCE_MAX, nullptr));
-  return most;
-}
-
-/// The loop with AdamW's traffic, on all ranks at once.
-class Limit {
- public:
-  Limit(zero_group *group, int64_t elements) : group_(group) {
-    int64_t local_size = 0;
-    must(zero_group_size(group, &size_));
-    must(zero_group_local_size(group, &local_size));
-    threads_ = std::max<int64_t>(1, usable_cores() / local_size);
-    count_ = std::max(kLine, std::min(elements, kMost) / size_ / kLine * kLine);
-    memory_.emplace(std::ssize(arrays_), std::ssize(arrays_) * 4 * count_);
-    for (float *&array : arrays_) array = memory_->take<float>(count_);
-    sample();
-    seconds_ = Samples();
-  }
-
-  void sample() {
-    seconds_.add(slowest(group_, [this] {
-      HostKernels(threads_).over_lines(count_, [this](Range range) {
-        float *modified[] = {arrays_[1] + range.begin, arrays_[2] + range.begin, arrays_[3] + range.begin};
-        move_modified(arrays_[0] + range.begin, modified, 3, range.count());
-      });
-    }));
-  }
-  void forget() { seconds_ = Samples(); }
-  /// Of all ranks together.
-  double nbytes_per_second() const { return 28.0 * static_cast<double>(count_ * size_) / seconds_.median(); }
-
- private:
-  static constexpr int64_t kMost = int64_t{1} << 26;
-
-  zero_group *group_;
-  int64_t size_ = 1;
-  int64_t threads_ = 1;
-  int64_t count_ = 0;
-  std::optional<Staggered> memory_;
-  float *arrays_[4] = {};
-  Samples seconds_;
 };
 
 /// One rank's optimizer, and memory of the caller's own for a whole gradient and, in stage 3, all parameters.
@@ -235,21 +179,22 @@ void measure(zero_group *group, Trainer &trainer, bool own, int64_t stage, Times
 }
 
 void print_header() {
-  std::printf("%5s %5s %7s %-8s %-15s %10s %10s %10s %8s %10s %8s %8s\n", "ranks", "stage", "overlap", "memory", "phase", "median ms",
-              "min ms", "max ms", "B/param", "ideal ms", "x ideal", "of min");
+  std::printf("%5s %5s %7s %-8s %-15s %10s %10s %10s %8s %10s %8s %8s %8s\n", "ranks", "stage", "overlap", "memory", "phase", "median ms",
+              "min ms", "max ms", "B/param", "ideal ms", "x ideal", "min", "max");
 }
 
-void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, const Settings &settings, double rate) {
+void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, const Settings &settings, const RankLimit &limit) {
   for (const bool own : {false, true}) {
     for (const Phase phase : {Phase::step, Phase::gradients_and_step, Phase::acquire}) {
       const Samples &samples = times.of[own ? 1 : 0][static_cast<int>(phase)];
       if (samples.size() == 0) continue;
       const int64_t nbytes = ideal_nbytes(stage, ranks, phase, settings.one_copy, settings.mixed);
-      const double ideal = static_cast<double>(nbytes * settings.elements) / rate;
-      std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
+      const auto moved = static_cast<double>(nbytes * settings.elements);
+      const Samples multiples = limit.multiples(samples, moved);
+      std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
                   static_cast<long long>(stage), static_cast<long long>(overlap), own ? "caller's" : "library", phase_name(phase),
-                  1e3 * samples.median(), 1e3 * samples.least(), 1e3 * samples.most(), static_cast<long long>(nbytes), 1e3 * ideal,
-                  samples.median() / ideal, samples.least() / ideal);
+                  1e3 * samples.median(), 1e3 * samples.least(), 1e3 * samples.most(), static_cast<long long>(nbytes),
+                  1e3 * moved / limit.nbytes_per_second(), multiples.median(), multiples.least(), multiples.most());
     }
   }
   std::printf(
@@ -261,7 +206,7 @@ void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &time
 }
 
 /// One stage with one setting of overlap.
-void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap, Limit &limit, bool prints) {
+void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap, RankLimit &limit, bool prints) {
   int64_t size = 0;
   must(zero_group_size(group, &size));
   Times times;
@@ -276,13 +221,13 @@ void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_
     times.beyond_formula_nbytes = trainer.beyond_formula_nbytes();
     must(zero_group_barrier(group));
   }
-  if (prints) print_rows(size, stage, overlap, times, settings, limit.nbytes_per_second());
+  if (prints) print_rows(size, stage, overlap, times, settings, limit);
 }
 
 void run_rank(zero_group *group, const Settings &settings) {
   int64_t rank = 0;
   must(zero_group_rank(group, &rank));
-  Limit limit(group, settings.elements);
+  RankLimit limit(group, settings.elements);
   for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) limit.sample();
   if (rank == 0) {
     std::printf("%zu tensors, %lld elements, AdamW %s,%s ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
