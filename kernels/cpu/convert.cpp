@@ -23,8 +23,8 @@ void narrow_steps(void *out, const float *values, int64_t count) {
   const typename Format::D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < count; i += kStep<uint16_t>) {
-    prefetch(values + i);
-    prefetch(values + i + kStep<float>);
+    prefetch_beside<uint16_t>(values + i);
+    prefetch_beside<uint16_t>(values + i + kStep<float>);
     for (int64_t lane = i; lane < i + kStep<uint16_t>; lane += lanes) {
       Format::put(canonical(d, hn::LoadU(d, values + lane)), out, lane, false);
     }

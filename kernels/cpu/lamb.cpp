@@ -46,8 +46,8 @@ void update_moments(const Slots &given, const AdamConstants &constants) {
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += lanes) {
     ends.prefetch_gradient(i);
-    prefetch(slots.state[0] + i);
-    prefetch(slots.state[1] + i);
+    prefetch_beside<typename Form::Format::Element>(slots.state[0] + i);
+    prefetch_beside<typename Form::Format::Element>(slots.state[1] + i);
     const V gradient = ends.gradient(i);
     const V before = hn::LoadU(d, slots.state[0] + i);
     const V base = constants.from_moment ? before : gradient;

@@ -135,13 +135,14 @@ HWY_INLINE void with_form(const Slots &slots, const Work &work) {
 /// what waits for divisions would fill the processor's queues otherwise.
 template <class Form, class Update>
 HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int state_count, const Update &update) {
+  using Narrowest = typename Form::Format::Element;
   constexpr int64_t kBehind = 8 * kStep<float>;
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
-    prefetch(slots.param + i);
+    prefetch_beside<Narrowest>(slots.param + i);
     ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
-    for (int state = 0; state < state_count; ++state) prefetch(slots.state[state] + i);
+    for (int state = 0; state < state_count; ++state) prefetch_beside<Narrowest>(slots.state[state] + i);
     if (i >= kBehind) ends.hand_on(i - kBehind);
     for (int64_t lane = 0; lane < kStep<float>; lane += static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()))) update(i + lane);
   }
