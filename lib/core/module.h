@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -45,6 +46,17 @@ class Module {
   const ModuleTable *table_ = nullptr;
   std::string path_;
 };
+
+/// As Module::load, with the table as what it is.
+template <class Table>
+Status load_table(Module &module, const std::string &path, const Table **out, bool *out_loaded) {
+  static_assert(offsetof(Table, struct_size) == offsetof(ModuleTable, struct_size) &&
+                offsetof(Table, build) == offsetof(ModuleTable, build));
+  const ModuleTable *table = nullptr;
+  ZERO_TRY(module.load(path, &table, out_loaded));
+  *out = reinterpret_cast<const Table *>(table);
+  return {};
+}
 
 /// The file that holds an address; "" when unknown.
 std::string file_of(const void *address);

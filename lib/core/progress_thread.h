@@ -18,4 +18,23 @@ bool watch_queue(const std::shared_ptr<OperationQueue> &queue, int64_t lane);
 /// thread may still be asleep on a doorbell that belonged to one of them.
 void unwatch_queue(const std::shared_ptr<OperationQueue> &queue, int64_t lane);
 
+/// Whether a queue may still be with a progress thread.
+class QueueWatch {
+ public:
+  /// As watch_queue, after each operation that is to be advanced.
+  bool on(const std::shared_ptr<OperationQueue> &queue, int64_t lane) {
+    const bool watched = watch_queue(queue, lane);
+    was_watched_ = was_watched_ || watched;
+    return watched;
+  }
+  /// As unwatch_queue, where that is needed.
+  void off(const std::shared_ptr<OperationQueue> &queue, int64_t lane) {
+    if (was_watched_) unwatch_queue(queue, lane);
+    was_watched_ = false;
+  }
+
+ private:
+  bool was_watched_ = false;
+};
+
 }  // namespace zero

@@ -20,12 +20,12 @@
 #include "engine/plan.h"
 #include "engine/prefetch.h"
 #include "engine/results.h"
-#include "engine/run.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
 #include "engine/tensor_slots.h"
 #include "engine/trace.h"
 #include "engine/trailing_gathers.h"
+#include "engine/training_run.h"
 #include "engine/updates.h"
 #include "engine/verifier.h"
 #include "group/collectives.h"
@@ -339,7 +339,7 @@ class Optimizer {
   SlotMemory slots_;
   TensorSlots tensors_;
   CodedParams coded_params_;
-  Run run_;
+  TrainingRun run_;
   Verifier verifier_;
   Gradients gradients_;
   Updates updates_;

@@ -2,7 +2,6 @@
 #include "engine/prefetch.h"
 
 #include "core/partition.h"
-#include "core/progress_thread.h"
 #include "core/task.h"
 
 #include <algorithm>
@@ -39,8 +38,7 @@ void Prefetch::stop() {
   held_ = kNothing;
   most_acquired_ = 0;
   // The thread may be asleep on the group's doorbell, which goes with the group.
-  if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
-  was_watched_ = false;
+  if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
 }
 
@@ -98,7 +96,7 @@ Status Prefetch::run_ahead() {
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));
     ahead_.push_back(std::move(next));
-    was_watched_ = watch_queue(queue_, group_->place().local_rank) || was_watched_;
+    (void)watch_.on(queue_, group_->place().local_rank);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 /// given.
 #pragma once
 
+#include "core/progress_thread.h"
 #include "core/task.h"
 #include "engine/param_pool.h"
 #include "group/group.h"
@@ -62,7 +63,7 @@ class Prefetch {
   int64_t most_nbytes_ = 0;
   std::vector<int64_t> nbytes_;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
-  bool was_watched_ = false;
+  QueueWatch watch_;
 
   std::vector<int64_t> given_;  ///< the order of the first step
   std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet

@@ -2,7 +2,6 @@
 #include "engine/reductions.h"
 
 #include "core/default_floats.h"
-#include "core/progress_thread.h"
 #include "engine/agreement.h"
 
 #include <algorithm>
@@ -27,8 +26,7 @@ void Reductions::stop() {
     for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
   }
   // The thread may be asleep on the group's doorbell, which goes with the group.
-  if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
-  was_watched_ = false;
+  if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
 }
 
@@ -54,9 +52,8 @@ Status Reductions::keep_sums() {
 void Reductions::submit_task(int64_t bucket, Task task) {
   entries_.push_back({bucket, queue_->submit(std::move(task))});
   const bool allowed = settings_.overlap && group_->size() > 1 && !group_->transport().single_thread();
-  const bool watched = allowed && watch_queue(queue_, group_->place().local_rank);
+  const bool watched = allowed && watch_.on(queue_, group_->place().local_rank);
   overlapping_.store(watched, std::memory_order_relaxed);
-  was_watched_ = was_watched_ || watched;
   if (!watched) queue_->progress();
 }
 

@@ -2,6 +2,7 @@
 /// advances while the caller works. Knows the reduced slot; never who filled a bucket or what the sums are for.
 #pragma once
 
+#include "core/progress_thread.h"
 #include "core/task.h"
 #include "engine/kernels.h"
 #include "engine/plan.h"
@@ -101,7 +102,7 @@ class Reductions {
   size_t next_ended_ = 0;
   std::vector<bool> counted_;
   std::atomic<bool> overlapping_{false};
-  bool was_watched_ = false;
+  QueueWatch watch_;
 
   Arena sums_arena_;
   std::vector<float *> sums_;  ///< by bucket: of this rank's cut

@@ -1,7 +1,6 @@
 /// @file Waiting for gathers that go on behind a step.
 #include "engine/trailing_gathers.h"
 
-#include "core/progress_thread.h"
 #include "core/task.h"
 
 namespace zero {
@@ -22,8 +21,7 @@ void TrailingGathers::submit(int64_t bucket, Task gather) {
   }
   operations_[static_cast<size_t>(bucket)] = queue_->submit(std::move(gather));
   order_.push_back(bucket);
-  watched_ = watch_queue(queue_, group_->place().local_rank);
-  was_watched_ = was_watched_ || watched_;
+  watched_ = watch_.on(queue_, group_->place().local_rank);
 }
 
 /// Gathers end in the order in which they were submitted.
@@ -60,8 +58,7 @@ Status TrailingGathers::finish() {
 void TrailingGathers::stop() {
   (void)finish();
   // The thread may be asleep on the group's doorbell, which goes with the group.
-  if (was_watched_) unwatch_queue(queue_, group_->place().local_rank);
-  was_watched_ = false;
+  if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
   operations_.clear();
   order_.clear();

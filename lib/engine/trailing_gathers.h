@@ -2,6 +2,7 @@
 /// their own which the progress thread advances. Knows buckets by number; the gather itself is a task it is given.
 #pragma once
 
+#include "core/progress_thread.h"
 #include "core/task.h"
 #include "group/group.h"
 
@@ -39,7 +40,7 @@ class TrailingGathers {
   std::vector<int64_t> order_;                          ///< buckets as they were submitted; those before next_ have ended
   size_t next_ = 0;
   bool watched_ = true;
-  bool was_watched_ = false;
+  QueueWatch watch_;
 };
 
 }  // namespace zero

@@ -6,8 +6,8 @@
 #include "engine/checksums.h"
 #include "engine/kernels.h"
 #include "engine/params.h"
-#include "engine/run.h"
 #include "engine/tensor_slots.h"
+#include "engine/training_run.h"
 #include "group/group.h"
 
 #include <zero/optimizer.h>
@@ -35,7 +35,7 @@ struct Finding {
 class Verifier {
  public:
   /// What is given must outlive it.
-  Verifier(const Params &params, const Layout &layout, const TensorSlots &tensors, const Kernels &kernels, const Run &run)
+  Verifier(const Params &params, const Layout &layout, const TensorSlots &tensors, const Kernels &kernels, const TrainingRun &run)
       : params_(params), layout_(layout), tensors_(tensors), kernels_(kernels), run_(run) {}
 
   /// Once slots have their addresses. `every`: how many steps lie between two that compare shards; 0: none does. `one_copy`: of parameters,
@@ -73,7 +73,7 @@ class Verifier {
   const Layout &layout_;
   const TensorSlots &tensors_;
   const Kernels &kernels_;
-  const Run &run_;
+  const TrainingRun &run_;
   std::shared_ptr<Group> group_;
   int64_t every_ = 0;
   bool one_copy_ = false;

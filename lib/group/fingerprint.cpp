@@ -4,7 +4,6 @@
 namespace zero {
 namespace {
 
-bool is_message(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
 
 /// What users see differ: everything but the detail.
 bool same_call(const Fingerprint &a, const Fingerprint &b) {

@@ -29,6 +29,8 @@ enum class OperationKind : int32_t {
 inline constexpr int kOperationKinds = 12;  ///< kinds 1 .. 11 are counted by number, internal ones as 0
 
 const char *operation_name(OperationKind kind);
+/// A send or a recv.
+constexpr bool is_message(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
 
 /// 64 bytes, sent as they are.
 struct Fingerprint {

@@ -153,7 +153,7 @@ void HierarchyTransport::stand(const Fingerprint *fingerprint) {
 }
 
 std::string HierarchyTransport::standings(const Fingerprint &mine) {
-  if (mine.kind == OperationKind::send || mine.kind == OperationKind::recv) {
+  if (is_message(mine.kind)) {
     const auto [way, rank] = way_to(mine.root);
     Fingerprint there = mine;
     there.root = rank;

@@ -4,13 +4,8 @@
 #include "core/log.h"
 #include "core/module.h"
 
-#include <cstddef>
-
 namespace zero {
 namespace {
-
-static_assert(offsetof(zero_cuda_table, struct_size) == offsetof(ModuleTable, struct_size));
-static_assert(offsetof(zero_cuda_table, build) == offsetof(ModuleTable, build));
 
 constexpr ModuleKind kCuda = {.noun = "CUDA module",
                               .file_name = "libzero_cuda.so",
@@ -28,10 +23,8 @@ constexpr ModuleKind kCuda = {.noun = "CUDA module",
 Status load_cuda_module(const std::string &path, const zero_cuda_table **out) {
   // Never destroyed: the library leaves nothing to run at exit.
   static auto *module = new Module(kCuda);
-  const ModuleTable *table = nullptr;
   bool loaded = false;
-  ZERO_TRY(module->load(path, &table, &loaded));
-  *out = reinterpret_cast<const zero_cuda_table *>(table);
+  ZERO_TRY(load_table(*module, path, out, &loaded));
   if (loaded) log_line("CUDA module %s loaded", module->path().c_str());
   return {};
 }

@@ -131,7 +131,7 @@ bool LocalTransport::awaits(int64_t peer) const {
 
 std::string LocalTransport::standings(const Fingerprint &mine) {
   constexpr int64_t kMaxNamed = 6;
-  const bool message = mine.kind == OperationKind::send || mine.kind == OperationKind::recv;
+  const bool message = is_message(mine.kind);
   std::string text;
   int64_t named = 0;
   for (int64_t peer = 0; peer < size_; ++peer) {

@@ -6,13 +6,8 @@
 
 #include <dlfcn.h>
 
-#include <cstddef>
-
 namespace zero {
 namespace {
-
-static_assert(offsetof(zero_mpi_table, struct_size) == offsetof(ModuleTable, struct_size));
-static_assert(offsetof(zero_mpi_table, build) == offsetof(ModuleTable, build));
 
 /// A program that brings another MPI than the module's would have the module call into the wrong one.
 Status check_same_mpi(void *module, const std::string &path) {
@@ -43,10 +38,8 @@ constexpr ModuleKind kMpi = {.noun = "MPI module",
 Status load_mpi_module(const std::string &path, const zero_mpi_table **out) {
   // Never destroyed: the library leaves nothing to run at exit.
   static auto *module = new Module(kMpi);
-  const ModuleTable *table = nullptr;
   bool loaded = false;
-  ZERO_TRY(module->load(path, &table, &loaded));
-  *out = reinterpret_cast<const zero_mpi_table *>(table);
+  ZERO_TRY(load_table(*module, path, out, &loaded));
   if (loaded) {
     char library[256];
     (*out)->library_text(library, sizeof library);

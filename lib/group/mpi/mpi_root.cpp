@@ -1,6 +1,8 @@
 /// @file The communicator of a root, its control messages, and memory that outlives its group.
 #include "group/mpi/mpi_root.h"
 
+#include "group/answer.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -178,7 +180,7 @@ void MpiRoot::reply(int64_t source, const MpiControl &query) {
   MpiControl answer;
   answer.kind = MpiControl::answer;
   answer.group = query.group;
-  answer.code = former_.count(query.group) != 0 ? MpiControl::gone : MpiControl::outside;
+  answer.code = former_.count(query.group) != 0 ? Answer::gone : Answer::outside;
   if (const auto member = members_.find(query.group); member != members_.end()) member->second->answer(&answer);
   tell(source, answer);
 }

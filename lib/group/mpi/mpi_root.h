@@ -26,10 +26,9 @@ enum MpiStream : int { kEnvelopes = 0, kPieces = 1, kSendNotices = 2, kRecvNotic
 /// What ranks tell each other beside data. Sent without the unused end of the text.
 struct MpiControl {
   enum Kind : int32_t { poison = 1, left = 2, query = 3, answer = 4, bye = 5 };
-  enum Standing : int32_t { outside = 0, inside = 1, failed = 2, gone = 3 };
 
   int32_t kind = 0;
-  int32_t code = 0;  ///< poison: status; answer: Standing; bye: 1 when the sender has seen a failure
+  int32_t code = 0;  ///< poison: status; answer: Answer::Standing; bye: 1 when the sender has seen a failure
   int64_t group = 0;
   std::array<int64_t, kMpiStreams> sent{};  ///< left: messages the receiver can still expect, counted from the first
   Fingerprint where;                        ///< answer

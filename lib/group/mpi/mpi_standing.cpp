@@ -1,40 +1,11 @@
 /// @file The health of a group over MPI: poison, and what ranks tell each other about where they stand.
-#include "core/clock.h"
+#include "group/answer.h"
 #include "group/mpi/mpi_transport.h"
-
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
 
 namespace zero {
-namespace {
-
-constexpr int64_t kAnswerMs = 100;  ///< how long a rank that is alive may take to say where it stands
-constexpr int64_t kPauseNs = 200'000;
-constexpr size_t kMostRanksInText = 8;
-
-void pause() {
-  const timespec time = {0, kPauseNs};
-  ::nanosleep(&time, nullptr);
-}
-
-std::string standing_text(int64_t rank, const MpiControl &answer) {
-  const std::string name = "rank " + std::to_string(rank);
-  if (answer.kind != MpiControl::answer) return name + " did not answer (stopped, ended, or busy outside libzero)";
-  switch (answer.code) {
-    case MpiControl::inside:
-      return name + " is in " + to_text(answer.where);
-    case MpiControl::failed:
-      return name + " has met an error";
-    case MpiControl::gone:
-      return name + " has released the group";
-    default:
-      return name + " is in no call of this group";
-  }
-}
-
-}  // namespace
 
 Status MpiTransport::look() {
   ZERO_TRY(links_.root().progress());
@@ -94,7 +65,7 @@ void MpiTransport::on_control(int64_t source, const MpiControl &message) {
 }
 
 void MpiTransport::answer(MpiControl *out) const {
-  out->code = !failure_.ok() ? MpiControl::failed : inside_ ? MpiControl::inside : MpiControl::outside;
+  out->code = !failure_.ok() ? Answer::failed : inside_ ? Answer::inside : Answer::outside;
   out->where = where_;
 }
 
@@ -108,7 +79,7 @@ std::vector<int64_t> MpiTransport::missing() const {
 
 /// The ranks a timeout in `mine` is about.
 std::vector<int64_t> MpiTransport::suspects(const Fingerprint &mine) const {
-  if (mine.kind == OperationKind::send || mine.kind == OperationKind::recv) return {mine.root};
+  if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks = missing();
   for (int64_t peer = 0; ranks.empty() && peer < size(); ++peer) {
     if (!send_blocks_idle(peer)) ranks.push_back(peer);
@@ -134,25 +105,20 @@ std::string MpiTransport::standings(const Fingerprint &mine) {
     query.kind = MpiControl::query;
     for (const int64_t peer : asked) links_.tell(peer, query);
   }
-  const Deadline deadline = Deadline::after_ms(kAnswerMs);
-  for (bool complete = false; !complete && !deadline.passed();) {
-    pause();
+  await_answers([&] {
     const auto guard = lock();
     // An error here changes nothing: the caller is about to report one.
-    if (!links_.root().progress().ok()) break;
-    complete = std::all_of(asked.begin(), asked.end(), [&](int64_t peer) { return answers_[static_cast<size_t>(peer)].kind != 0; });
-  }
+    if (!links_.root().progress().ok()) return true;
+    return std::all_of(asked.begin(), asked.end(), [&](int64_t peer) { return answers_[static_cast<size_t>(peer)].kind != 0; });
+  });
   const auto guard = lock();
-  return standings_text(asked);
+  return standings_text(asked, [this](int64_t peer) { return standing_of(peer); });
 }
 
-std::string MpiTransport::standings_text(const std::vector<int64_t> &asked) const {
-  std::string text;
-  for (size_t i = 0; i < std::min(asked.size(), kMostRanksInText); ++i) {
-    text += (i > 0 ? "; " : "") + standing_text(asked[i], answers_[static_cast<size_t>(asked[i])]);
-  }
-  if (asked.size() > kMostRanksInText) text += "; and " + std::to_string(asked.size() - kMostRanksInText) + " more";
-  return text;
+std::string MpiTransport::standing_of(int64_t peer) const {
+  const MpiControl &told = answers_[static_cast<size_t>(peer)];
+  const Answer answer{told.code, told.where};
+  return answer_text("rank " + std::to_string(peer), told.kind == MpiControl::answer ? &answer : nullptr);
 }
 
 }  // namespace zero

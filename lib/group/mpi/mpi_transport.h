@@ -92,7 +92,7 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   std::vector<int64_t> missing() const;
   std::vector<int64_t> suspects(const Fingerprint &mine) const;
   bool send_blocks_idle(int64_t peer) const;
-  std::string standings_text(const std::vector<int64_t> &asked) const;
+  std::string standing_of(int64_t peer) const;
   void tell_failure();
 
   mutable MpiLinks links_;

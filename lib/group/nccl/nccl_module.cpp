@@ -4,14 +4,10 @@
 #include "core/log.h"
 #include "core/module.h"
 
-#include <cstddef>
 #include <cstdlib>
 
 namespace zero {
 namespace {
-
-static_assert(offsetof(zero_nccl_table, struct_size) == offsetof(ModuleTable, struct_size));
-static_assert(offsetof(zero_nccl_table, build) == offsetof(ModuleTable, build));
 
 /// Not global: NCCL's plugins ask for nothing of libnccl, and a program may bring a framework with an NCCL of its own.
 constexpr ModuleKind kNccl = {
@@ -66,10 +62,9 @@ std::string nccl_version_text(int64_t version) {
 Status load_nccl_module(const std::string &path, const zero_nccl_table **out) {
   // Never destroyed: the library leaves nothing to run at exit.
   static auto *module = new Module(kNccl);
-  const ModuleTable *table = nullptr;
+  const zero_nccl_table *nccl = nullptr;
   bool loaded = false;
-  ZERO_TRY(module->load(path, &table, &loaded));
-  const auto *nccl = reinterpret_cast<const zero_nccl_table *>(table);
+  ZERO_TRY(load_table(*module, path, &nccl, &loaded));
   ZERO_TRY(check_environment());
   std::string version;
   ZERO_TRY(check_version(nccl, module->path(), &version));

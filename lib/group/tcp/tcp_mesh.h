@@ -2,7 +2,7 @@
 /// group it is for; the mesh sorts them. Knows members only by number and interface, and nothing of rounds.
 #pragma once
 
-#include "group/fingerprint.h"
+#include "group/answer.h"
 #include "group/tcp/tcp_meeting.h"
 
 #include <array>
@@ -28,13 +28,6 @@ struct TcpHead {
   TcpKind kind;
   uint32_t reserved;
   uint64_t group;
-};
-
-/// Where a rank stands, as it says itself.
-struct TcpAnswer {
-  enum Standing : int64_t { outside = 0, inside = 1, failed = 2, gone = 3 };
-  int64_t standing = outside;
-  Fingerprint where;
 };
 
 /// A frame that has come. What content() points at stays in place when the frame is moved.
@@ -76,7 +69,7 @@ class TcpMember {
   /// False when no rank of the group would send such a frame: the connection it came by is then given up. Without memory for it,
   /// std::bad_alloc, and the frame is the caller's still.
   virtual bool on_frame(int64_t source, TcpFrame &&frame) = 0;
-  virtual TcpAnswer answer() const = 0;
+  virtual Answer answer() const = 0;
 
  protected:
   ~TcpMember() = default;

@@ -1,8 +1,6 @@
 /// @file The health of a group over sockets: what frames say, poison, ranks that left or whose connection ended, and where ranks stand.
-#include "core/clock.h"
+#include "group/answer.h"
 #include "group/tcp/tcp_transport.h"
-
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,15 +8,7 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kAnswerMs = 100;  ///< how long a rank that is alive may take to say where it stands
-constexpr int64_t kPauseNs = 200'000;
-constexpr size_t kMostRanksInText = 8;
 constexpr size_t kLongestText = 4096;
-
-void pause() {
-  const timespec time = {0, kPauseNs};
-  ::nanosleep(&time, nullptr);
-}
 
 }  // namespace
 
@@ -68,15 +58,13 @@ bool TcpTransport::note_poison(const TcpFrame &frame) {
 }
 
 bool TcpTransport::note_answer(Peer &peer, const TcpFrame &frame) {
-  if (frame.content().size() != sizeof(TcpAnswer)) return false;
+  if (frame.content().size() != sizeof(Answer)) return false;
   peer.answered = true;
-  peer.answer = frame.begin<TcpAnswer>();
+  peer.answer = frame.begin<Answer>();
   return true;
 }
 
-TcpAnswer TcpTransport::answer() const {
-  return {!failure_.ok() ? TcpAnswer::failed : inside_ ? TcpAnswer::inside : TcpAnswer::outside, where_};
-}
+Answer TcpTransport::answer() const { return {!failure_.ok() ? Answer::failed : inside_ ? Answer::inside : Answer::outside, where_}; }
 
 void TcpTransport::tell_failure() {
   const int32_t code = failure_.code();
@@ -156,7 +144,7 @@ void TcpTransport::stand(const Fingerprint *fingerprint) {
 
 /// The ranks a timeout in `mine` is about: the other side of a message, who has not arrived, or who does not take what is sent to it.
 std::vector<int64_t> TcpTransport::suspects(const Fingerprint &mine) const {
-  if (mine.kind == OperationKind::send || mine.kind == OperationKind::recv) return {mine.root};
+  if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks;
   for (int64_t peer = 0; peer < size(); ++peer) {
     if (missing_ > 0 ? at(peer).awaited : !mesh_->flushed(mesh_rank(peer))) ranks.push_back(peer);
@@ -176,18 +164,15 @@ std::string TcpTransport::standings(const Fingerprint &mine) {
       tell(peer, TcpKind::query);
     }
   }
-  const Deadline deadline = Deadline::after_ms(kAnswerMs);
-  for (bool complete = asked.empty(); !complete && !deadline.passed();) {
-    pause();
-    const auto guard = lock();
-    mesh_->progress();
-    complete = std::all_of(asked.begin(), asked.end(), [this](int64_t peer) { return heard_of(peer); });
+  if (!asked.empty()) {
+    await_answers([&] {
+      const auto guard = lock();
+      mesh_->progress();
+      return std::all_of(asked.begin(), asked.end(), [this](int64_t peer) { return heard_of(peer); });
+    });
   }
   const auto guard = lock();
-  std::string text;
-  for (size_t i = 0; i < std::min(asked.size(), kMostRanksInText); ++i) text += (i > 0 ? "; " : "") + standing_of(asked[i]);
-  if (asked.size() > kMostRanksInText) text += "; and " + std::to_string(asked.size() - kMostRanksInText) + " more";
-  return text;
+  return standings_text(asked, [this](int64_t peer) { return standing_of(peer); });
 }
 
 std::string TcpTransport::standing_of(int64_t peer) const {
@@ -195,17 +180,7 @@ std::string TcpTransport::standing_of(int64_t peer) const {
   const Peer &state = at(peer);
   if (state.left) return name + " has released the group";
   if (this->state(peer) == TcpMesh::State::ended) return name + " has ended or its host cannot be reached";
-  if (!state.answered) return name + " did not answer (stopped, ended, or busy outside libzero)";
-  switch (state.answer.standing) {
-    case TcpAnswer::inside:
-      return name + " is in " + to_text(state.answer.where);
-    case TcpAnswer::failed:
-      return name + " has met an error";
-    case TcpAnswer::gone:
-      return name + " has released the group";
-    default:
-      return name + " is in no call of this group";
-  }
+  return answer_text(name, state.answered ? &state.answer : nullptr);
 }
 
 }  // namespace zero

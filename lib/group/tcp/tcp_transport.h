@@ -106,7 +106,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
     Sending sending;
     Receiving receiving;
     bool answered = false;  ///< the standings under way
-    TcpAnswer answer;
+    Answer answer;
   };
 
   std::unique_lock<std::mutex> lock() const { return std::unique_lock(mesh_->mutex()); }
@@ -136,7 +136,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
 
   // Health. Under the lock.
   bool on_frame(int64_t source, TcpFrame &&frame) override;
-  TcpAnswer answer() const override;
+  Answer answer() const override;
   bool note_round(Peer &peer, TcpFrame &&frame);
   bool note_poison(const TcpFrame &frame);
   bool note_answer(Peer &peer, const TcpFrame &frame);

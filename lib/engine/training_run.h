@@ -1,19 +1,18 @@
-/// @file Run: what goes on from step to step of a training: counts, the loss scale, the newest verdict. A device that judges steps goes
+/// @file TrainingRun: what goes on from step to step: counts, the loss scale, the newest verdict. A device that judges steps goes
 /// ahead of the host, which asks it only where somebody wants to know. Knows no gradients and no ranks.
 #pragma once
 
 #include "engine/device_kernels.h"
 #include "kernels/verdict.h"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace zero {
 
-class Run {
+class TrainingRun {
  public:
   /// `device` has a copy and must outlive it; nullptr: everything lies on the host.
-  Run(const kernels::LossScaleState &first, const DeviceKernels *device) : device_(device), state_{.loss_scale = first} {}
+  TrainingRun(const kernels::LossScaleState &first, const DeviceKernels *device) : device_(device), state_{.loss_scale = first} {}
 
   /// What the host knows. Where the device may know more, learn() comes before.
   const kernels::RunState &known() const { return state_; }
