@@ -47,7 +47,7 @@ void LocalTransport::post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox
   } else {
     message.kind = MessageKind::staged;
     message.offset = own().chunk_offset(peer, index % 2);
-    std::memcpy(own().at(message.offset), data, static_cast<size_t>(message.nbytes));
+    chunk_copies_[static_cast<size_t>(peer)].copy(own().at(message.offset), data, message.nbytes);
   }
   sending.announced = true;
   sending.posted_nbytes += message.nbytes;

@@ -28,7 +28,8 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
       segments_(static_cast<size_t>(size)),
       arrived_(static_cast<size_t>(size), true),
       sendings_(static_cast<size_t>(size)),
-      receivings_(static_cast<size_t>(size)) {}
+      receivings_(static_cast<size_t>(size)),
+      chunk_copies_(static_cast<size_t>(size)) {}
 
 LocalTransport::~LocalTransport() {
   if (own().mapping() == nullptr) return;
@@ -127,7 +128,7 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
     if (copier_ != nullptr) {
       copier_->copy(own().at(piece.offset), piece.data, piece.nbytes, piece.nbytes);
     } else {
-      std::memcpy(own().at(piece.offset), piece.data, static_cast<size_t>(piece.nbytes));
+      staging_.copy(own().at(piece.offset), piece.data, piece.nbytes);
     }
   }
   return {};

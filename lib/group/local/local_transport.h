@@ -2,6 +2,7 @@
 /// Knows bytes and ranks; never dtypes, sums or deadlines of collectives.
 #pragma once
 
+#include "core/peer_copy.h"
 #include "group/local/local_processes.h"
 #include "group/local/local_segment.h"
 #include "group/local/rendezvous.h"
@@ -168,6 +169,7 @@ class LocalTransport final : public Transport {
   int64_t missing_ = 0;
   bool untaken_ = false;  ///< it was started and not consumed
   std::vector<Piece> pieces_;
+  PeerCopy staging_;
   bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
   bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
   bool may_be_torn_ = false;       ///< a peer failed while they were read, and may have let its caller write there again
@@ -175,6 +177,7 @@ class LocalTransport final : public Transport {
 
   std::vector<Sending> sendings_;
   std::vector<Receiving> receivings_;
+  std::vector<PeerCopy> chunk_copies_;  ///< by receiver
 
   std::mutex sharing_mutex_;
   std::vector<Offered> offered_;
