@@ -97,8 +97,7 @@ struct Count {
 /// Two steps; gradients are read between reduce and gather.
 void follow(const Model &model, const Manner &manner, Count &count) {
   run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < 2; ++step) {
       give_gradients(*optimizer, model, manner, step);
       zero_step_result result{};
@@ -219,8 +218,7 @@ TEST_P(Stages, LocalSumsInF32AreTheBitsOfACallerThatAddsUpItself) {
           const Outcome counted = train(group, model, manner);
           Model plain = model;
           plain.recipe.micro_steps.clear();
-          const auto optimizer = make_optimizer(group, plain, manner);
-          begin_training(*optimizer, plain, manner);
+          const auto optimizer = begun_optimizer(group, plain, manner);
           for (int64_t step = 0; step < model.steps; ++step) {
             give_own_sums(*optimizer, plain, step, micro_steps);
             ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
@@ -264,8 +262,7 @@ void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t 
   manner.stage = stage;
   manner.bucket_nbytes = 1024;
   run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_ACCUMULATED).now_nbytes, 0);
     const int64_t before = use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes;
     for (int64_t step = 0; step < 3; ++step) train_step(*optimizer, model, manner, step);
@@ -307,8 +304,7 @@ TEST(Accumulation, BucketsWithUnfilledTensorsKeepNoBufferOfThePool) {
   manner.stage = 2;
   manner.bucket_nbytes = 4096;  // two tensors
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int step = 0; step < 2; ++step) {
       ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kLocal)).ok());
       for (int64_t id = model.tensors() - 1; id >= 0; id -= 2) {
@@ -349,8 +345,7 @@ TEST_P(Stages, CallsInAWrongOrderAreErrorsThatChangeNothing) {
       manner.stage = GetParam();
       run_world(ranks, [&](const std::shared_ptr<Group> &group) {
         const Outcome right = train(group, model, manner);
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
+        const auto optimizer = begun_optimizer(group, model, manner);
         for (int64_t step = 0; step < model.steps; ++step) {
           EXPECT_EQ(run_task(*optimizer, optimizer->micro_step(3)).code(), ZERO_E_INVALID_ARGUMENT);
           EXPECT_EQ(run_task(*optimizer, optimizer->micro_step(-1)).code(), ZERO_E_INVALID_ARGUMENT);
@@ -402,8 +397,7 @@ TEST_P(Stages, AMicroStepWhileAGradientIsAcquiredIsAnErrorThatChangesNothing) {
       manner.stage = GetParam();
       run_world(ranks, [&](const std::shared_ptr<Group> &group) {
         const Outcome right = train(group, model, manner);
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
+        const auto optimizer = begun_optimizer(group, model, manner);
         const auto micro_steps = static_cast<int64_t>(sequence.size());
         for (int64_t step = 0; step < model.steps; ++step) {
           for (int64_t micro = 0; micro < micro_steps; ++micro) {

@@ -186,8 +186,7 @@ void train_on(Optimizer &optimizer, const Model &model, const Manner &manner, in
 Saved first_half(const Model &model, const Manner &manner) {
   Saved saved;
   run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     train_on(*optimizer, model, manner, 0, 3);
     const Saved mine = save(*optimizer, model);
     if (group->rank() == 0) saved = mine;
@@ -239,8 +238,7 @@ TEST(CarryOver, InTheSameWorldGoesOnWithTheBitsOfTheRunThatNeverStopped) {
         const Manner second = manner_of(stage, runs + 1);
         const Saved saved = first_half(model, first);
         run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-          const auto unbroken = make_optimizer(group, model, first);
-          begin_training(*unbroken, model, first);
+          const auto unbroken = begun_optimizer(group, model, first);
           train_on(*unbroken, model, first, 0, model.steps);
           const auto optimizer = make_optimizer(group, model, second);
           restore(*optimizer, saved);

@@ -94,8 +94,7 @@ TEST_P(CodedParams, AreTheCodesOfTheirMastersFromTheFirstValuesOn) {
       Manner manner = manner_of(stage);
       manner.source = source;
       run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
+        const auto optimizer = begun_optimizer(group, model, manner);
         for (int64_t step = 0; step < 3; ++step) {
           for (const int64_t id : {0, 3, 4}) expect_codes_of_masters(*optimizer, model, id);
           (void)train_step(*optimizer, model, manner, step);
@@ -212,8 +211,7 @@ TEST_P(CodedParams, OfForwardOnlyUseKeepNothingElse) {
     for (const int32_t source : {ZERO_SOURCE_LOCAL, ZERO_SOURCE_ROOT, ZERO_SOURCE_SHARDS}) {
       Manner manner = manner_of(stage);
       manner.source = source;
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       MemoryUse state{};
       ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_STATE, &state).ok());
       EXPECT_EQ(state.formula_nbytes, 0);

@@ -88,8 +88,7 @@ void expect_all_lose(int64_t stage, Call &&call) {
     Manner plain;
     plain.stage = stage;
     const Manner manner = group->rank() == 0 ? manner_of(device, stage) : plain;
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     if (group->rank() == 0) {
       void *memory = caller_alloc(0, 3000 * 4);
       emulated_fail_from(1);  // the address is found, copies fail

@@ -130,8 +130,7 @@ TEST_F(KeptOnDevice, EditedParametersAreTakenOverAsOnTheHost) {
         Manner host;
         host.stage = stage;
         for (const Manner &manner : {host, in_stage(stage)}) {
-          const auto optimizer = make_optimizer(group, model, manner);
-          begin_training(*optimizer, model, manner);
+          const auto optimizer = begun_optimizer(group, model, manner);
           (void)train_step(*optimizer, model, manner, 0);
           if (coded) {
             write_entries<uint8_t>(*optimizer, ZERO_SLOT_PARAM, 300, {0x38});
@@ -176,8 +175,7 @@ TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
   model.counts = {50'000, 50'000};
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(3);
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const Lent lent[] = {Lent(0, 4), Lent(0, 4)};
     std::vector<float> values[] = {std::vector<float>(50'000), std::vector<float>(50'000)};
     for (int64_t id = 0; id < 2; ++id) {
@@ -199,8 +197,7 @@ TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
   Model model = model_of(1);
   run_world(1, [&](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(1);
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const Lent lent(0, 12'000);
     std::vector<float> before(3000);
     std::vector<float> after(3000);
@@ -281,8 +278,7 @@ TEST_F(KeptOnDevice, ViewsAreForKernelsOfTheCaller) {
   model.algorithm = "custom";
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(2);
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     give_gradients(*optimizer, model, manner, 0);
     const Lent lent(0, 4);
     expect_ok(run_task(*optimizer, optimizer->reduce(nullptr, lent.stream)), "reduce");
@@ -330,8 +326,7 @@ TEST_F(KeptOnDevice, MastersThatTheCallerUpdatedAreEncodedAsOnTheHost) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
       std::vector<std::vector<std::byte>> slots;
       for (const Manner &manner : {Manner{}, in_stage(0)}) {
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
+        const auto optimizer = begun_optimizer(group, model, manner);
         const Lent lent(0, 4);
         write_entries<float>(*optimizer, ZERO_SLOT_PARAM_SCALE, 1, {1e-3F});
         write_entries(*optimizer, ZERO_SLOT_PARAM, 256, std::vector<uint8_t>(256, 0x13));

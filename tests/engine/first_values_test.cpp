@@ -39,8 +39,7 @@ TEST(Begin, TakesOverEditsBetweenSteps) {
     Manner manner;
     manner.stage = stage;
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       train_step(*optimizer, model, manner, 0);
       // Rank 1 writes parameters and states wherever they live; both ranks write one overlapping range.
       const std::vector<float> twos(600, 2.0F);
@@ -72,8 +71,7 @@ TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
     Manner manner;
     manner.stage = stage;
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       train_step(*optimizer, model, manner, 0);
       const float value = 3;
       const auto edits = {
@@ -107,8 +105,7 @@ TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
       Manner manner;
       manner.stage = stage;
       run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-        const auto optimizer = make_optimizer(group, model, manner);
-        begin_training(*optimizer, model, manner);
+        const auto optimizer = begun_optimizer(group, model, manner);
         const std::vector<float> master(600, 1.0F);
         const std::vector<std::byte> param = encode(std::vector<float>(600, 2.0F), DType::bf16);
         std::vector<std::byte> read(param.size());

@@ -140,8 +140,7 @@ TEST_P(CostOfStages, ElementsSentAreTheFormulas) {
   constexpr int64_t kSteps = 3;
   int64_t padded = 0;
   run_world(ranks, [&, stage = stage](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const int64_t before_gather = optimizer->traffic(OperationKind::all_gather).sent_elements;
     for (int64_t step = 0; step < kSteps; ++step) {
       // A forward and a backward pass gather each tensor once in stage 3.
@@ -191,8 +190,7 @@ TEST_P(CostOfStages, StepsAfterTheSecondAllocateNothing) {
     std::atomic<int64_t> allocated{0};
     std::barrier all_ranks(ranks);
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       const std::vector<float> grad(10'000, 0.5F);
       for (int64_t step = 0; step < 10; ++step) {
         if (step == 2) {
@@ -332,8 +330,7 @@ TEST(Pool, RanksInOppositeOrdersThatWaitForEachOtherGoOn) {
   manner.stage = 3;
   manner.bucket_nbytes = 4096;
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const std::vector<float> grad(1024, 1.0F);
     const bool first = group->rank() == 0;
     // Rank 0 needs a third buffer before the gather that rank 1 waits in; rank 1 gives its gradients only after it.
@@ -411,8 +408,7 @@ TEST(SealAgain, AfterMemoryWasShortCostsAndDoesTheSame) {
       }
       begin_training(*optimizer, model, manner);
       for (int64_t step = 0; step < 3; ++step) (void)train_step(*optimizer, model, manner, step);
-      const auto untouched = make_optimizer(group, model, manner);
-      begin_training(*untouched, model, manner);
+      const auto untouched = begun_optimizer(group, model, manner);
       for (int64_t step = 0; step < 3; ++step) (void)train_step(*untouched, model, manner, step);
       EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_GRAD_POOL).peak_nbytes, use_of(*untouched, ZERO_MEMORY_GRAD_POOL).peak_nbytes);
       EXPECT_EQ(differing(read_slot(*optimizer, model, ZERO_SLOT_PARAM), read_slot(*untouched, model, ZERO_SLOT_PARAM)), 0);

@@ -62,8 +62,7 @@ void run_cases(const Model &model, const Manner &manner, Sum &sum) {
   const std::vector<Case> cases = all_cases(model, model.counts[0] + model.counts[1]);
   sum.cases += static_cast<int64_t>(cases.size());
   run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     train_step(*optimizer, model, manner, 0);
     const std::vector<std::byte> before = read_slots(*optimizer, model);
     int64_t skipped = 0;

@@ -137,8 +137,7 @@ TEST_P(OneCopy, IsVerifiedByTheRankThatUpdatesIt) {
     const Model model = model_of(ranks);
     Manner manner = manner_of(stage);
     manner.verify_every = 1;
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     train_step(*optimizer, model, manner, 0);
     zero_verify_result result{};
     ASSERT_TRUE(run_task(*optimizer, optimizer->verify(&result)).ok());

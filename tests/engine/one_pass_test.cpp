@@ -76,8 +76,7 @@ TEST(OnePass, MovesAndCountsWhatTheComposedStepDoes) {
 /// One step from zero gradients but for one element, which is `values[rank]` on each rank.
 std::vector<std::byte> step_with(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner, std::vector<float> values,
                                  zero_step_result &result) {
-  const auto optimizer = make_optimizer(group, model, manner);
-  begin_training(*optimizer, model, manner);
+  const auto optimizer = begun_optimizer(group, model, manner);
   for (int64_t id = 0; id < model.tensors(); ++id) {
     std::vector<float> gradient(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
     if (id == 4) gradient[69'999] = values[static_cast<size_t>(group->rank())];

@@ -325,8 +325,7 @@ TEST(Params, AcquiredAgainHaveTheSameAddress) {
     Manner manner;
     manner.stage = stage;
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       void *first = nullptr;
       void *again = nullptr;
       std::vector<float> copy(400);

@@ -207,8 +207,7 @@ Findings follow(const Model &model, const Manner &manner) {
   std::vector<BoundedTensor> tensors;
   for (int64_t id = 0; id < model.tensors(); ++id) tensors.emplace_back(model, id);
   run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < model.steps; ++step) {
       train_step(*optimizer, model, manner, step);
       const bool looks = restarts || step == 0 || step + 1 == model.steps;

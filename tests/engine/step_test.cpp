@@ -164,8 +164,7 @@ TEST_P(Stages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
   for (const int64_t ranks : {1, 3}) {
     model.ranks = ranks;
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       train_step(*optimizer, model, manner, 0);
       const std::vector<float> params = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
       const std::vector<float> squares = read_slot(*optimizer, model, ZERO_SLOT_SECOND_MOMENT);
@@ -206,8 +205,7 @@ TEST_P(Stages, AFiniteSumThatOverflowsSkipsToo) {
   Manner manner;
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const std::vector<float> grad(20, 3e38F);
     ASSERT_TRUE(optimizer->grad_ready(0, grad.data(), 0, 20).ok());
     zero_step_result result{};
@@ -226,8 +224,7 @@ TEST_P(Stages, MissingGradientsCountAsZeroAndAreTold) {
   manner.stage = GetParam();
   manner.bucket_nbytes = 1024;
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < 3; ++step) train_step(*optimizer, model, manner, step);
     const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
     const std::vector<float> grad(300, 1.0F);
@@ -257,8 +254,7 @@ TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
   Manner manner;
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
     ASSERT_TRUE(optimizer->set_weight(0).ok());
     const std::vector<float> poison(300, std::numeric_limits<float>::quiet_NaN());
@@ -293,8 +289,7 @@ TEST_P(Stages, WeightedElementsThatWereGivenCannotBeAddedToInPlace) {
     Manner manner;
     manner.stage = GetParam();
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       const std::vector<float> ones(300, 1.0F);
       ASSERT_TRUE(optimizer->grad_ready(0, ones.data(), 0, 100).ok());
       const Status refused = optimizer->grad_acquire(0, nullptr, nullptr);
@@ -317,8 +312,7 @@ TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
   manner.stage = GetParam();
   manner.bucket_nbytes = 2048;
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
     EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_STATE);
     for (int64_t id = 0; id < 3; ++id) {
@@ -361,8 +355,7 @@ TEST_P(Stages, TheSplitStepIsTheStep) {
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const Outcome whole = train(group, model, manner);
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < model.steps; ++step) {
       give_gradients(*optimizer, model, manner, step);
       zero_step_result result{};
@@ -392,8 +385,7 @@ TEST(Stalled, GradientsThatComeInTheirOrderAreNot) {
     manner.norm = false;
     manner.overlap = overlap;
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       for (int64_t step = 0; step < 2; ++step) train_step(*optimizer, model, manner, step);
       EXPECT_EQ(optimizer->step_times().stalled_nbytes, 0);
     });
@@ -409,8 +401,7 @@ TEST_P(Stages, AFailureOfTheGroupEndsStepsThatWait) {
   manner.stage = GetParam();
   std::barrier gone(3);
   run_world(3, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     gone.arrive_and_wait();
     const auto begin = std::chrono::steady_clock::now();
     if (group->rank() != 1) group->fail(Status::error(ZERO_E_MISMATCH, "ranks called different collectives"));

@@ -87,8 +87,7 @@ TEST_P(Traced, ShowsEveryCallAndEveryBucketOfEveryStep) {
   const Model model = layers(2);
   const Manner manner = traced(stage, overlap, 1000);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < kSteps; ++step) train_step(*optimizer, model, manner, step);
     const Json trace = trace_of(*optimizer);
     const std::vector<Json> events = events_of(trace);
@@ -116,8 +115,7 @@ TEST(Trace, ShowsGathersThatRunAhead) {
   Manner manner = traced(3, true, 1000);
   manner.source = ZERO_SOURCE_SHARDS;  // acquires nothing
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < kSteps; ++step) {
       acquire_and_release_all(*optimizer, model);
       train_step(*optimizer, model, manner, step);
@@ -135,8 +133,7 @@ TEST(Trace, ShowsGathersBehindAStepOnATrackOfTheirOwn) {
   const Model model = layers(4);
   const Manner manner = traced(1, true, 1000);
   run_hosts(model.ranks, 2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     train_step(*optimizer, model, manner, 0);
     acquire_and_release_all(*optimizer, model);
     int64_t gathers = 0;
@@ -153,8 +150,7 @@ TEST(Trace, KeepsTheNewestEvents) {
   const Model model = layers(1);
   const Manner manner = traced(0, false, 5);
   run_world(1, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     for (int64_t step = 0; step < kSteps; ++step) {
       train_step(*optimizer, model, manner, step);
       const std::vector<Json> events = events_of(trace_of(*optimizer));
@@ -197,8 +193,7 @@ TEST(Trace, MayBeReadWhileStepsGoOn) {
   const Model model = layers(2);
   const Manner manner = traced(2, true, 50);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    begin_training(*optimizer, model, manner);
+    const auto optimizer = begun_optimizer(group, model, manner);
     std::atomic<bool> ended{false};
     std::thread reader([&] {
       while (!ended) EXPECT_LE(events_of(trace_of(*optimizer)).size(), 50U);

@@ -31,8 +31,7 @@ Manner overlapped(int64_t stage) {
 }
 
 std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
-  const auto optimizer = make_optimizer(group, model, manner);
-  begin_training(*optimizer, model, manner);
+  const auto optimizer = begun_optimizer(group, model, manner);
   return optimizer;
 }
 

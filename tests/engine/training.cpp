@@ -266,6 +266,12 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
   expect_ok(optimizer.queue()->run(optimizer.begin(manner.source)), "begin");
 }
 
+std::shared_ptr<Optimizer> begun_optimizer(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
+  std::shared_ptr<Optimizer> optimizer = make_optimizer(group, model, manner);
+  if (optimizer != nullptr) begin_training(*optimizer, model, manner);
+  return optimizer;
+}
+
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step) {
   give_gradients(optimizer, model, manner, step);
   zero_step_result result{};
@@ -360,9 +366,8 @@ void expect_acquired(Optimizer &optimizer, const Model &model, const Manner &man
 
 Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
   Outcome outcome;
-  const std::shared_ptr<Optimizer> optimizer = make_optimizer(group, model, manner);
+  const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
   if (optimizer == nullptr) return outcome;
-  begin_training(*optimizer, model, manner);
   for (int64_t step = 0; step < model.steps; ++step) {
     const zero_step_result result = train_step(*optimizer, model, manner, step);
     outcome.norms.push_back(result.grad_norm);

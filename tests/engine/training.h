@@ -149,6 +149,8 @@ Config make_config(const Model &model, const Manner &manner);
 std::shared_ptr<Optimizer> make_optimizer(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner);
 /// Writes first values and begins.
 void begin_training(Optimizer &optimizer, const Model &model, const Manner &manner);
+/// One that is sealed and has begun.
+std::shared_ptr<Optimizer> begun_optimizer(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner);
 /// Gives this rank's gradients of a step.
 void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
 /// One step with this rank's gradients.

@@ -32,7 +32,7 @@ TEST(TrainingRun, LossScaleFollowsVerdicts) {
   EXPECT_EQ(*run.loss_scale(), 64);
 }
 
-TEST(TrainingRun, EditsAreToldOnce) {
+TEST(TrainingRun, EditsStayUntilRanksHaveCompared) {
   TrainingRun run({.value = 64}, nullptr);
   EXPECT_FALSE(run.edited());
   run.edit().applied_count = 10;

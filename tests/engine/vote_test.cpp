@@ -22,8 +22,7 @@ TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
   manner.stage = GetParam();
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto expect_mismatch = [&](const std::function<Status(Optimizer &)> &set, const char *mine, const char *other) {
-      const auto optimizer = make_optimizer(group, model, manner);
-      begin_training(*optimizer, model, manner);
+      const auto optimizer = begun_optimizer(group, model, manner);
       ASSERT_TRUE(set(*optimizer).ok());
       const Status status = run_task(*optimizer, optimizer->step(nullptr));
       EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
