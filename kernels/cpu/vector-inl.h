@@ -15,8 +15,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Main loops advance by one cache line, so that one prefetch per array and iteration is enough; the rest goes to the reference.
 constexpr int64_t kCacheLineNbytes = 64;
 /// How far loops ask ahead for memory whose narrowest array is one of T. On Intel's Emerald Rapids 512 bytes to 4 KiB are equally good and
-/// 8 KiB is worse; on AMD's Zen 5 one thread gains up to a tenth from 1 to 2 KiB where there is a 16-bit slot; on Zen 4 one of fp32 alone
-/// loses 3 to 10 %.
+/// 8 KiB is worse; on AMD's Zen 5 one thread gains up to a tenth from 1 to 2 KiB where there is a 16-bit slot; on Zen 4
+/// loops over fp32 alone lose 2 to 10 % by that.
 template <typename T>
 constexpr int64_t kPrefetchNbytes = sizeof(T) < sizeof(float) ? 2048 : 1024;
 

@@ -43,15 +43,9 @@ int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bu
   return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-/// Where the bytes of the slot begin in its arena, behind `taken` bytes of others. Loops over several slots read ahead of what they store;
-/// with equal addresses within a page, loads wait for stores that they have nothing to do with (SGD ran at three quarters of its speed).
-/// With less than a page between addresses that are equal below a high power of two, lines push one another out of caches (on AMD's Zen 4
-/// AdamW over 2^26 elements took 1.3 times as long), so there is a page more.
+/// Where the bytes of the slot begin in its arena, behind `taken` bytes of others.
 int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
-  constexpr int64_t kPage = 4096;
-  constexpr int64_t kStagger = 11 * kViewAlignment;
-  const int64_t end = taken == 0 ? 0 : round_up(taken, kPage) + kPage;
-  return end + (&slot - slots_.data()) * kStagger;
+  return round_up(taken, kPageNbytes) + (&slot - slots_.data()) * kSlotStagger;
 }
 
 int64_t SlotMemory::slot_nbytes(const Slot &slot, const Plan &plan) {

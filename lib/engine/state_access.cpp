@@ -3,8 +3,6 @@
 
 #include "engine/ranged_io.h"
 
-#include <algorithm>
-
 namespace zero {
 namespace {
 

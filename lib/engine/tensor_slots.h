@@ -21,8 +21,8 @@ class TensorSlots {
 
   const SlotMemory &memory() const { return memory_; }
 
-  /// nullptr: no such slot is kept for the parameter. One without elements has the slots of its format, but no memory: *out may then be
-  /// nullptr though true is returned.
+  /// False: no such slot is kept for the parameter, and *out is of no use. One without elements has the slots of its format, but no memory:
+  /// *out may then be nullptr.
   bool find(int32_t number, int64_t id, const Slot **out) const;
 
   /// @name Of a parameter with elements

@@ -4,7 +4,6 @@
 #include "engine/agreement.h"
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
 namespace zero {
@@ -36,7 +35,7 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   out->count = finding.count;
   out->replica_nbytes = replica_nbytes;
   out->shard_nbytes = verifier_.shard_nbytes();
-  co_return Status();
+  co_return kernels_.status();
 }
 
 /// Whether a rank wrote parameters that begin has not taken over; initialisers are no collectives, so each rank knows only its own calls.

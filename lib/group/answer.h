@@ -4,7 +4,6 @@
 
 #include "group/fingerprint.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -4,7 +4,6 @@
 namespace zero {
 namespace {
 
-
 /// What users see differ: everything but the detail.
 bool same_call(const Fingerprint &a, const Fingerprint &b) {
   return a.sequence == b.sequence && a.kind == b.kind && a.dtype == b.dtype && a.count == b.count && a.op == b.op && a.root == b.root;

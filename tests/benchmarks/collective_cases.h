@@ -1,5 +1,5 @@
 /// @file What is timed of collectives, the same for libzero and for MPI: operations, sizes, repeats, and the file in which MPI's medians
-/// reach the table of a program without it. `nbytes` is that of the whole buffer. Knows neither library.
+/// reach the table of a run without it. `nbytes` is that of the whole buffer. Knows neither library.
 #pragma once
 
 #include "samples.h"

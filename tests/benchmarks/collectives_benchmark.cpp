@@ -1,16 +1,17 @@
 /// @file Collectives of fp32 from 1 KiB to 256 MiB: in memory that all ranks share, in private memory, beside a kernel that reads the
 /// peers' memory directly with nothing but a spinning barrier before and after (which has no fingerprints, deadlines or counters), and
-/// beside MPI's own; interleaved. all_gather in place, the others out of place. Without --launcher there is no MPI in the program: medians
-/// of its collectives then come from the file that a run with it has saved.
-/// Each rank is bound to one core, as by mpirun, unless --unbound is given. With --busy a thread of each
-/// rank computes all the while, and samples are of few calls.
-/// usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes] [--unbound] [--busy] [--most-bytes=N]
+/// beside MPI's own; interleaved. all_gather in place, the others out of place. Without --launcher MPI is not started: medians of its
+/// collectives then come from the file that a run with it has saved. With it MPI is for one thread, with which it is fastest, and binding
+/// is the launcher's; otherwise each rank is bound to one core, unless --unbound is given. With --busy a thread of each rank computes all
+/// the while, and samples are of few calls. usage: collectives_benchmark [options of Google Benchmark] [--ranks=2,4] [--processes]
+/// [--unbound] [--busy] [--most-bytes=N]
 ///        [--beside=FILE]
 ///        mpirun -n N collectives_benchmark --launcher [--by-name] [--busy] [--most-bytes=N] [--save=FILE]. --by-name: its processes form
 ///        a local group
 #include "api/nouns.h"
 #include "collective_cases.h"
 #include "core/mapping.h"
+#include "engine/slot_memory.h"
 #include "group/collectives.h"
 #include "kernels/kernels.h"
 #include "limits.h"
@@ -63,15 +64,15 @@ class SpinBarrier {
 class Rank {
  public:
   Rank(std::shared_ptr<Group> group, int64_t most_nbytes) : group_(std::move(group)), most_nbytes_(most_nbytes) {
-    must(Mapping::create_shared(2 * most_nbytes + kPage, &mine_));
+    must(Mapping::create_shared(recv_offset() + most_nbytes + kPage, &mine_));
     std::memset(mine_->data(), 0, static_cast<size_t>(mine_->nbytes()));
     must(run(group_->transport().share(mine_, &peers_, group_->deadline_ms())));
     shared_ = buffers_at(mine_->data());
-    private_memory_.resize(static_cast<size_t>(most_nbytes / 2));
-    private_ = {private_memory_.data(), private_memory_.data() + most_nbytes / 4};
+    private_memory_.resize(static_cast<size_t>(recv_offset() + most_nbytes));
+    private_ = buffers_at(private_memory_.data());
     for (int64_t i = 0; i < most_nbytes / 4; ++i) shared_.send[i] = private_.send[i] = static_cast<float>(i % 1021);
     for (int64_t peer = 0; peer < group_->size(); ++peer) addressable_ = addressable_ && base_of(peer) != nullptr;
-    if (addressable_) barrier_ = std::make_unique<SpinBarrier>(base_of(0) + 2 * most_nbytes, group_->size());
+    if (addressable_) barrier_ = std::make_unique<SpinBarrier>(base_of(0) + recv_offset() + most_nbytes, group_->size());
   }
   Rank(const Rank &) = delete;
   ~Rank() {
@@ -120,7 +121,9 @@ class Rank {
     const std::shared_ptr<Mapping> &mapping = peers_[static_cast<size_t>(peer)].mapping;
     return mapping != nullptr ? mapping->data() : nullptr;
   }
-  Buffers buffers_at(std::byte *base) const { return {reinterpret_cast<float *>(base), reinterpret_cast<float *>(base + most_nbytes_)}; }
+  /// Not at an address equal to that of what is sent but for one bit.
+  int64_t recv_offset() const { return most_nbytes_ + kSlotStagger; }
+  Buffers buffers_at(std::byte *base) const { return {reinterpret_cast<float *>(base), reinterpret_cast<float *>(base + recv_offset())}; }
 
   /// Lines that are not read are written past the caches where that is faster.
   static bool streams(int64_t count) { return count >= kStreamed; }
@@ -151,7 +154,7 @@ class Rank {
   std::shared_ptr<Mapping> mine_;
   std::vector<PeerMemory> peers_;
   Buffers shared_, private_;
-  std::vector<float> private_memory_;
+  std::vector<std::byte> private_memory_;
   std::unique_ptr<SpinBarrier> barrier_;
   std::vector<const float *> sources_;
   bool addressable_ = true;

@@ -55,6 +55,7 @@ class RankLimit {
   double nbytes_per_second() const { return nbytes() / seconds_.median(); }
   /// `times`, which were taken in turns with the samples, as multiples of the time that the limit takes for `moved_nbytes` then.
   Samples multiples(const Samples &times, double moved_nbytes) const {
+    if (times.size() != seconds_.size()) fail("multiples of the limit", "it was not sampled as often as what is compared with it");
     Samples result;
     for (size_t i = 0; i < times.size(); ++i) result.add(times[i] / seconds_[i] * nbytes() / moved_nbytes);
     return result;

@@ -1,7 +1,8 @@
-/// @file Staggered: arrays for loops that go through several at once, as far apart as an optimizer's slots are (engine/slot_memory.cpp): at
+/// @file Staggered: arrays for loops that go through several at once, with an optimizer's distance between them (engine/slot_memory.h): at
 /// addresses that are equal but for a few bits, loops would compete with themselves for lines of the caches.
 #pragma once
 
+#include "engine/slot_memory.h"
 #include "memory/arena.h"
 #include "must.h"
 
@@ -21,16 +22,12 @@ class Staggered {
 
   template <class T>
   T *take(int64_t count) {
-    (void)arena_.take(kStagger);
-    auto *array = reinterpret_cast<T *>(arena_.take(count * static_cast<int64_t>(sizeof(T))));
-    (void)arena_.take(kPage);
-    return array;
+    (void)arena_.take(kSlotStagger);
+    return reinterpret_cast<T *>(arena_.take(count * static_cast<int64_t>(sizeof(T))));
   }
 
  private:
-  static constexpr int64_t kPage = 4096;
-  static constexpr int64_t kStagger = 11 * kViewAlignment;
-  static constexpr int64_t kGap = kPage + kStagger + kViewAlignment;
+  static constexpr int64_t kGap = kSlotStagger + kViewAlignment;
 
   AllocatorHook hook_;
   Accounting accounting_;

@@ -15,10 +15,8 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <bit>
 #include <iterator>
-#include <memory>
 
 namespace {
 
@@ -29,7 +27,7 @@ constexpr const char *kUsage =
     "[--ranks=1,2,4] [--stage=0,1,2,3] [--overlap=0,1] [--processes | --launcher] [--bind] [--library-memory] [--one-copy] "
     "[--mixed] [--repeats=9] [--elements-scale=1.0]";
 
-struct Settings {
+struct Setup {
   std::vector<int64_t> ranks, stages, overlaps;
   Launch launch = Launch::threads;
   bool binds = false;  ///< each rank to one core
@@ -46,13 +44,12 @@ struct Settings {
 /// One rank's optimizer, and memory of the caller's own for a whole gradient and, in stage 3, all parameters.
 class Trainer {
  public:
-  Trainer(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap)
-      : tensors_(settings.tensors), dtype_(settings.dtype()) {
+  Trainer(zero_group *group, const Setup &setup, int64_t stage, int64_t overlap) : tensors_(setup.tensors), dtype_(setup.dtype()) {
     zero_config *config = nullptr;
     must(zero_config_create(&config));
     must(zero_config_set_i64(config, ZERO_KEY_STAGE, stage));
     must(zero_config_set_i64(config, ZERO_KEY_OVERLAP, overlap));
-    must(zero_config_set_i64(config, ZERO_KEY_ONE_COPY, settings.one_copy ? 1 : 0));
+    must(zero_config_set_i64(config, ZERO_KEY_ONE_COPY, setup.one_copy ? 1 : 0));
     must(zero_optimizer_create(group, config, &optimizer_));
     zero_config_release(config);
     for (const Tensor &tensor : tensors_) {
@@ -63,10 +60,10 @@ class Trainer {
     }
     must(zero_optimizer_seal(optimizer_));
     must(zero_optimizer_begin(optimizer_, ZERO_SOURCE_SHARDS));
-    const auto own_nbytes = static_cast<size_t>(settings.elements * dtype_nbytes(dtype_));
-    if (settings.own_memory) own_grads_.resize(own_nbytes);
-    if (settings.own_memory && stage == 3) own_params_.resize(own_nbytes);
-    if (settings.own_memory) fill(own_grads_.data(), settings.elements);
+    const auto own_nbytes = static_cast<size_t>(setup.elements * dtype_nbytes(dtype_));
+    if (setup.own_memory) own_grads_.resize(own_nbytes);
+    if (setup.own_memory && stage == 3) own_params_.resize(own_nbytes);
+    if (setup.own_memory) fill(own_grads_.data(), setup.elements);
     for (int warm_up = 0; warm_up < 2; ++warm_up) {
       give(false, true);
       step();
@@ -183,13 +180,13 @@ void print_header() {
               "min ms", "max ms", "B/param", "ideal ms", "x ideal", "min", "max");
 }
 
-void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, const Settings &settings, const RankLimit &limit) {
+void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &times, const Setup &setup, const RankLimit &limit) {
   for (const bool own : {false, true}) {
     for (const Phase phase : {Phase::step, Phase::gradients_and_step, Phase::acquire}) {
       const Samples &samples = times.of[own ? 1 : 0][static_cast<int>(phase)];
       if (samples.size() == 0) continue;
-      const int64_t nbytes = ideal_nbytes(stage, ranks, phase, settings.one_copy, settings.mixed);
-      const auto moved = static_cast<double>(nbytes * settings.elements);
+      const int64_t nbytes = ideal_nbytes(stage, ranks, phase, setup.one_copy, setup.mixed);
+      const auto moved = static_cast<double>(nbytes * setup.elements);
       const Samples multiples = limit.multiples(samples, moved);
       std::printf("%5lld %5lld %7lld %-8s %-15s %10.2f %10.2f %10.2f %8lld %10.2f %8.2f %8.2f %8.2f\n", static_cast<long long>(ranks),
                   static_cast<long long>(stage), static_cast<long long>(overlap), own ? "caller's" : "library", phase_name(phase),
@@ -206,68 +203,68 @@ void print_rows(int64_t ranks, int64_t stage, int64_t overlap, const Times &time
 }
 
 /// One stage with one setting of overlap.
-void run_case(zero_group *group, const Settings &settings, int64_t stage, int64_t overlap, RankLimit &limit, bool prints) {
+void run_case(zero_group *group, const Setup &setup, int64_t stage, int64_t overlap, RankLimit &limit, bool prints) {
   int64_t size = 0;
   must(zero_group_size(group, &size));
   Times times;
   limit.forget();
   {
-    Trainer trainer(group, settings, stage, overlap);
-    for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) {
+    Trainer trainer(group, setup, stage, overlap);
+    for (int64_t repeat = 0; repeat < setup.repeats; ++repeat) {
       limit.sample();
       measure(group, trainer, false, stage, times);
-      if (settings.own_memory) measure(group, trainer, true, stage, times);
+      if (setup.own_memory) measure(group, trainer, true, stage, times);
     }
     times.beyond_formula_nbytes = trainer.beyond_formula_nbytes();
     must(zero_group_barrier(group));
   }
-  if (prints) print_rows(size, stage, overlap, times, settings, limit);
+  if (prints) print_rows(size, stage, overlap, times, setup, limit);
 }
 
-void run_rank(zero_group *group, const Settings &settings) {
+void run_rank(zero_group *group, const Setup &setup) {
   int64_t rank = 0;
   must(zero_group_rank(group, &rank));
-  RankLimit limit(group, settings.elements);
-  for (int64_t repeat = 0; repeat < settings.repeats; ++repeat) limit.sample();
+  RankLimit limit(group, setup.elements);
+  for (int64_t repeat = 0; repeat < setup.repeats; ++repeat) limit.sample();
   if (rank == 0) {
     std::printf("%zu tensors, %lld elements, AdamW %s,%s ranks as %s, %lld usable cores, limit %.1f GB/s; times of the slowest rank\n",
-                settings.tensors.size(), static_cast<long long>(settings.elements), settings.mixed ? "bf16 with fp32 master" : "fp32",
-                settings.one_copy ? " one copy of parameters," : "", launch_name(settings.launch), static_cast<long long>(usable_cores()),
+                setup.tensors.size(), static_cast<long long>(setup.elements), setup.mixed ? "bf16 with fp32 master" : "fp32",
+                setup.one_copy ? " one copy of parameters," : "", launch_name(setup.launch), static_cast<long long>(usable_cores()),
                 1e-9 * limit.nbytes_per_second());
     print_header();
   }
-  for (const int64_t stage : settings.stages) {
-    for (const int64_t overlap : settings.overlaps) run_case(group, settings, stage, overlap, limit, rank == 0);
+  for (const int64_t stage : setup.stages) {
+    for (const int64_t overlap : setup.overlaps) run_case(group, setup, stage, overlap, limit, rank == 0);
   }
 }
 
-Settings parse(int argc, char **argv) {
+Setup parse(int argc, char **argv) {
   Options options(argc, argv, kUsage);
-  Settings settings;
-  settings.ranks = options.numbers("ranks", "1,2,4");
-  settings.stages = options.numbers("stage", "0,1,2,3");
-  settings.overlaps = options.numbers("overlap", "0,1");
-  if (options.flag("processes")) settings.launch = Launch::processes;
-  if (options.flag("launcher")) settings.launch = Launch::launcher;
-  settings.binds = options.flag("bind");
-  settings.own_memory = !options.flag("library-memory");
-  settings.one_copy = options.flag("one-copy");
-  settings.mixed = options.flag("mixed");
-  settings.repeats = options.number("repeats", 9);
-  settings.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
-  settings.elements = total_count(settings.tensors);
+  Setup setup;
+  setup.ranks = options.numbers("ranks", "1,2,4");
+  setup.stages = options.numbers("stage", "0,1,2,3");
+  setup.overlaps = options.numbers("overlap", "0,1");
+  if (options.flag("processes")) setup.launch = Launch::processes;
+  if (options.flag("launcher")) setup.launch = Launch::launcher;
+  setup.binds = options.flag("bind");
+  setup.own_memory = !options.flag("library-memory");
+  setup.one_copy = options.flag("one-copy");
+  setup.mixed = options.flag("mixed");
+  setup.repeats = options.number("repeats", 9);
+  setup.tensors = gpt2_shapes(options.fraction("elements-scale", 1));
+  setup.elements = total_count(setup.tensors);
   options.finish();
-  return settings;
+  return setup;
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
   benchmark::Initialize(&argc, argv);
-  Settings settings = parse(argc, argv);
-  if (settings.launch == Launch::launcher) settings.ranks = {0};  // the launcher decides
-  for (const int64_t ranks : settings.ranks) {
-    run_ranks(settings.launch, ranks, settings.binds, [&settings](zero_group *group) { run_rank(group, settings); });
+  Setup setup = parse(argc, argv);
+  if (setup.launch == Launch::launcher) setup.ranks = {0};  // the launcher decides
+  for (const int64_t ranks : setup.ranks) {
+    run_ranks(setup.launch, ranks, setup.binds, [&setup](zero_group *group) { run_rank(group, setup); });
   }
   return 0;
 }
