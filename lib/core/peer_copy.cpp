@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -18,9 +19,11 @@ constexpr int64_t kLargeNbytes = 16'384;
 /// On AMD's Zen 4 a plain copy into lines that the reader's cache holds takes 20 ns per KiB where the cores share a second-level cache, 110
 /// where they share the third, and 440 where they share none; streamed it takes 45, and the reader then 65 instead of 20 to 70.
 constexpr int64_t kSlowNsPerKib = 300;
+/// Where memory itself is slow, as when many ranks use it at once, streaming only adds to its work.
+constexpr int64_t kLeastGain = 2;
 /// More than one, because any copy may be interrupted.
-constexpr int64_t kSlowCopies = 2;
-constexpr int64_t kStreamedCopies = 64;
+constexpr int64_t kInARow = 2;
+constexpr int64_t kCopiesBetweenTrials = 64;
 
 #if defined(__SSE2__)
 constexpr bool kStreams = true;
@@ -45,26 +48,45 @@ int64_t stream_lines(std::byte * /*out*/, const std::byte * /*from*/, int64_t /*
 }  // namespace
 
 void PeerCopy::learn(int64_t nbytes, int64_t ns) {
-  slow_count_ = ns > nbytes / 1024 * kSlowNsPerKib ? slow_count_ + 1 : 0;
-  if (slow_count_ < kSlowCopies) return;
-  slow_count_ = kSlowCopies - 1;  // where it is slow still, the next one that is tried says so alone
-  streamed_left_ = kStreamedCopies;
+  const int64_t ns_per_kib = ns * 1024 / nbytes;
+  if (streams()) {
+    learn_streamed(ns_per_kib);
+  } else {
+    learn_plain(ns_per_kib);
+  }
+}
+
+void PeerCopy::learn_plain(int64_t ns_per_kib) {
+  if (plain_left_ > 0) {
+    --plain_left_;
+    return;
+  }
+  const bool slow = ns_per_kib > kSlowNsPerKib;
+  slow_ns_per_kib_ = slow_count_ == 0 ? ns_per_kib : std::min(slow_ns_per_kib_, ns_per_kib);
+  slow_count_ = slow ? slow_count_ + 1 : 0;
+  if (slow_count_ < kInARow) return;
+  slow_count_ = kInARow - 1;  // where it is slow still, the next one that is tried says so alone
+  streamed_left_ = kCopiesBetweenTrials;
+}
+
+void PeerCopy::learn_streamed(int64_t ns_per_kib) {
+  --streamed_left_;
+  useless_count_ = kLeastGain * ns_per_kib > slow_ns_per_kib_ ? useless_count_ + 1 : 0;
+  if (useless_count_ < kInARow) return;
+  useless_count_ = 0;
+  slow_count_ = 0;
+  streamed_left_ = 0;
+  plain_left_ = kCopiesBetweenTrials;
 }
 
 void PeerCopy::copy(void *out, const void *from, int64_t nbytes) {
   auto *to = static_cast<std::byte *>(out);
   const auto *bytes = static_cast<const std::byte *>(from);
-  if (nbytes < kLargeNbytes) {
-    std::memcpy(to, bytes, static_cast<size_t>(nbytes));
-  } else if (streams()) {
-    --streamed_left_;
-    const int64_t done = stream_lines(to, bytes, nbytes);
-    std::memcpy(to + done, bytes + done, static_cast<size_t>(nbytes - done));
-  } else {
-    const int64_t begin = now_ns();
-    std::memcpy(to, bytes, static_cast<size_t>(nbytes));
-    if (kStreams) learn(nbytes, now_ns() - begin);
-  }
+  const bool large = kStreams && nbytes >= kLargeNbytes;
+  const int64_t begin = large ? now_ns() : 0;
+  const int64_t done = large && streams() ? stream_lines(to, bytes, nbytes) : 0;
+  if (done < nbytes) std::memcpy(to + done, bytes + done, static_cast<size_t>(nbytes - done));
+  if (large) learn(nbytes, now_ns() - begin);
 }
 
 }  // namespace zero

@@ -14,12 +14,18 @@ class PeerCopy {
 
   /// The next large copy goes past the caches.
   bool streams() const { return streamed_left_ > 0; }
-  /// What a plain copy of so many bytes has taken.
+  /// What the next large copy took, as copy() measures it.
   void learn(int64_t nbytes, int64_t ns);
 
  private:
-  int64_t slow_count_ = 0;     ///< plain copies in a row that were slow
-  int64_t streamed_left_ = 0;  ///< before a plain one is tried again
+  void learn_plain(int64_t ns_per_kib);
+  void learn_streamed(int64_t ns_per_kib);
+
+  int64_t slow_count_ = 0;       ///< plain copies in a row that were slow
+  int64_t slow_ns_per_kib_ = 0;  ///< what they took
+  int64_t useless_count_ = 0;    ///< streamed copies in a row that gained little
+  int64_t streamed_left_ = 0;    ///< before a plain one is tried again
+  int64_t plain_left_ = 0;       ///< before streamed ones are tried again
 };
 
 }  // namespace zero

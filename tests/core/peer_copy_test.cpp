@@ -17,14 +17,15 @@ namespace {
 
 constexpr int64_t kMost = 40'000;
 constexpr int64_t kLarge = 16'384;
-constexpr int64_t kLargeSlowNs = 10'000;
+constexpr int64_t kSlowNs = 10'000;
+constexpr int64_t kFastNs = 1000;
 constexpr size_t kGuard = 64;
 
 /// One that streams the next large copy.
 PeerCopy streaming() {
   PeerCopy copy;
-  copy.learn(kLarge, kLargeSlowNs);
-  copy.learn(kLarge, kLargeSlowNs);
+  copy.learn(kLarge, kSlowNs);
+  copy.learn(kLarge, kSlowNs);
   return copy;
 }
 
@@ -75,31 +76,51 @@ TEST(PeerCopy, IsSeenByWhoSeesALaterStore) {
 TEST(PeerCopy, StreamsWhilePlainCopiesAreSlow) {
   PeerCopy copy;
   EXPECT_FALSE(copy.streams());
-  copy.learn(kLarge, kLargeSlowNs);
+  copy.learn(kLarge, kSlowNs);
   EXPECT_FALSE(copy.streams()) << "one may have been interrupted";
-  copy.learn(kLarge, 100);
-  copy.learn(kLarge, kLargeSlowNs);
+  copy.learn(kLarge, kFastNs);
+  copy.learn(kLarge, kSlowNs);
   EXPECT_FALSE(copy.streams()) << "they were not in a row";
-  copy.learn(kLarge, kLargeSlowNs);
+  copy.learn(kLarge, kSlowNs);
   EXPECT_TRUE(copy.streams());
 }
 
+/// Copies until streams() changes, of which each takes so long.
+int copies_until_change(PeerCopy &copy, int64_t ns) {
+  const bool before = copy.streams();
+  int count = 0;
+  for (; copy.streams() == before && count < 1000; ++count) copy.learn(kLarge, ns);
+  return count;
+}
+
 TEST(PeerCopy, TriesAPlainCopyAgain) {
+  PeerCopy copy = streaming();
+  EXPECT_EQ(copies_until_change(copy, kFastNs), 64);
+  copy.learn(kLarge, kSlowNs);
+  EXPECT_TRUE(copy.streams()) << "once is enough where it was slow before";
+  EXPECT_EQ(copies_until_change(copy, kFastNs), 64);
+  copy.learn(kLarge, kFastNs);
+  copy.learn(kLarge, kSlowNs);
+  EXPECT_FALSE(copy.streams()) << "it was fast in between";
+}
+
+TEST(PeerCopy, LeavesStreamingThatGainsLittle) {
+  PeerCopy copy = streaming();
+  copy.learn(kLarge, kSlowNs * 6 / 10);
+  copy.learn(kLarge, kSlowNs / 10);
+  copy.learn(kLarge, kSlowNs * 6 / 10);
+  EXPECT_TRUE(copy.streams()) << "not in a row";
+  copy.learn(kLarge, kSlowNs * 6 / 10);
+  EXPECT_FALSE(copy.streams());
+  EXPECT_EQ(copies_until_change(copy, kSlowNs), 64 + 2) << "it is tried again after a while";
+}
+
+TEST(PeerCopy, LearnsFromLargeCopiesOnly) {
   std::vector<std::byte> from(kLarge);
   alignas(64) static std::byte out[kLarge];
   PeerCopy copy = streaming();
-  copy.copy(out, from.data(), 100);
-  EXPECT_TRUE(copy.streams()) << "small copies do not count";
-  int streamed = 0;
-  for (; copy.streams() && streamed < 1000; ++streamed) copy.copy(out, from.data(), kLarge);
-  EXPECT_GT(streamed, 10);
-  EXPECT_LT(streamed, 1000);
-  copy.learn(kLarge, kLargeSlowNs);
-  EXPECT_TRUE(copy.streams()) << "once is enough where it was slow before";
-  while (copy.streams()) copy.copy(out, from.data(), kLarge);
-  copy.learn(kLarge, 100);
-  copy.learn(kLarge, kLargeSlowNs);
-  EXPECT_FALSE(copy.streams()) << "it was fast in between";
+  for (int i = 0; i < 1000; ++i) copy.copy(out, from.data(), 1000);
+  EXPECT_TRUE(copy.streams());
 }
 
 }  // namespace
