@@ -300,6 +300,7 @@ int main(int argc, char **argv) {
     run_launched(manner);
     return 0;
   }
+  if (manner.by_name || !manner.saves.empty()) fail("--by-name and --save", "they go with --launcher");
   for (const int64_t size : ranks) {
     run_ranks(manner.launch, size, manner.binds, [&](zero_group *group) { run_rank(group, manner); });
   }

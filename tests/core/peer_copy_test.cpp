@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <random>
-#include <thread>
 #include <vector>
 
 namespace zero {
@@ -46,30 +44,6 @@ TEST(PeerCopy, CopiesEveryByteAndNoOther) {
     const auto untouched = [trial](std::byte byte) { return byte == static_cast<std::byte>(trial); };
     ASSERT_TRUE(std::all_of(out, out + at, untouched)) << nbytes;
     ASSERT_TRUE(std::all_of(out + at + nbytes, std::end(out), untouched)) << nbytes;
-  }
-}
-
-TEST(PeerCopy, IsSeenByWhoSeesALaterStore) {
-  constexpr int kRounds = 1000;
-  constexpr size_t kCount = kLarge / sizeof(uint64_t) + 1;
-  alignas(64) static uint64_t out[kCount];
-  std::atomic<int> written{0};
-  std::atomic<int> read{0};
-  std::jthread reader([&] {
-    for (int round = 1; round <= kRounds; ++round) {
-      while (written.load(std::memory_order_acquire) < round) std::this_thread::yield();
-      EXPECT_EQ(std::count(std::begin(out), std::end(out), static_cast<uint64_t>(round)), static_cast<std::ptrdiff_t>(kCount));
-      read.store(round, std::memory_order_release);
-    }
-  });
-  std::vector<uint64_t> from(kCount);
-  PeerCopy copy = streaming();
-  for (int round = 1; round <= kRounds; ++round) {
-    std::fill(from.begin(), from.end(), static_cast<uint64_t>(round));
-    if (!copy.streams()) copy = streaming();
-    copy.copy(out, from.data(), static_cast<int64_t>(sizeof out));
-    written.store(round, std::memory_order_release);
-    while (read.load(std::memory_order_acquire) < round) std::this_thread::yield();
   }
 }
 

@@ -169,7 +169,7 @@ class LocalTransport final : public Transport {
   int64_t missing_ = 0;
   bool untaken_ = false;  ///< it was started and not consumed
   std::vector<Piece> pieces_;
-  PeerCopy staging_;
+  PeerCopy staging_;               ///< of those that are not read in place
   bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
   bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
   bool may_be_torn_ = false;       ///< a peer failed while they were read, and may have let its caller write there again
