@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 
 namespace zero::kernels {
@@ -17,11 +16,6 @@ void *element(const Elements &elements, int64_t index) {
 }
 
 uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<uint16_t *>(elements.data) + index; }
-
-/// From element `index`, which is on a line, on.
-Elements window_of(const Elements &elements, int64_t index) {
-  return {element(elements, index), elements.dtype, elements.scales == nullptr ? nullptr : elements.scales + index / kLine};
-}
 
 /// Slot numbers of random.h.
 constexpr uint32_t kParamSlot = 0;
@@ -127,7 +121,7 @@ void Block::let_round(Slots &slots) {
 float *Block::state(int index) { return load(piece_.state[index], state_[index]); }
 
 void Block::store(const Elements &elements, const float *values, const uint32_t *random) const {
-  put(window_of(elements, begin_), values, random);
+  put(slice(elements, begin_), values, random);
 }
 
 void Block::put(const Elements &window, const float *values, const uint32_t *random) const {
@@ -141,15 +135,7 @@ void Block::put(const Elements &window, const float *values, const uint32_t *ran
   }
 }
 
-void Block::copy_out(const Elements &to, const Elements &window) const {
-  const int64_t nbytes = count_ * dtype_nbytes(window.dtype);
-  if (scalars_.streams) {
-    table_.stream(to.data, window.data, nbytes);
-  } else {
-    std::memcpy(to.data, window.data, static_cast<size_t>(nbytes));
-  }
-  if (window.scales != nullptr) std::copy_n(window.scales, (count_ + kLine - 1) / kLine, to.scales);
-}
+void Block::copy_out(const Elements &to, const Elements &window) const { copy_elements(table_, to, window, count_, scalars_.streams); }
 
 void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
   if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values, nullptr);
@@ -159,7 +145,7 @@ void Block::store_rounded(const Elements &elements, const float *values, uint32_
 }
 
 void Block::store_param(const float *values) {
-  Elements window = window_of(piece_.param, begin_);
+  Elements window = slice(piece_.param, begin_);
   if (piece_.master.data == nullptr) {
     store_rounded(piece_.param, values, kParamSlot);
   } else if (piece_.master.dtype == DType::u16) {
@@ -173,7 +159,7 @@ void Block::store_param(const float *values) {
   } else if (!rounded_by_kernel_) {
     put(window, values, nullptr);
   }
-  for (const Elements &replica : piece_.replicas) copy_out(window_of(replica, piece_.peers_offset + begin_), window);
+  for (const Replica &replica : piece_.replicas) copy_out(slice(replica.param, piece_.peers_offset + begin_), window);
   add_to_average(values);
 }
 

@@ -99,6 +99,7 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
     std::swap(x, other);
   }
   apply(table, piece, scalars, x, Muon::rate_adjustment(rows, columns));
+  hand_on_states(table, piece, scalars);
 }
 
 }  // namespace zero::kernels

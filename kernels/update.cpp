@@ -4,10 +4,14 @@
 #include "kernels/block.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace zero::kernels {
 namespace {
+
+/// Elements that are updated before their states are handed on, while they are in the second-level cache.
+constexpr int64_t kHandedOn = 4096;
 
 bool is_f32(const Elements &elements) { return elements.data == nullptr || elements.dtype == DType::f32; }
 
@@ -40,7 +44,7 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   slots.source_count = std::ssize(piece.sources);
   slots.divisor = piece.divisor;
   void *copies[Slots::kMostCopies];
-  for (const Elements &replica : piece.replicas) copies[slots.copy_count++] = replica.data;
+  for (const Replica &replica : piece.replicas) copies[slots.copy_count++] = replica.param.data;
   slots.copies = copies;
   slots.peers_offset = piece.peers_offset;
   slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
@@ -48,13 +52,36 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   if (slots.streams) table.flush();
 }
 
+void update_here(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  const Constants constants = algorithm.constants(scalars.hyper);
+  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars, constants);
+  Block block(table, piece, scalars);
+  for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
+    Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
+    slots.param = block.param();
+    if (!algorithm.layerwise) {
+      block.give_gradient(slots);
+      block.let_round(slots);
+    }
+    for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
+    slots.ahead = block.ahead();
+    (table.*algorithm.update)(slots, constants);
+    block.store_param(slots.param);
+    for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
+  }
+}
+
+bool takes_states(const Replica &replica) {
+  return replica.master.data != nullptr || replica.state[0].data != nullptr || replica.average.data != nullptr;
+}
+
+}  // namespace
+
 Elements slice(const Elements &elements, int64_t begin) {
   if (elements.data == nullptr) return elements;
   float *scales = elements.scales == nullptr ? nullptr : elements.scales + begin / kLine;
   return {static_cast<std::byte *>(elements.data) + begin * dtype_nbytes(elements.dtype), elements.dtype, scales};
 }
-
-}  // namespace
 
 Piece slice(const Piece &piece, int64_t begin, int64_t count) {
   Piece part;
@@ -85,22 +112,34 @@ void begin_states(const Table &table, const Algorithm &algorithm, const Piece &p
   }
 }
 
+void copy_elements(const Table &table, const Elements &to, const Elements &from, int64_t count, bool streams) {
+  const int64_t nbytes = count * dtype_nbytes(from.dtype);
+  if (streams) {
+    table.stream(to.data, from.data, nbytes);
+  } else {
+    std::memcpy(to.data, from.data, static_cast<size_t>(nbytes));
+  }
+  if (from.scales != nullptr) std::copy_n(from.scales, (count + kLine - 1) / kLine, to.scales);
+}
+
+void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+  for (const Replica &replica : piece.replicas) {
+    const auto copy = [&](const Elements &to, const Elements &from) {
+      if (to.data != nullptr) copy_elements(table, slice(to, piece.peers_offset), from, piece.count, scalars.streams);
+    };
+    copy(replica.master, piece.master);
+    for (int i = 0; i < kMaxStates; ++i) copy(replica.state[i], piece.state[i]);
+    copy(replica.average, piece.average);
+  }
+  if (scalars.streams) table.flush();
+}
+
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  const Constants constants = algorithm.constants(scalars.hyper);
-  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars, constants);
-  Block block(table, piece, scalars);
-  for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
-    Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
-    slots.param = block.param();
-    if (!algorithm.layerwise) {
-      block.give_gradient(slots);
-      block.let_round(slots);
-    }
-    for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = block.state(i);
-    slots.ahead = block.ahead();
-    (table.*algorithm.update)(slots, constants);
-    block.store_param(slots.param);
-    for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
+  if (piece.replicas.empty() || !takes_states(piece.replicas[0])) return update_here(table, algorithm, piece, scalars);
+  for (int64_t begin = 0; begin < piece.count; begin += kHandedOn) {
+    const Piece part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));
+    update_here(table, algorithm, part, scalars);
+    hand_on_states(table, part, scalars);
   }
 }
 

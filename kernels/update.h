@@ -33,6 +33,14 @@ struct Elements {
 /// Most contributions to a gradient.
 inline constexpr size_t kMostSources = 64;
 
+/// The slots of a piece in the memory of another rank that take what the update writes into this rank's. data nullptr: that slot does not.
+struct Replica {
+  Elements param;
+  Elements master;
+  Elements state[kMaxStates];
+  Elements average;
+};
+
 /// A contiguous piece of one tensor or of several that lie end to end. Begins with a tensor or on a line.
 struct Piece {
   Elements param;              ///< f32, f16, bf16; with a master in f32 also f8e4m3
@@ -45,13 +53,15 @@ struct Piece {
   /// @{
   std::span<const void *const> sources;  ///< contributions to the gradient, in grad.dtype; empty: grad is the gradient
   double divisor = 1;                    ///< of their sum
-  std::span<const Elements> replicas;    ///< take the new parameter too
+  std::span<const Replica> replicas;     ///< all have the same slots, the parameter among them
   int64_t peers_offset = 0;
   /// @}
   /// Place of element 0 in the flat space, a multiple of kTensorStart: with seed and step the key of stochastic rounding.
   uint64_t first = 0;
 };
 
+/// From element `begin` on, which is on a line.
+Elements slice(const Elements &elements, int64_t begin);
 /// `count` elements from `begin` on, which is on a line of the piece.
 Piece slice(const Piece &piece, int64_t begin, int64_t count);
 
@@ -68,6 +78,11 @@ struct UpdateScalars {
 
 /// Gives the states the values that they have before the first step: Algorithm::initial_state and zeros.
 void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
+
+/// to = from, which are stored alike. `streams`: past the caches; Table::flush() comes before other threads are told.
+void copy_elements(const Table &table, const Elements &to, const Elements &from, int64_t count, bool streams);
+/// Copies what an update wrote beside the parameter to the replicas that take it.
+void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars &scalars);
 
 /// One update of `piece` by `algorithm`. Layerwise algorithms: the last of their passes (lamb.h), which reads no gradient and writes no
 /// state. Matrix algorithms have functions of their own (muon.h).

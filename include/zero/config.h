@@ -49,7 +49,7 @@ enum zero_key {
   ZERO_KEY_NONFINITE = 304,    /* i64, a zero_nonfinite, ZERO_NONFINITE_SKIP: what a NaN or infinity in a gradient does */
   ZERO_KEY_GRAD_NORM = 305,    /* i64, 0 .. 1, 0: compute the global gradient norm in each step */
   ZERO_KEY_OVERLAP = 306,      /* i64, 0 .. 1, 1: reduce and gather buckets on a progress thread while the caller works; 0: inside calls, in
-                                  stage 1 where ranks share memory within the update itself, which moves the fewest bytes */
+                                  stages 0 and 1 where ranks share memory within the update itself, which moves the fewest bytes */
   ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit */
   ZERO_KEY_CUSTOM_SLOTS = 308, /* i64, 0 .. 4, 0: fp32 slots per element that algorithm "custom" keeps */
   ZERO_KEY_CLIP_NORM = 309,    /* f64, 0 .. 1e30, 0: gradients are scaled down so that their global norm is at most this; 0 = off */

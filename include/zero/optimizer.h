@@ -340,18 +340,18 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
  *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
- * In stage 3, and with 8-bit parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH when ranks have set different
- * hyper-parameters, loss scales or counters; ZERO_E_STATE for "custom" and "none". Since ZERO_0.1.
+ * In stage 0 ranks of one host update a shard each and write it to all. In stage 3, and with 8-bit parameters, nothing is acquired
+ * (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters); "custom", "none": ZERO_E_STATE. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 
 /*
- * The parts of a step. reduce: sums the gradients and votes; result as in step. apply: updates this rank's shard with the built-in
- * algorithm (ZERO_E_STATE for "custom": the caller updates the views instead; nothing when the vote was to skip). gather: makes the new
- * parameters visible and ends the step. reduce and gather are always called, apply at most once between them. With "custom" the gradients in
- * views are neither unscaled nor clipped (c of the head); the caller writes masters and 16-bit parameters both, moves averages, and writes
- * nothing when the vote was to skip.
+ * The parts of a step. reduce: sums the gradients and votes; result as in step. apply: updates this rank's shard, in stage 0 everything, with
+ * the built-in algorithm (ZERO_E_STATE for "custom": the caller updates the views instead; nothing when the vote was to skip). gather: makes
+ * the new parameters visible and ends the step. reduce and gather are always called, apply at most once between them. With "custom" the
+ * gradients in views are neither unscaled nor clipped (c of the head); the caller writes masters and 16-bit parameters both, moves averages,
+ * and writes nothing when the vote was to skip.
  *
  * In stages 1 and 2, where ranks cannot write into one another's memory, with ZERO_KEY_OVERLAP and no parameter acquired, step and gather
  * return while new parameters still travel: param_acquire waits for those of its tensor, every other call that needs them for all, and so

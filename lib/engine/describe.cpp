@@ -136,6 +136,10 @@ const char *Optimizer::way_text() const {
   if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
   if (line_up_.is_open() && settings_.grad_norm) return "sums, then one pass: update, write to all ranks; devices wait for one another";
   if (line_up_.is_open()) return "one pass over all ranks' memory: sum, update, write to all ranks; devices wait for one another";
+  if (updates_all() && !replicates_) return "composed: all-reduce, update of everything on each rank";
+  if (updates_all() && !gradients_.sums_late()) return "reduce-scatter, then one pass: update, write states too to all ranks";
+  if (updates_all())
+    return "one pass over all ranks' memory: sum, update, write states too to all ranks; composed when sums might overflow";
   if (gradients_.sums_late()) {
     return one_copy() ? "one pass over all ranks' memory: sum, update the one copy of parameters; composed when sums might overflow"
                       : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";

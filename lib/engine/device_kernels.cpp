@@ -286,7 +286,7 @@ void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const
     piece.sources = reinterpret_cast<const void *const *>(sources) + source;
     piece.replicas = reinterpret_cast<const cuda::Elements *>(replicas) + replica;
     for (const void *address : jobs[index].piece.sources) out.sources[source++] = address;
-    for (const kernels::Elements &elements : jobs[index].piece.replicas) out.replicas[replica++] = elements_of(elements);
+    for (const kernels::Replica &rank : jobs[index].piece.replicas) out.replicas[replica++] = elements_of(rank.param);
   }
   std::fill(out.sources.begin() + static_cast<int64_t>(source), out.sources.end(), nullptr);
   std::fill(out.replicas.begin() + static_cast<int64_t>(replica), out.replicas.end(), cuda::Elements{});

@@ -181,6 +181,12 @@ class Optimizer {
   bool one_copy() const { return settings_.one_copy && !alone(); }
   /// A gradient slot on this rank is only its cut, and so are states.
   bool updates_all() const { return alone() || settings_.stage == 0; }
+  /// In stage 0, where ranks may reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the
+  /// memory of all, which is less than an update of everything on each.
+  bool shares_states() const {
+    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device && group_->place().host_count == 1;
+  }
+  Sharding sharding() const { return {settings_.stage, alone(), one_copy() && group_->rank() > 0, shares_states()}; }
   MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
   /// Of parameters, gradients and states.
   MemorySource memory_source() {
@@ -274,6 +280,7 @@ class Optimizer {
   Task apply_body();
   Task choose_way();
   void count_direct() const;
+  void count_replicas(int32_t slot, int64_t bucket) const;
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Task update();
@@ -345,7 +352,8 @@ class Optimizer {
   Updates updates_;
   PeerViews grad_views_;
   PeerViews param_views_;
-  LineUp line_up_;  ///< open: steps whose ranks wait for one another on their devices
+  PeerViews state_views_;  ///< where states are shared
+  LineUp line_up_;         ///< open: steps whose ranks wait for one another on their devices
   ParamPool param_pool_;
   ModuleBuffers module_buffers_;
   Prefetch prefetch_;
@@ -375,7 +383,7 @@ class Optimizer {
   bool skips_ = false;          ///< the vote of the step under way; false where the device judges
   bool applied_ = false;        ///< the step under way was applied
   int64_t unfilled_count_ = 0;
-  bool replicates_ = false;       ///< step() writes new parameters into all ranks' memory itself
+  bool replicates_ = false;       ///< step() writes what it updates into all ranks' memory itself
   bool replicated_ = false;       ///< the step under way did
   bool sums_ = false;             ///< and sums gradients on the way: one pass over memory
   std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it

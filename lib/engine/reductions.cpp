@@ -16,6 +16,7 @@ void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, 
   summed_.resize(plan_.buckets().size());
   entries_.reserve(2 * plan_.buckets().size() + 1);
   weight_bits_.resize(static_cast<size_t>(group_->size()));
+  gathers_ = settings_.stage == 0;
   divisor_ = settings_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(group_->size()) : 1.0;
 }
 
@@ -93,7 +94,18 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   }
   finite_ = finite_ && finite;
   if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
-  if (settings_.stage == 0) ZERO_CO_AWAIT(all_gather(*group_, own, place.at(0), bucket.cuts, place.dtype));
+  if (gathers_) ZERO_CO_AWAIT(gather_bucket(index));
+  co_return Status();
+}
+
+Task Reductions::gather_bucket(int64_t index) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  co_return co_await all_gather(*group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype);
+}
+
+Task Reductions::gather() {
+  for (const int64_t index : plan_.order()) ZERO_CO_AWAIT(gather_bucket(index));
   co_return Status();
 }
 

@@ -35,6 +35,8 @@ class Reductions {
 
   /// `counted`, by bucket: its squares count towards the norm.
   void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
+  /// In stage 0: sums stay where they are made, as this rank's cuts, until gather().
+  void leave_cuts() { gathers_ = false; }
   /// Makes what is under way fail, and waits for its end.
   void stop();
   /// Makes the memory for sums over micro-steps: 4 bytes per element that this rank owns, and as much as the largest cut again.
@@ -44,6 +46,9 @@ class Reductions {
   void submit_weight(double weight);
   /// The bucket's contribution stays borrowed until the bucket has ended; nullptr with Goal::finish.
   void submit(int64_t bucket, std::byte *contribution, Goal goal);
+
+  /// Every rank's cuts of all buckets go to all of them. Only while nothing is under way.
+  Task gather();
 
   bool under_way() const { return next_ended_ < entries_.size(); }
   /// The operation to wait for next. Only while one is under way.
@@ -88,6 +93,7 @@ class Reductions {
   Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
   Task add_to_sums(int64_t index, const std::byte *contribution);
   bool sums_to_slot(int64_t index) const;
+  Task gather_bucket(int64_t index);
   float *sums_of(int64_t index) const { return sums_[static_cast<size_t>(index)]; }
 
   const Plan &plan_;
@@ -101,6 +107,7 @@ class Reductions {
   std::vector<Entry> entries_;  ///< of this micro-step, in the order they were submitted; has room for all of them
   size_t next_ended_ = 0;
   std::vector<bool> counted_;
+  bool gathers_ = false;  ///< what is summed goes to all ranks at once
   std::atomic<bool> overlapping_{false};
   QueueWatch watch_;
 

@@ -111,7 +111,7 @@ Status Optimizer::allocate() {
       if (group != nullptr) accounting_.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
     }
     if (device_ != nullptr) ZERO_TRY(allocate_on_device());
-    ZERO_TRY(slots_.allocate(plan_, layout_.formats(), {settings_.stage, alone(), one_copy() && group_->rank() > 0}, memory_source()));
+    ZERO_TRY(slots_.allocate(plan_, layout_.formats(), sharding(), memory_source()));
     ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
     param_pool_.open(memory_source());
     ZERO_TRY(coded_params_.open(memory_source()));
@@ -172,7 +172,7 @@ Task Optimizer::reach() {
   co_return prepare();
 }
 
-/// What other ranks read lies in one mapping per group: contributions in the group of reductions, parameters in that of gathers.
+/// What other ranks read or write: contributions, which move in the group of reductions, and parameters and states.
 Task Optimizer::share_memory() {
   if (alone()) co_return Status();
   bool reaches = true;
@@ -183,6 +183,7 @@ Task Optimizer::share_memory() {
   if (reaches) params = slots_.param_mapping();
   ZERO_CO_AWAIT(grad_views_.open(*reduce_group_, contributions));
   ZERO_CO_AWAIT(param_views_.open(*gather_group_, params));
+  if (shares_states()) ZERO_CO_AWAIT(state_views_.open(*gather_group_, slots_.state_mapping()));
   if (lines_up()) {
     ZERO_CO_AWAIT(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
     device_kernels_->meet(line_up_.memory());
@@ -234,17 +235,22 @@ Status Optimizer::prepare() {
   }
 }
 
-/// Stages 1 and 2 lay parameters out alike on all ranks, stage 1 gradients too. What reductions find out, or do while the caller works,
-/// needs reductions; so do weights, which they exchange.
+/// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0 states. What reductions find out, or do while
+/// the caller works, needs reductions; so do weights, which they exchange.
 void Optimizer::plan_ways() {
   device_judges_ = settings_.on_device && alone() && model_group_ == nullptr;
   if (alone()) return;
-  replicates_ = (settings_.stage == 1 || settings_.stage == 2) && settings_.algorithm != nullptr && param_views_.reach_all();
+  const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
+  replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached;
   const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
-  const bool late = replicates_ && settings_.stage == 1 && grad_views_.reach_all() && few && !settings_.overlap &&
+  const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap &&
                     (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS;
   gradients_.sum_late(late, !settings_.grad_norm);
-  if (replicates_) updates_.reach(one_copy() ? nullptr : &param_views_, late ? &grad_views_ : nullptr, group_->size(), group_->rank());
+  if (!replicates_) return;
+  gradients_.leave_cuts();
+  const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
+  const Updates::Reached reached{given(param_views_, !one_copy()), given(state_views_, settings_.stage == 0), given(grad_views_, late)};
+  updates_.reach(layout_.formats(), reached, group_->size(), group_->rank());
 }
 
 void Optimizer::make_views() {
@@ -269,11 +275,14 @@ void Optimizer::unseal() {
   line_up_.close();
   grad_views_.close();
   param_views_.close();
+  state_views_.close();
   gradients_.close();
   if (device_kernels_ != nullptr) device_kernels_->release();
   if (gather_group_ != nullptr) {
     accounting_.add(ZERO_MEMORY_STAGING, -accounting_.now(ZERO_MEMORY_STAGING));
-    if (slots_.param_mapping() != nullptr) gather_group_->transport().unshare(*slots_.param_mapping());
+    for (const auto &mapping : {slots_.param_mapping(), slots_.state_mapping()}) {
+      if (mapping != nullptr) gather_group_->transport().unshare(*mapping);
+    }
   }
   if (reduce_group_ != nullptr && slots_.grad_mapping() != nullptr) reduce_group_->transport().unshare(*slots_.grad_mapping());
   slots_.release();

@@ -99,7 +99,7 @@ Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, S
   }
   // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
   ZERO_TRY(make(ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
-  return make(ZERO_MEMORY_STATE, false, &state_arena_);
+  return make(ZERO_MEMORY_STATE, sharding.shares_states, &state_arena_);
 }
 
 void SlotMemory::release() {

@@ -46,8 +46,9 @@ struct Slot {
 /// What decides which rank holds what.
 struct Sharding {
   int64_t stage;
-  bool alone;           ///< a world of one: every slot is whole and private
-  bool adopts = false;  ///< parameters lie in another rank's memory
+  bool alone;                  ///< a world of one: every slot is whole and private
+  bool adopts = false;         ///< parameters lie in another rank's memory
+  bool shares_states = false;  ///< with ranks that write into them; stage 0
 };
 
 class SlotMemory {
@@ -78,6 +79,7 @@ class SlotMemory {
   /// nullptr where the memory is private.
   const std::shared_ptr<Mapping> &param_mapping() const { return param_arena_.mapping(); }
   const std::shared_ptr<Mapping> &grad_mapping() const { return grad_arena_.mapping(); }
+  const std::shared_ptr<Mapping> &state_mapping() const { return state_arena_.mapping(); }
 
  private:
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);

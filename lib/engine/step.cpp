@@ -111,6 +111,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
   ZERO_CO_AWAIT(gradients_.finish());
   if (line_up_.is_open()) device_judges_ = replicates && gradients_.late();
   if (!device_judges_) ZERO_CO_AWAIT(choose_way());
+  if (updates_all() && replicates_ && !replicates) ZERO_CO_AWAIT(gradients_.gather_sums());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
@@ -229,17 +230,23 @@ Task Optimizer::update() {
 void Optimizer::count_direct() const {
   for (const int64_t index : plan_.order()) {
     const PlannedBucket &bucket = plan_.bucket(index);
-    const int64_t own = bucket.own.count();
-    const int64_t others = bucket.flat.count() - own;
-    const int64_t gathered = (group_->size() - 1) * own;
+    const int64_t others = bucket.flat.count() - bucket.own.count();
     if (sums_ || device_judges_)
       reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
-    gather_group_->count_direct(OperationKind::all_gather, gathered, gathered * dtype_nbytes(slots_.place(slots_.param(), index).dtype));
-    if (!layout_.format_in(bucket).coded()) continue;
-    const int64_t scales = (group_->size() - 1) * ((own + kLine - 1) / kLine);
-    gather_group_->count_direct(OperationKind::all_gather, scales, scales * dtype_nbytes(DType::f32));
+    const Format &format = layout_.format_in(bucket);
+    count_replicas(ZERO_SLOT_PARAM, index);
+    if (format.coded()) count_replicas(ZERO_SLOT_PARAM_SCALE, index);
+    for (const SlotFormat &state : format.states) {
+      if (updates_all()) count_replicas(state.number, index);
+    }
   }
+}
+
+void Optimizer::count_replicas(int32_t slot, int64_t bucket) const {
+  const SlotPlace &place = slots_.place(*slots_.find(slot), bucket);
+  const int64_t entries = (group_->size() - 1) * place.entries(plan_.bucket(bucket).own.count());
+  gather_group_->count_direct(OperationKind::all_gather, entries, entries * dtype_nbytes(place.dtype));
 }
 
 Task Optimizer::gather_body() {

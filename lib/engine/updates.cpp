@@ -22,28 +22,43 @@ float clip_value_of(const Clipping &clipping) {
 
 Status Updates::build(std::span<const Format> formats, bool all, const MemorySource &source) {
   all_ = all;
-  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-    const Format &format = formats[static_cast<size_t>(plan_.bucket(index).space)];
-    if (format.trains && format.algorithm != nullptr) add_bucket(index, format, all);
-  }
+  pieces_ = cut(formats, all);
   int64_t nbytes = 0;
   for (const Piece &piece : pieces_) nbytes += piece.slots.count * dtype_nbytes(piece.slots.param.dtype);
   streams_ = nbytes > kernels::kStreamedNbytes;
   return prepare_whole(formats, source);
 }
 
-void Updates::reach(const PeerViews *params, const PeerViews *grads, int64_t ranks, int64_t self) {
-  const auto at = [](const PeerViews &views, int64_t rank, const void *address) {
-    return views.at(rank, static_cast<const std::byte *>(address));
+Updates::Pieces Updates::cut(std::span<const Format> formats, bool all) const {
+  Pieces pieces;
+  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
+    const Format &format = formats[static_cast<size_t>(plan_.bucket(index).space)];
+    if (format.trains && format.algorithm != nullptr) add_bucket(index, format, all, pieces);
+  }
+  return pieces;
+}
+
+void Updates::reach(std::span<const Format> formats, const Reached &reached, int64_t ranks, int64_t self) {
+  if (all_) cuts_ = cut(formats, false);
+  for (Piece &piece : all_ ? *cuts_ : pieces_) add_peers(piece, reached, ranks, self);
+}
+
+void Updates::add_peers(Piece &piece, const Reached &reached, int64_t ranks, int64_t self) {
+  const auto at = [](const PeerViews &views, int64_t rank, const kernels::Elements &mine) {
+    const auto there = [&](void *address) { return address == nullptr ? nullptr : views.at(rank, static_cast<std::byte *>(address)); };
+    return kernels::Elements{there(mine.data), mine.dtype, reinterpret_cast<float *>(there(mine.scales))};
   };
-  for (Piece &piece : pieces_) {
-    const kernels::Elements &param = piece.slots.param;
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      if (grads != nullptr) piece.sources.push_back(at(*grads, rank, piece.slots.grad.data));
-      if (rank == self || params == nullptr) continue;
-      auto *scales = param.scales == nullptr ? nullptr : reinterpret_cast<float *>(at(*params, rank, param.scales));
-      piece.replicas.push_back({at(*params, rank, param.data), param.dtype, scales});
+  const kernels::Piece &slots = piece.slots;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    if (reached.grads != nullptr) piece.sources.push_back(at(*reached.grads, rank, slots.grad).data);
+    if (rank == self || reached.params == nullptr) continue;
+    kernels::Replica replica{.param = at(*reached.params, rank, slots.param)};
+    if (reached.states != nullptr) {
+      replica.master = at(*reached.states, rank, slots.master);
+      for (int state = 0; state < kernels::kMaxStates; ++state) replica.state[state] = at(*reached.states, rank, slots.state[state]);
+      replica.average = at(*reached.states, rank, slots.average);
     }
+    piece.replicas.push_back(replica);
   }
 }
 
@@ -58,6 +73,7 @@ kernels::Piece Updates::at_work(const Piece &piece, const StepScalars &step) con
 
 void Updates::clear() {
   pieces_.clear();
+  cuts_.reset();
   jobs_.clear();
   norm_index_.clear();
   norms_.release();
@@ -65,7 +81,7 @@ void Updates::clear() {
 }
 
 /// Tensors of one set that lie end to end become one piece, unless the update of each stands alone.
-void Updates::add_bucket(int64_t index, const Format &format, bool all) {
+void Updates::add_bucket(int64_t index, const Format &format, bool all, Pieces &pieces) const {
   const PlannedBucket &bucket = plan_.bucket(index);
   const Range mine = all ? Range{0, bucket.flat.count()} : bucket.own;
   const bool apart = settings_.leaves_unfilled || format.algorithm->layerwise || format.algorithm->matrix;
@@ -79,11 +95,11 @@ void Updates::add_bucket(int64_t index, const Format &format, bool all) {
       open.end = part.end;
       continue;
     }
-    if (first >= 0) pieces_.push_back({first, params_[first].options.set, slots_of(index, format, open)});
+    if (first >= 0) pieces.push_back({first, params_[first].options.set, slots_of(index, format, open)});
     open = part;
     first = id;
   }
-  if (first >= 0) pieces_.push_back({first, params_[first].options.set, slots_of(index, format, open)});
+  if (first >= 0) pieces.push_back({first, params_[first].options.set, slots_of(index, format, open)});
 }
 
 kernels::Piece Updates::slots_of(int64_t index, const Format &format, Range range) const {
@@ -153,7 +169,7 @@ bool Updates::skips(const Piece &piece, const StepScalars &step) const {
 void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
   int64_t matrices = 0;
-  for (const Piece &piece : pieces_) {
+  for (const Piece &piece : takes_cuts(step) ? *cuts_ : pieces_) {
     const kernels::Algorithm &algorithm = algorithm_of(piece);
     jobs_.push_back({&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
     if (algorithm.matrix) place_matrix(jobs_.back(), piece.param, matrices++);
@@ -170,7 +186,7 @@ std::span<const UpdateJob> Updates::all_jobs() {
 
 Task Updates::run(Group &group, StepScalars step) {
   list_jobs(step);
-  if (norm_count_ > 0) ZERO_CO_AWAIT(add_norms(group));
+  if (norm_count_ > 0) ZERO_CO_AWAIT(add_norms(group, !all_ || takes_cuts(step)));
   kernels_.update(jobs_);
   co_return kernels_.status();
 }

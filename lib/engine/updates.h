@@ -14,6 +14,7 @@
 #include "kernels/update.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct StepScalars {
   float grad_factor;                 ///< unscales and clips
   std::span<const int64_t> touched;  ///< by parameter: ranks that filled it; empty: all count as filled
   bool sums = false;                 ///< gradients are summed from the contributions of all ranks
-  bool replicates = false;           ///< new parameters go to all ranks
+  bool replicates = false;           ///< what is updated goes to all ranks that keep it
 };
 
 class Updates {
@@ -34,11 +35,18 @@ class Updates {
           const std::vector<HyperSet> &sets)
       : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
 
-  /// `all`: this rank updates everything, not only its cuts. `formats` are those of the plan's spaces; `source` that of slots.
+  /// `all`: this rank updates everything, not only its cuts, but in steps that replicate. `formats` are those of the plan's spaces;
+  /// `source` that of slots.
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
   void clear();
-  /// Finds the places of pieces in the memory of other ranks: of parameters, and of contributions to gradients (nullptr: not).
-  void reach(const PeerViews *params, const PeerViews *grads, int64_t ranks, int64_t self);
+  /// What steps that replicate reach in the memory of all ranks; nullptr: not.
+  struct Reached {
+    const PeerViews *params = nullptr;
+    const PeerViews *states = nullptr;
+    const PeerViews *grads = nullptr;  ///< contributions
+  };
+  /// Finds the places of pieces there. This rank then updates its cuts in steps that replicate.
+  void reach(std::span<const Format> formats, const Reached &reached, int64_t ranks, int64_t self);
   /// Gives states the values they have before the first step.
   Status begin_states(const MemorySource &source) const;
   /// Once all places are known.
@@ -56,16 +64,21 @@ class Updates {
     int64_t param;  ///< the first that lies in it, and the only one where tensors are told apart
     int64_t set;
     kernels::Piece slots;
-    std::vector<const void *> sources = {};        ///< contributions of all ranks, by rank
-    std::vector<kernels::Elements> replicas = {};  ///< the parameter on the other ranks
+    std::vector<const void *> sources = {};       ///< contributions of all ranks, by rank
+    std::vector<kernels::Replica> replicas = {};  ///< on the other ranks
   };
+  using Pieces = std::vector<Piece>;
 
-  void add_bucket(int64_t index, const Format &format, bool all);
+  Pieces cut(std::span<const Format> formats, bool all) const;
+  void add_bucket(int64_t index, const Format &format, bool all, Pieces &pieces) const;
+  static void add_peers(Piece &piece, const Reached &reached, int64_t ranks, int64_t self);
   kernels::Piece slots_of(int64_t index, const Format &format, Range range) const;
   kernels::Piece at_work(const Piece &piece, const StepScalars &step) const;
   kernels::UpdateScalars scalars_of(const Piece &piece, const StepScalars &step) const;
   bool skips(const Piece &piece, const StepScalars &step) const;
   const kernels::Algorithm &algorithm_of(const Piece &piece) const { return *sets_[static_cast<size_t>(piece.set)].algorithm(); }
+  /// Whether this rank updates only its cuts in this step, although it keeps everything.
+  bool takes_cuts(const StepScalars &step) const { return step.replicates && cuts_.has_value(); }
   void list_jobs(const StepScalars &step);
 
   /// @name Updates that need whole tensors (updates_whole.cpp)
@@ -77,7 +90,7 @@ class Updates {
   };
   Workspaces workspaces(std::span<const Format> formats, bool all) const;
   Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
-  Task add_norms(Group &group);
+  Task add_norms(Group &group, bool over_ranks);
   int64_t *norms_at(int64_t param) const;
   void place_matrix(UpdateJob &job, int64_t param, int64_t number) const;
   /// @}
@@ -88,9 +101,10 @@ class Updates {
   const Params &params_;
   Kernels &kernels_;
   const std::vector<HyperSet> &sets_;
-  std::vector<Piece> pieces_;
-  std::vector<UpdateJob> jobs_;  ///< of one step: all pieces
-  bool all_ = false;
+  Pieces pieces_;
+  bool all_ = false;                 ///< they are everything
+  std::optional<Pieces> cuts_;       ///< this rank's, of steps that replicate, where pieces_ are everything
+  std::vector<UpdateJob> jobs_;      ///< of one step: all its pieces
   bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
   std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
   int64_t norm_count_ = 0;

@@ -56,11 +56,11 @@ int64_t *Updates::norms_at(int64_t param) const {
 }
 
 /// Sums are exact, so it does not matter which rank adds which part of a tensor.
-Task Updates::add_norms(Group &group) {
+Task Updates::add_norms(Group &group, bool over_ranks) {
   const int64_t words = norm_count_ * kernels::kNormWords;
   kernels_.clear(norms_.data(), words * static_cast<int64_t>(sizeof(int64_t)));
   kernels_.add_norms(jobs_);
-  if (!all_) ZERO_CO_AWAIT(all_reduce(group, norms_.data(), norms_.data(), words, DType::i64, ReduceOp::sum));
+  if (over_ranks) ZERO_CO_AWAIT(all_reduce(group, norms_.data(), norms_.data(), words, DType::i64, ReduceOp::sum));
   co_return Status();
 }
 

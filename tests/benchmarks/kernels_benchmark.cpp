@@ -20,7 +20,7 @@ constexpr int kRepeats = 9;
 /// The arrays that all rows share, in memory as optimizers have it.
 struct Arrays {
   explicit Arrays(int64_t elements) : count(elements), memory(kArrays, kElementNbytes * elements) {
-    for (float **array : {&param, &grad, &peer_grad, &first, &second, &out}) *array = memory.take<float>(count);
+    for (float **array : {&param, &grad, &peer_grad, &first, &second, &out, &first_out, &second_out}) *array = memory.take<float>(count);
     for (std::byte **array : {&param16, &grad16}) *array = memory.take<std::byte>(2 * count);
     for (std::byte **array : {&first8, &second8}) *array = memory.take<std::byte>(count);
     for (float **array : {&first_scales, &second_scales}) *array = memory.take<float>(count / kLine);
@@ -28,21 +28,23 @@ struct Arrays {
     for (int64_t i = 0; i < count; ++i) first[i] = second[i] = 1e-4F;
     grads[0] = grad;
     grads[1] = peer_grad;
-    replicas[0].data = out;
+    replicas[0].param = whole_replicas[0].param = {out};
+    whole_replicas[0].state[0] = {first_out};
+    whole_replicas[0].state[1] = {second_out};
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
   }
 
-  static constexpr int64_t kArrays = 12;
-  static constexpr int64_t kElementNbytes = 6 * 4 + 2 * 2 + 2 * 1 + 1;  // of six in fp32, two in 16 and two in 8 bits, and of scales
+  static constexpr int64_t kArrays = 14;
+  static constexpr int64_t kElementNbytes = 8 * 4 + 2 * 2 + 2 * 1 + 1;  // of eight in fp32, two in 16 and two in 8 bits, and of scales
 
   int64_t count;
   bench::Staggered memory;
-  float *param, *grad, *peer_grad, *first, *second, *out;
+  float *param, *grad, *peer_grad, *first, *second, *out, *first_out, *second_out;
   std::byte *param16, *grad16, *first8, *second8;
   float *first_scales, *second_scales;
   const void *grads[2];
-  kernels::Elements replicas[1];
+  kernels::Replica replicas[1], whole_replicas[1];
 };
 
 /// The rows of one number of threads.
@@ -79,6 +81,8 @@ class Rows {
                0.5F);
     add_update("adamw f32, sum of 2, 2 replicas", "limit: r g,p,m,v w p,m,v", 36, "adamw",
                {.param = param, .grad = grad, .state = {first, second}, .sources = a.grads, .replicas = a.replicas});
+    add_update("adamw f32, sum of 2, all on 2 ranks", "limit: r g,p,m,v w p,m,v", 44, "adamw",
+               {.param = param, .grad = grad, .state = {first, second}, .sources = a.grads, .replicas = a.whole_replicas});
     add_update("sgd momentum f32", "limit: r g,p,m w p,m", 20, "sgd", {.param = param, .grad = grad, .state = {first}});
     add_update("lion f32", "limit: r g,p,m w p,m", 20, "lion", {.param = param, .grad = grad, .state = {first}});
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});

@@ -1,4 +1,4 @@
-/// @file Stage 1 in one pass over the memory of all ranks: when it is used, when it is not, and that nobody can tell by the numbers.
+/// @file Stages 0 and 1 in one pass over the memory of all ranks: when it is used, when it is not, and that nobody can tell by the numbers.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
@@ -32,43 +32,63 @@ bool takes_one_pass(const Optimizer &optimizer) {
   return optimizer.describe().find("step: one pass over all ranks' memory") != std::string::npos;
 }
 
-TEST(OnePass, IsTakenInStageOneWhenNothingNeedsReductionsBefore) {
+TEST(OnePass, IsTakenInStagesZeroAndOneWhenNothingNeedsReductionsBefore) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
-    Model model = model_of(2);
-    EXPECT_TRUE(takes_one_pass(*make_optimizer(group, model, manner_of(1))));
-    EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(1, true))));
-    EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(1, false, true))));
-    for (const int64_t stage : {0, 2, 3}) EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(stage))));
-    model.divisor = ZERO_DIVISOR_WEIGHTS;
-    EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(1))));
-    model.divisor = ZERO_DIVISOR_ONE;
-    model.recipe.clip_norm = 1;
-    EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(1))));
+    for (const int64_t stage : {0, 1}) {
+      Model model = model_of(2);
+      EXPECT_TRUE(takes_one_pass(*make_optimizer(group, model, manner_of(stage))));
+      EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(stage, true))));
+      EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(stage, false, true))));
+      model.divisor = ZERO_DIVISOR_WEIGHTS;
+      EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(stage))));
+      model.divisor = ZERO_DIVISOR_ONE;
+      model.recipe.clip_norm = 1;
+      EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model, manner_of(stage))));
+    }
+    for (const int64_t stage : {2, 3}) EXPECT_FALSE(takes_one_pass(*make_optimizer(group, model_of(2), manner_of(stage))));
   });
 }
 
-TEST(OnePass, MovesAndCountsWhatTheComposedStepDoes) {
+/// What one step sends.
+struct Sent {
+  Traffic summed, gathered;
+};
+
+Sent sent_by_step(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
+  const auto optimizer = make_optimizer(group, model, manner);
+  begin_training(*optimizer, model, manner);
+  const auto sent = [&](OperationKind kind, const Traffic &before) {
+    const Traffic now = optimizer->traffic(kind);
+    return Traffic{now.call_count - before.call_count, now.sent_elements - before.sent_elements, now.sent_nbytes - before.sent_nbytes};
+  };
+  const Traffic summed = optimizer->traffic(OperationKind::reduce_scatter);
+  const Traffic gathered = optimizer->traffic(OperationKind::all_gather);
+  (void)train_step(*optimizer, model, manner, 0);
+  return {sent(OperationKind::reduce_scatter, summed), sent(OperationKind::all_gather, gathered)};
+}
+
+void expect_same(const Traffic &a, const Traffic &b) {
+  EXPECT_EQ(a.call_count, b.call_count);
+  EXPECT_EQ(a.sent_elements, b.sent_elements);
+  EXPECT_EQ(a.sent_nbytes, b.sent_nbytes);
+  EXPECT_GT(a.sent_nbytes, 0);
+}
+
+TEST(OnePass, MovesAndCountsWhatOtherStepsDo) {
   for (const int64_t ranks : {2, 3, 4}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
       const Model model = model_of(ranks);
-      Traffic sent[2][2];
-      for (const bool norm : {false, true}) {
-        const auto optimizer = make_optimizer(group, model, manner_of(1, norm));
-        begin_training(*optimizer, model, manner_of(1, norm));
-        const Traffic before[2] = {optimizer->traffic(OperationKind::reduce_scatter), optimizer->traffic(OperationKind::all_gather)};
-        (void)train_step(*optimizer, model, manner_of(1, norm), 0);
-        const Traffic after[2] = {optimizer->traffic(OperationKind::reduce_scatter), optimizer->traffic(OperationKind::all_gather)};
-        for (int i = 0; i < 2; ++i) {
-          sent[norm ? 1 : 0][i] = {after[i].call_count - before[i].call_count, after[i].sent_elements - before[i].sent_elements,
-                                   after[i].sent_nbytes - before[i].sent_nbytes};
-        }
+      const Sent whole = sent_by_step(group, model, manner_of(0));
+      const Sent sharded = sent_by_step(group, model, manner_of(1));
+      for (const int64_t stage : {0, 1}) {
+        const Sent reduced = sent_by_step(group, model, manner_of(stage, true));
+        expect_same(reduced.summed, stage == 0 ? whole.summed : sharded.summed);
+        expect_same(reduced.gathered, stage == 0 ? whole.gathered : sharded.gathered);
       }
-      for (int i = 0; i < 2; ++i) {
-        EXPECT_EQ(sent[0][i].call_count, sent[1][i].call_count);
-        EXPECT_EQ(sent[0][i].sent_elements, sent[1][i].sent_elements);
-        EXPECT_EQ(sent[0][i].sent_nbytes, sent[1][i].sent_nbytes);
-        EXPECT_GT(sent[0][i].sent_nbytes, 0);
-      }
+      expect_same(whole.summed, sharded.summed);
+      constexpr int64_t kSlots = 3;  // of AdamW in fp32: parameter and two moments
+      EXPECT_EQ(whole.gathered.sent_elements, kSlots * sharded.gathered.sent_elements);
+      EXPECT_EQ(whole.gathered.sent_nbytes, kSlots * sharded.gathered.sent_nbytes);
     });
   }
 }
@@ -117,33 +137,39 @@ TEST(OnePass, IsLeftWhereSumsMightOverflow) {
       model.divisor = one.divisor;
       zero_step_result expected{};
       zero_step_result result{};
-      const std::vector<std::byte> wanted = step_with(group, model, manner_of(0), one.values, expected);
-      const std::vector<std::byte> got = step_with(group, model, manner_of(1), one.values, result);
+      const std::vector<std::byte> wanted = step_with(group, model, manner_of(3), one.values, expected);
       EXPECT_EQ(expected.skipped, one.skips ? 1 : 0) << dtype_name(one.dtype) << " " << one.values[0] << " " << one.values[1];
-      EXPECT_EQ(result.skipped, expected.skipped);
-      EXPECT_TRUE(got == wanted);
+      for (const int64_t stage : {0, 1}) {
+        const std::vector<std::byte> got = step_with(group, model, manner_of(stage), one.values, result);
+        EXPECT_EQ(result.skipped, expected.skipped) << "stage " << stage;
+        EXPECT_TRUE(got == wanted) << "stage " << stage;
+      }
     });
   }
 }
 
+/// In stage 0 what is reduced is then whole on every rank, and each updates all of it.
 TEST(OnePass, SplitStepsReduceFirst) {
-  run_world(3, [](const std::shared_ptr<Group> &group) {
-    const Model model = model_of(3);
-    const auto whole = make_optimizer(group, model, manner_of(1));
-    const auto split = make_optimizer(group, model, manner_of(1));
-    begin_training(*whole, model, manner_of(1));
-    begin_training(*split, model, manner_of(1));
-    for (int64_t step = 0; step < 3; ++step) {
-      (void)train_step(*whole, model, manner_of(1), step);
-      give_gradients(*split, model, manner_of(1), step);
-      ASSERT_TRUE(run_task(*split, split->reduce(nullptr)).ok());
-      // A call out of order changes nothing.
-      ASSERT_EQ(run_task(*split, split->step(nullptr)).code(), ZERO_E_STATE);
-      ASSERT_TRUE(run_task(*split, split->apply()).ok());
-      ASSERT_TRUE(run_task(*split, split->gather()).ok());
+  for (const int64_t stage : {0, 1}) {
+    for (const bool norm : {false, true}) {
+      run_world(3, [stage, norm](const std::shared_ptr<Group> &group) {
+        const Model model = model_of(3);
+        const Manner manner = manner_of(stage, norm);
+        const auto whole = begun_optimizer(group, model, manner);
+        const auto split = begun_optimizer(group, model, manner);
+        for (int64_t step = 0; step < 3; ++step) {
+          (void)train_step(*whole, model, manner, step);
+          give_gradients(*split, model, manner, step);
+          ASSERT_TRUE(run_task(*split, split->reduce(nullptr)).ok());
+          // A call out of order changes nothing.
+          ASSERT_EQ(run_task(*split, split->step(nullptr)).code(), ZERO_E_STATE);
+          ASSERT_TRUE(run_task(*split, split->apply()).ok());
+          ASSERT_TRUE(run_task(*split, split->gather()).ok());
+        }
+        EXPECT_TRUE(read_slots(*whole, model) == read_slots(*split, model));
+      });
     }
-    EXPECT_TRUE(read_slots(*whole, model) == read_slots(*split, model));
-  });
+  }
 }
 
 }  // namespace

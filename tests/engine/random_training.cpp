@@ -81,6 +81,7 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
   }
   manner.norm = random() % 2 == 0;
   manner.one_copy = random() % 3 == 0;
+  manner.splits = random() % 3 == 0;
   return manner;
 }
 

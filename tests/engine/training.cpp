@@ -67,7 +67,7 @@ std::string Manner::text() const {
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
          std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
-         " kept there " + std::to_string(kept_there ? 1 : 0);
+         " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -276,8 +276,21 @@ zero_step_result train_step(Optimizer &optimizer, const Model &model, const Mann
   give_gradients(optimizer, model, manner, step);
   zero_step_result result{};
   result.struct_size = sizeof result;
-  expect_ok(optimizer.queue()->run(optimizer.step(&result)), "step");
+  if (manner.splits && step % 2 == 1) {
+    expect_ok(run_task(optimizer, optimizer.reduce(nullptr)), "reduce");
+    expect_ok(run_task(optimizer, optimizer.apply()), "apply");
+    expect_ok(run_task(optimizer, optimizer.gather()), "gather");
+    expect_ok(optimizer.result(&result), "result");
+  } else {
+    expect_ok(run_task(optimizer, optimizer.step(&result)), "step");
+  }
   return result;
+}
+
+void expect_same_on_all_ranks(Optimizer &optimizer) {
+  zero_verify_result result{};
+  expect_ok(run_task(optimizer, optimizer.verify(&result)), "verify");
+  EXPECT_EQ(result.found, ZERO_FINDING_NONE) << "parameter " << result.param << " slot " << result.slot << " offset " << result.offset;
 }
 
 std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model) {
@@ -375,6 +388,7 @@ Outcome train(const std::shared_ptr<Group> &group, const Model &model, const Man
     outcome.unfilled += result.unfilled_count;
     outcome.skipped = result.skipped_total;
   }
+  expect_same_on_all_ranks(*optimizer);
   outcome.slots = read_slots(*optimizer, model);
   expect_acquired(*optimizer, model, manner);
   if (model.recipe.dtype != DType::f32 || model.recipe.coded || model.recipe.frozen_every > 0 || model.recipe.second_moment != DType::f32)

@@ -114,6 +114,7 @@ struct Manner {
   int64_t verify_every = 0;
   int64_t trace_events = 0;
   bool one_copy = false;  ///< of whole parameters, where the stage allows it
+  bool splits = false;    ///< every second step is reduce, apply and gather
   bool norm = true;       ///< the norm is asked for, which needs reductions before updates
 
   bool keeps_one_copy() const { return one_copy && (stage == 1 || stage == 2); }
@@ -155,6 +156,8 @@ std::shared_ptr<Optimizer> begun_optimizer(const std::shared_ptr<Group> &group, 
 void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
 /// One step with this rank's gradients.
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
+/// What several ranks keep alike has the same bits on all of them.
+void expect_same_on_all_ranks(Optimizer &optimizer);
 /// fp32 values in another dtype, rounded to nearest even, and back.
 std::vector<std::byte> encode(const std::vector<float> &values, DType dtype);
 std::vector<float> decode(const void *values, DType dtype, int64_t count);

@@ -176,7 +176,7 @@ inline UpdateScalars random_scalars(Random &random) {
 struct HostPiece {
   Piece piece;
   std::vector<const void *> sources;
-  std::vector<Elements> replicas;
+  std::vector<Replica> replicas;
 
   explicit HostPiece(Slots &slots) {
     piece.param = slots.param.on_host();
@@ -186,7 +186,7 @@ struct HostPiece {
     piece.average = slots.average.on_host();
     piece.count = slots.count;
     for (const Slot &source : slots.sources) sources.push_back(source.bytes.data());
-    for (Slot &replica : slots.replicas) replicas.push_back(replica.on_host());
+    for (Slot &replica : slots.replicas) replicas.push_back({.param = replica.on_host()});
     piece.sources = sources;
     piece.divisor = slots.divisor;
     piece.replicas = replicas;

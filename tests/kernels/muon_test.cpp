@@ -133,14 +133,25 @@ struct Matrix {
     for (int64_t i = 0; i < rows * columns; ++i) grad.set_nearest(i, values[static_cast<size_t>(i)]);
   }
 
-  void step(const Table &table, const UpdateScalars &scalars) {
+  Replica slots() {
+    Replica result{.param = {param.data(), param.dtype()}};
+    if (has_master) result.master = {master.data(), master.dtype()};
+    result.state[0] = {momentum.data(), momentum.dtype(), momentum.scales()};
+    return result;
+  }
+
+  /// `other`, where there is one, is to become the same.
+  void step(const Table &table, const UpdateScalars &scalars, Matrix *other = nullptr) {
     std::vector<float> workspace(static_cast<size_t>(muon_workspace(rows, columns)));
+    const Replica mine = slots();
+    const Replica replica = other != nullptr ? other->slots() : Replica();
     Piece piece;
-    piece.param = {param.data(), param.dtype()};
-    if (has_master) piece.master = {master.data(), master.dtype()};
+    piece.param = mine.param;
+    piece.master = mine.master;
     piece.grad = {grad.data(), grad.dtype()};
-    piece.state[0] = {momentum.data(), momentum.dtype(), momentum.scales()};
+    piece.state[0] = mine.state[0];
     piece.count = rows * columns;
+    if (other != nullptr) piece.replicas = {&replica, 1};
     muon(table, piece, rows, columns, scalars, workspace.data());
   }
 
@@ -163,8 +174,10 @@ TEST(Muon, EveryTargetAndStorageHasTheBitsOfTheReference) {
     expected.step(*supported().front(), scalars);
     for (const Table *table : supported()) {
       Matrix actual = before;
-      actual.step(*table, scalars);
+      Matrix replica = before;
+      actual.step(*table, scalars, &replica);
       ASSERT_EQ(actual, expected) << table->target << " " << before.rows << " x " << before.columns;
+      ASSERT_EQ(replica, expected) << table->target << " " << before.rows << " x " << before.columns;
       ++updates;
     }
   };

@@ -176,6 +176,14 @@ class Stored {
   }
   void set_bits(int64_t index, uint16_t bits) { put(index, bits); }
 
+  /// The bytes of another's `count` elements, from element `index` on, which is on a line where there are scales.
+  void put_at(int64_t index, const Stored &other, int64_t count) {
+    std::memcpy(bytes_.data() + index * dtype_nbytes(dtype_), other.at(0), static_cast<size_t>(count * dtype_nbytes(dtype_)));
+    for (int64_t line = 0; is_f8(dtype_) && line < (count + kLine - 1) / kLine; ++line) {
+      scales_[static_cast<size_t>(index / kLine + line)] = other.scale(line);
+    }
+  }
+
   friend bool operator==(const Stored &, const Stored &) = default;
 
  private:

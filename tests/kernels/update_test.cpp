@@ -102,19 +102,55 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
   std::printf("%lld updates compared over %zu storages\n", static_cast<long long>(updates), storages.size());
 }
 
-/// Contributions to a gradient and replicas of a parameter, as other ranks keep them.
+/// What another rank keeps of a piece that lies `offset` elements behind the beginning of its memory.
+struct Copies {
+  Stored param, master, first, second, average;
+
+  Copies(const Storage &storage, int64_t reach)
+      : param(storage.param, reach),
+        master(storage.master, reach),
+        first(storage.first, reach),
+        second(storage.second, reach),
+        average(DType::f32, reach) {}
+
+  /// Puts the slots of a model where they belong: its parameter, and what there is of the others if `states`.
+  void take(const Model &model, int64_t offset, bool states) {
+    param.put_at(offset, model.param, model.count);
+    if (!states) return;
+    if (model.storage.has_master) master.put_at(offset, model.master, model.count);
+    first.put_at(offset, model.first, model.count);
+    second.put_at(offset, model.second, model.count);
+    if (model.storage.averages) average.put_at(offset, model.average, model.count);
+  }
+
+  Replica lend(const Storage &storage, bool states) {
+    Replica replica{.param = {param.data(), param.dtype()}};
+    if (!states) return replica;
+    if (storage.has_master) replica.master = {master.data(), master.dtype()};
+    replica.state[0] = {first.data(), first.dtype(), first.scales()};
+    replica.state[1] = {second.data(), second.dtype(), second.scales()};
+    if (storage.averages) replica.average = {average.data(), DType::f32};
+    return replica;
+  }
+
+  friend bool operator==(const Copies &, const Copies &) = default;
+};
+
+/// Contributions to a gradient, and replicas, as other ranks keep them.
 struct Peers {
-  std::vector<Stored> sources, replicas;
+  std::vector<Stored> sources;
+  std::vector<Copies> copies;
+  bool take_states = false;  ///< copies
   std::vector<const void *> source_data;
-  std::vector<Elements> replica_data;
+  std::vector<Replica> replicas;
   double divisor = 1;
   int64_t offset = 0;  ///< of the piece in them
 
-  void lend(Piece &piece) {
+  void lend(Piece &piece, const Storage &storage) {
     for (Stored &source : sources) source_data.push_back(source.data());
-    for (Stored &replica : replicas) replica_data.push_back({replica.data(), replica.dtype()});
+    for (Copies &rank : copies) replicas.push_back(rank.lend(storage, take_states));
     piece.sources = source_data;
-    piece.replicas = replica_data;
+    piece.replicas = replicas;
     piece.divisor = divisor;
     piece.peers_offset = offset;
   }
@@ -123,7 +159,8 @@ struct Peers {
 Peers random_peers(test::Random &random, const Storage &storage, int64_t count, bool special) {
   constexpr int64_t kSourceCounts[] = {0, 1, 2, 3, 4, 5, 8, 9, 16};
   Peers peers;
-  peers.offset = random.below(2) == 0 ? 16 * random.below(20) : random.below(300);
+  peers.take_states = random.below(2) == 0;
+  peers.offset = peers.take_states ? kLine * random.below(3) : random.below(2) == 0 ? 16 * random.below(20) : random.below(300);
   peers.divisor = random.below(2) == 0 ? 1.0 : static_cast<double>(1 + random.below(9));
   for (int64_t i = kSourceCounts[random.below(9)]; i > 0; --i) {
     Stored source(storage.grad, peers.offset + count);
@@ -132,7 +169,7 @@ Peers random_peers(test::Random &random, const Storage &storage, int64_t count, 
     }
     peers.sources.push_back(std::move(source));
   }
-  for (int64_t i = random.below(10); i > 0; --i) peers.replicas.emplace_back(storage.param, peers.offset + count);
+  for (int64_t i = random.below(10); i > 0; --i) peers.copies.emplace_back(storage, peers.offset + count);
   return peers;
 }
 
@@ -149,7 +186,7 @@ TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
   const std::vector<Storage> storages = all_storages();
   for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())); ++i) {
     const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
-    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
+    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 97 == 0 ? 10000 : i % 7 == 0 ? 2600 : 300);
     const bool special = i % 3 == 0;
     const UpdateScalars scalars = random_scalars(random, storage);
     const Model before = random_model(random, storage, count, special);
@@ -162,22 +199,21 @@ TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
     }
     update_by_element(algorithm, expected, scalars);
     expected.grad = before.grad;
-    Stored replica(storage.param, peers.offset + count);
-    const auto element = static_cast<size_t>(dtype_nbytes(storage.param));
-    std::memcpy(static_cast<char *>(replica.data()) + static_cast<size_t>(peers.offset) * element, expected.param.data(),
-                static_cast<size_t>(count) * element);
+    Copies copies(storage, peers.offset + count);
+    copies.take(expected, peers.offset, peers.take_states);
     for (const Table *table : supported()) {
       Model actual = before;
       Peers lent = peers;
       Piece piece = actual.piece();
-      lent.lend(piece);
+      lent.lend(piece, storage);
       update(*table, algorithm, piece, scalars);
       const std::string name = std::string(table->target) + " " + algorithm.name + " " + text(storage) + " count " + std::to_string(count) +
-                               " sources " + std::to_string(peers.sources.size()) + " replicas " + std::to_string(peers.replicas.size()) +
-                               " offset " + std::to_string(peers.offset) + " case " + std::to_string(i);
+                               " sources " + std::to_string(peers.sources.size()) + (peers.take_states ? " whole" : "") + " replicas " +
+                               std::to_string(peers.copies.size()) + " offset " + std::to_string(peers.offset) + " case " +
+                               std::to_string(i);
       ASSERT_EQ(actual, expected) << name;
       ASSERT_TRUE(lent.sources == peers.sources) << name;
-      for (const Stored &given : lent.replicas) ASSERT_TRUE(given == replica) << name;
+      for (const Copies &given : lent.copies) ASSERT_TRUE(given == copies) << name;
     }
   }
 }
