@@ -38,7 +38,7 @@ class TensorSlots {
   /// @}
 
   /// Elements that this rank owns.
-  const Range &own(int64_t id) const { return layout_.plan().param(id).cuts[rank_]; }
+  Range own(int64_t id) const { return has_elements(id) ? layout_.plan().param(id).cuts[rank_] : Range{}; }
   /// Elements that it updates; none of a tied parameter.
   Range updated(int64_t id) const;
   /// True when it keeps only its cut of the parameter.
