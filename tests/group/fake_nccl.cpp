@@ -19,6 +19,7 @@ thread_local const char *latest_error = "";
 
 bool fails(const char *entry) {
   World &all = world();
+  ++all.calls[entry];
   if (!all.failing.empty() && all.failing != entry) return false;
   if (all.calls_left < 0 || all.calls_left-- > 0) return false;
   all.failed = true;
@@ -57,8 +58,8 @@ void check_config(const ncclConfig_t *config) {
   if (config->blocking != 0) die("a communicator that blocks");
 }
 
-ncclResult_t add(const char *entry, const Move &move, ncclDataType_t type, ncclComm_t handle, cudaStream_t stream) {
-  const std::lock_guard lock(world().mutex);
+/// What every call inside a group gives the communicator, or why it may not.
+ncclResult_t enter(const char *entry, ncclDataType_t type, ncclComm_t handle, cudaStream_t stream) {
   if (open_group == nullptr) die("%s outside of a group", entry);
   Group &group = *open_group;
   const std::shared_ptr<ncclComm> comm = idle_comm_of(handle, entry);
@@ -66,16 +67,41 @@ ncclResult_t add(const char *entry, const Move &move, ncclDataType_t type, ncclC
   if (stream == nullptr) die("%s without a stream", entry);
   group.comm = comm;
   group.stream = stream;
-  if (fails(entry)) return group.error = ncclSystemError;
-  if (comm->error != ncclSuccess) return group.error = comm->error;
   if (type != ncclInt8) die("%s of a type that is not ncclInt8", entry);
-  if (move.peer < 0 || move.peer >= comm->meeting->size || move.peer == comm->rank)
-    die("%s of rank %d of %d with peer %d", entry, comm->rank, comm->meeting->size, move.peer);
-  if (emulated::device_of_memory(move.data) != comm->device || emulated::device_of_stream(stream) != comm->device)
-    die("%s of rank %d with memory or a stream that is not of device %d", entry, comm->rank, static_cast<int>(comm->device));
+  const ncclResult_t error = fails(entry) ? ncclSystemError : comm->error;
+  if (error != ncclSuccess) group.error = error;
+  return error;
+}
+
+/// `itself`: that may be this rank.
+void check_peer(const ncclComm &comm, int peer, bool itself, const char *entry) {
+  if (peer < 0 || peer >= comm.meeting->size || (!itself && peer == comm.rank))
+    die("%s of rank %d of %d with peer %d", entry, comm.rank, comm.meeting->size, peer);
+}
+
+void add(const char *entry, const Move &move) {
+  Group &group = *open_group;
+  const ncclComm &comm = *group.comm;
+  check_peer(comm, move.peer, false, entry);
+  if (emulated::device_of_memory(move.data) != comm.device || emulated::device_of_stream(group.stream) != comm.device)
+    die("%s of rank %d with memory or a stream that is not of device %d", entry, comm.rank, static_cast<int>(comm.device));
   emulated::bytes_of_device(move.data, move.nbytes);  // ends the process where they are not all there
   group.moves.push_back(move);
-  return ncclSuccess;
+}
+
+ncclResult_t add_one(const char *entry, const Move &move, ncclDataType_t type, ncclComm_t handle, cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  const ncclResult_t entered = enter(entry, type, handle, stream);
+  if (entered == ncclSuccess) add(entry, move);
+  return entered;
+}
+
+/// To all other ranks.
+void add_sends(const char *entry, const void *data, int64_t nbytes) {
+  const ncclComm &comm = *open_group->comm;
+  for (int peer = 0; peer < comm.meeting->size; ++peer) {
+    if (peer != comm.rank) add(entry, {true, const_cast<void *>(data), nbytes, peer});
+  }
 }
 
 }  // namespace
@@ -161,11 +187,43 @@ ncclResult_t ncclGroupStart() {
 }
 
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
-  return add(__func__, {true, const_cast<void *>(data), static_cast<int64_t>(count), peer}, type, comm, stream);
+  return add_one(__func__, {true, const_cast<void *>(data), static_cast<int64_t>(count), peer}, type, comm, stream);
 }
 
 ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
-  return add(__func__, {false, data, static_cast<int64_t>(count), peer}, type, comm, stream);
+  return add_one(__func__, {false, data, static_cast<int64_t>(count), peer}, type, comm, stream);
+}
+
+/// Of both that follow only what is done in place is known here.
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t handle,
+                           cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  const ncclResult_t entered = enter(__func__, type, handle, stream);
+  if (entered != ncclSuccess) return entered;
+  const ncclComm &comm = *open_group->comm;
+  check_peer(comm, root, true, __func__);
+  if (from != to) die("%s of rank %d, not in place", __func__, comm.rank);
+  if (root == comm.rank) {
+    add_sends(__func__, from, static_cast<int64_t>(count));
+  } else {
+    add(__func__, {false, to, static_cast<int64_t>(count), root});
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t handle, cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  const ncclResult_t entered = enter(__func__, type, handle, stream);
+  if (entered != ncclSuccess) return entered;
+  const ncclComm &comm = *open_group->comm;
+  const auto nbytes = static_cast<int64_t>(count);
+  char *const whole = static_cast<char *>(to);
+  if (from != whole + comm.rank * nbytes) die("%s of rank %d, not in place", __func__, comm.rank);
+  add_sends(__func__, from, nbytes);
+  for (int peer = 0; peer < comm.meeting->size; ++peer) {
+    if (peer != comm.rank) add(__func__, {false, whole + peer * nbytes, nbytes, peer});
+  }
+  return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd() {

@@ -6,8 +6,8 @@
 ///
 /// Calls come from threads on the communicator's device, but for looks at its state.
 ///
-/// Ranks are those of a communicator; -1: none. Moves (the groups of sends and receives that a rank gives, over all its communicators) and
-/// calls are counted from 0 on from when they are named.
+/// Ranks are those of a communicator; -1: none. Moves (the groups of what a rank sends, receives, broadcasts or gathers, over all its
+/// communicators) and calls are counted from 0 on from when they are named.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,8 @@ int64_t fake_nccl_failed();
 
 /// Communicators that were made and not freed.
 int64_t fake_nccl_objects();
+/// Calls of one entry point ("ncclBroadcast").
+int64_t fake_nccl_calls(const char *entry);
 /// Bytes received and moves ended, by all ranks.
 int64_t fake_nccl_moved();
 int64_t fake_nccl_groups();

@@ -157,6 +157,7 @@ void fake_nccl_reset() {
     all.controls = {};
     all.calls_left = -1;
     all.failed = false;
+    all.calls.clear();
     all.moved = 0;
     all.groups = 0;
   });
@@ -196,6 +197,9 @@ int64_t fake_nccl_failed() {
 }
 int64_t fake_nccl_objects() {
   return locked([](World &all) { return static_cast<int64_t>(all.comms.size()); });
+}
+int64_t fake_nccl_calls(const char *entry) {
+  return locked([entry](World &all) { return all.calls[entry]; });
 }
 int64_t fake_nccl_moved() {
   return locked([](World &all) { return all.moved; });

@@ -140,6 +140,7 @@ struct World {
   int64_t next_id = 0;
   std::map<int64_t, std::shared_ptr<Meeting>> meetings;  ///< by id, until all ranks have come
   std::map<ncclComm_t, std::shared_ptr<ncclComm>> comms;
+  std::map<std::string, int64_t> calls;  ///< by entry point
   int64_t moved = 0;
   int64_t groups = 0;
 

@@ -291,6 +291,71 @@ TEST(NcclRounds, ASumTakesSeveralRounds) {
   });
 }
 
+/// Calls of NCCL by all ranks.
+struct Calls {
+  int64_t gathers, broadcasts, sends;
+  static Calls now() { return {fake_nccl_calls("ncclAllGather"), fake_nccl_calls("ncclBroadcast"), fake_nccl_calls("ncclSend")}; }
+};
+
+void expect_calls(Report *report, Group &group, const Calls &before, const Calls &wanted, const char *what) {
+  // All have ended once all have come here.
+  const Status status = group.queue()->run(barrier(group));
+  report->expect(status.ok(), status.text());
+  const Calls now = Calls::now();
+  const bool right = now.gathers - before.gathers == wanted.gathers && now.broadcasts - before.broadcasts == wanted.broadcasts &&
+                     now.sends - before.sends == wanted.sends;
+  report->expect(right, std::string(what) + ": " + std::to_string(now.gathers - before.gathers) + " gathers, " +
+                            std::to_string(now.broadcasts - before.broadcasts) + " broadcasts, " +
+                            std::to_string(now.sends - before.sends) + " sends");
+}
+
+/// Rank r's elements are r + 1.
+void gather_in_place(Group &group, CaseMemory &memory, const Cuts &cuts, Report *report) {
+  constexpr int64_t kElement = sizeof(float);
+  std::vector<float> values(static_cast<size_t>(cuts.back().end), static_cast<float>(group.rank() + 1));
+  const auto nbytes = std::ssize(values) * kElement;
+  auto *whole = static_cast<std::byte *>(memory.alloc(nbytes));
+  memory.write(whole, values.data(), nbytes);
+  const std::byte *mine = whole + cuts[static_cast<size_t>(group.rank())].begin * kElement;
+  const Status status = group.queue()->run(all_gather(group, mine, whole, cuts, DType::f32));
+  report->expect(status.ok(), status.text());
+  memory.read(values.data(), whole, nbytes);
+  memory.free(whole, nbytes);
+  for (size_t rank = 0; rank < cuts.size(); ++rank) {
+    for (int64_t i = cuts[rank].begin; i < cuts[rank].end; ++i) {
+      report->expect(values[static_cast<size_t>(i)] == static_cast<float>(rank + 1), "rank " + std::to_string(rank) + "'s part");
+    }
+  }
+}
+
+/// What each rank gives to all leaves it once: an all-gather of NCCL where parts are alike and lie in their places, otherwise a broadcast
+/// of each. What is meant for one rank is sent.
+TEST(NcclRounds, WhatGoesToAllIsSpreadByNccl) {
+  fake_nccl_reset();
+  emulated_late(0);
+  constexpr int64_t kRanks = 3;
+  run_ranks(kRanks, Lies::on_devices, [](Group &group, CaseMemory &memory, Report *report) {
+    Calls before = Calls::now();
+    gather_in_place(group, memory, {{0, 700}, {700, 1400}, {1400, 2100}}, report);
+    expect_calls(report, group, before, {kRanks, 0, 0}, "parts alike");
+    before = Calls::now();
+    gather_in_place(group, memory, {{0, 700}, {700, 1300}, {1300, 2100}}, report);
+    expect_calls(report, group, before, {0, kRanks * kRanks, 0}, "parts of different lengths");
+    before = Calls::now();
+    gather_in_place(group, memory, {{0, 0}, {0, 1300}, {1300, 1300}}, report);
+    expect_calls(report, group, before, {0, kRanks, 0}, "one part");
+    before = Calls::now();
+    run_collective_case(group, {OperationKind::all_gather, DType::f32, ReduceOp::sum, 900, 0}, report, memory);
+    expect_calls(report, group, before, {0, kRanks * kRanks, 0}, "parts in memory of their own");
+    before = Calls::now();
+    run_collective_case(group, {OperationKind::broadcast, DType::f32, ReduceOp::sum, 900, 1}, report, memory);
+    expect_calls(report, group, before, {0, kRanks, 0}, "a broadcast");
+    before = Calls::now();
+    run_collective_case(group, {OperationKind::all_to_all, DType::f32, ReduceOp::sum, 900, 0}, report, memory);
+    expect_calls(report, group, before, {0, 0, kRanks * (kRanks - 1)}, "pieces for one rank each");
+  });
+}
+
 /// What the root of a reduction receives from all others at once outgrows its area, for which memory is to be had only while no other rank
 /// waits for it on its device.
 TEST(NcclRounds, AreasGrowBeforeAnythingMoves) {

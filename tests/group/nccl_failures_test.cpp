@@ -165,6 +165,22 @@ TEST_F(NcclTable, MovesThatFailLeaveNoGroupOpen) {
   }
 }
 
+TEST_F(NcclTable, SpreadsThatFailLeaveNoGroupOpen) {
+  for (const char *entry : {"ncclBroadcast", "ncclAllGather"}) {
+    Seat zero(0);
+    Seat one(1);
+    ASSERT_NO_FATAL_FAILURE(open_pair(&zero, &one));
+    fake_nccl_fail(entry, 0);
+    const bool gathers = std::strcmp(entry, "ncclAllGather") == 0;
+    EXPECT_EQ(zero.move({gathers ? zero.gather(0, 0, 8) : zero.broadcast(0, 0, 8)}), ncclSystemError) << entry;
+    EXPECT_EQ(fake_nccl_failed(), 1) << entry;
+    EXPECT_EQ(zero.settle(), ncclSystemError) << entry;
+    Seat other_zero(0);
+    Seat other_one(1);
+    ASSERT_NO_FATAL_FAILURE(open_pair(&other_zero, &other_one));
+  }
+}
+
 /// What a program must not do, in a process of its own each.
 class NcclTableDeathTest : public NcclTable {
  protected:

@@ -75,8 +75,10 @@ class Seat {
   int32_t move(std::vector<zero_nccl_move> moves) const {
     return within([&] { return nccl().move(comm, moves.data(), static_cast<int64_t>(moves.size()), stream_); });
   }
-  zero_nccl_move send(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, 1}; }
-  zero_nccl_move recv(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, 0}; }
+  zero_nccl_move send(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, ZERO_NCCL_SEND}; }
+  zero_nccl_move broadcast(int64_t root, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, root, ZERO_NCCL_BROADCAST}; }
+  zero_nccl_move gather(int64_t rank, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, rank, ZERO_NCCL_GATHER}; }
+  zero_nccl_move recv(int64_t peer, int64_t offset, int64_t nbytes) const { return {at(offset), nbytes, peer, ZERO_NCCL_RECV}; }
 
   void write(const std::vector<char> &bytes, int64_t offset = 0) const { copy(at(offset), bytes.data(), bytes.size()); }
   std::vector<char> read(int64_t offset, int64_t nbytes) const {

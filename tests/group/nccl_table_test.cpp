@@ -113,6 +113,46 @@ TEST_F(NcclTable, MovesBetweenTwoRanksMeetInTheOrderInWhichBothGiveThem) {
   EXPECT_EQ(fake_nccl_groups(), 2 * kMoves);
 }
 
+/// Rank r brings r + 1 bytes of r.
+TEST_F(NcclTable, BroadcastsOfAllRanksGoOnTogether) {
+  for (int64_t size = 1; size <= 4; ++size) {
+    const Id id = new_id();
+    run_thread_ranks(size, [&](int64_t rank) {
+      Seat seat(id, rank, size, rank);
+      ASSERT_EQ(seat.settle(), 0);
+      seat.write(std::vector<char>(static_cast<size_t>(rank + 1), static_cast<char>(rank)), 8 * rank);
+      std::vector<zero_nccl_move> moves;
+      for (int64_t root = 0; root < size; ++root) moves.push_back(seat.broadcast(root, 8 * root, root + 1));
+      ASSERT_EQ(seat.move(moves), 0);
+      ASSERT_EQ(seat.settle(), 0);
+      seat.wait();
+      for (int64_t root = 0; root < size; ++root) {
+        EXPECT_EQ(seat.read(8 * root, root + 1), std::vector<char>(static_cast<size_t>(root + 1), static_cast<char>(root)));
+      }
+      seat.end();
+    });
+  }
+}
+
+TEST_F(NcclTable, AGatherFindsEveryRanksPieceInItsPlace) {
+  constexpr int64_t kNbytes = 5;
+  for (int64_t size = 1; size <= 4; ++size) {
+    const Id id = new_id();
+    run_thread_ranks(size, [&](int64_t rank) {
+      Seat seat(id, rank, size, rank);
+      ASSERT_EQ(seat.settle(), 0);
+      seat.write(std::vector<char>(kNbytes, static_cast<char>(rank + 1)), kNbytes * rank);
+      ASSERT_EQ(seat.move({seat.gather(rank, 0, kNbytes)}), 0);
+      ASSERT_EQ(seat.settle(), 0);
+      seat.wait();
+      for (int64_t peer = 0; peer < size; ++peer) {
+        EXPECT_EQ(seat.read(kNbytes * peer, kNbytes), std::vector<char>(kNbytes, static_cast<char>(peer + 1)));
+      }
+      seat.end();
+    });
+  }
+}
+
 TEST_F(NcclTable, ARankThatMeetsAnotherForTheFirstTimeIsBusyUntilBothHaveCome) {
   const Id id = new_id();
   Seat zero(id, 0, 2, 0);

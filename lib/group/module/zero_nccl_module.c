@@ -57,9 +57,19 @@ static int32_t module_comm_state(void *comm, int32_t *out_busy) {
 }
 
 static ncclResult_t give(ncclComm_t comm, const zero_nccl_move *move, cudaStream_t stream) {
-  if (move->nbytes == 0) return ncclSuccess;
-  if (move->sends) return ncclSend(move->data, (size_t)move->nbytes, ncclInt8, (int)move->peer, comm, stream);
-  return ncclRecv(move->data, (size_t)move->nbytes, ncclInt8, (int)move->peer, comm, stream);
+  const size_t count = (size_t)move->nbytes;
+  const int peer = (int)move->peer;
+  if (count == 0) return ncclSuccess;
+  switch (move->kind) {
+    case ZERO_NCCL_SEND:
+      return ncclSend(move->data, count, ncclInt8, peer, comm, stream);
+    case ZERO_NCCL_BROADCAST:
+      return ncclBroadcast(move->data, move->data, count, ncclInt8, peer, comm, stream);
+    case ZERO_NCCL_GATHER:
+      return ncclAllGather((const char *)move->data + move->peer * move->nbytes, move->data, count, ncclInt8, comm, stream);
+    default:
+      return ncclRecv(move->data, count, ncclInt8, peer, comm, stream);
+  }
 }
 
 static int32_t module_move(void *comm, const zero_nccl_move *moves, int64_t count, void *stream) {

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
-#define ZERO_NCCL_TABLE_VERSION 1
+#define ZERO_NCCL_TABLE_VERSION 2
 
 #define ZERO_NCCL_TEXT_(x) #x
 #define ZERO_NCCL_TEXT(x) ZERO_NCCL_TEXT_(x)
@@ -27,12 +27,19 @@ extern "C" {
 /* Of what names a communicator to be. */
 #define ZERO_NCCL_ID_NBYTES 128
 
-/* One piece that goes to a rank or comes from it. */
+/* What becomes of `data` and `nbytes` of a move. */
+enum {
+  ZERO_NCCL_RECV = 0,      /* comes from the peer */
+  ZERO_NCCL_SEND = 1,      /* goes to the peer */
+  ZERO_NCCL_BROADCAST = 2, /* goes from there to all ranks where this one is the peer; otherwise comes there from the peer */
+  ZERO_NCCL_GATHER = 3     /* all ranks' pieces come there, end to end; this rank's lies in its place, number `peer`. The only move */
+};
+
 typedef struct zero_nccl_move {
   void *data;
   int64_t nbytes;
   int64_t peer;
-  int64_t sends; /* 1: `data` goes to the peer; 0: it comes from there */
+  int64_t kind;
 } zero_nccl_move;
 
 /*
@@ -57,7 +64,8 @@ typedef struct zero_nccl_table {
   /* *out_busy: whether something is under way. Errors that the network brings come here too. */
   int32_t (*comm_state)(void *comm, int32_t *out_busy);
 
-  /* Gives a stream all moves of one round: they go on together. Moves between two ranks meet in the order in which both give them. */
+  /* Gives a stream all moves of one round: they go on together. Moves between two ranks meet in the order in which both give them;
+     broadcasts come on all ranks in the same order. */
   int32_t (*move)(void *comm, const zero_nccl_move *moves, int64_t count, void *stream);
 
   /* Ends what is under way and frees the communicator. May never return. */

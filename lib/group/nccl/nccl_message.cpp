@@ -120,7 +120,7 @@ Status NcclMessage::begin_piece() {
     at = areas_.back()->data();
     (sends() ? areas.leaving : areas.arriving) = areas_.back();
   }
-  const zero_nccl_move move = {at, nbytes, sends() ? kReceiver : kSender, sends() ? 1 : 0};
+  const zero_nccl_move move = {at, nbytes, sends() ? kReceiver : kSender, sends() ? ZERO_NCCL_SEND : ZERO_NCCL_RECV};
   return comm_->move({&move, 1}, areas);
 }
 

@@ -87,7 +87,7 @@ Status NcclTransport::describe_offers() {
   for (size_t peer = 0; peer < offers_.size(); ++peer) {
     const Offer &offer = offers_[peer];
     const int64_t whole = offer.nbytes + offer.rest_nbytes;
-    told_[peer] = {offer.nbytes, offer.rest_nbytes, 0, 0, 0, 0, 0};
+    told_[peer] = {.nbytes = offer.nbytes, .rest_nbytes = offer.rest_nbytes};
     if (static_cast<int64_t>(peer) == rank() || whole == 0) continue;
     if (offer.data != known) ZERO_TRY(lane_->find(offer.data, &on_device));
     known = offer.data;
@@ -153,12 +153,16 @@ Status NcclTransport::tell(const Fingerprint *fingerprint) {
   bool has_places = false;
   ZERO_TRY(find_places(&has_places));
   moves_rests_ = has_places && longest_on_host_ == 0 && lifted_.empty();
+  spreads_ = moves_rests_ && size() > 1 && spread().possible();
+  in_order_ = spreads_ && spread().in_order();
   for (size_t peer = 0; peer < told_.size(); ++peer) {
     Word &word = told_[peer];
     word.longest_on_host = longest_on_host_;
     word.any_on_device = any_on_device_ ? 1 : 0;
     word.moves_rests = moves_rests_ ? 1 : 0;
     word.lacks_room = lacks_room_ ? 1 : 0;
+    word.spreads = spreads_ ? 1 : 0;
+    word.in_order = in_order_ ? 1 : 0;
     under_offers_[peer] = {&word, sizeof word};
     under_arrivals_[peer] = {.nbytes = sizeof word};
     arrivals_[peer].data = nullptr;
@@ -177,6 +181,8 @@ Status NcclTransport::hear() {
     any_on_device_ = any_on_device_ || word.any_on_device != 0;
     moves_rests_ = moves_rests_ && word.moves_rests != 0;
     lacks_room_ = lacks_room_ || word.lacks_room != 0;
+    spreads_ = spreads_ && word.spreads != 0;
+    in_order_ = in_order_ && word.in_order != 0;
   }
   under_->consume();
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
@@ -211,20 +217,26 @@ Status NcclTransport::begin_moves() {
 }
 
 void NcclTransport::list_moves() {
+  if (!spreads_) return list_pieces();
+  spread().list_moves(in_order_, moves_);
+  for (Arrival &arrival : arrivals_) arrival.data = arrival.place;
+}
+
+void NcclTransport::list_pieces() {
   std::byte *staging = areas_.arriving->data();
   moves_.clear();
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
     if (static_cast<int64_t>(peer) == rank()) continue;
     const int64_t out = moved_nbytes(told_[peer]);
     if (told_[peer].on_device != 0 && out > 0) {
-      moves_.push_back({const_cast<void *>(source_of(offers_[peer])), out, static_cast<int64_t>(peer), 1});
+      moves_.push_back({const_cast<void *>(source_of(offers_[peer])), out, static_cast<int64_t>(peer), ZERO_NCCL_SEND});
     }
     const int64_t in = moved_nbytes(heard_[peer]);
     if (heard_[peer].on_device == 0 || in == 0) continue;
     void *to = has_place_[peer] ? arrivals_[peer].place : staging;
     if (!has_place_[peer]) staging += aligned(in);
     arrivals_[peer].data = to;
-    moves_.push_back({to, in, static_cast<int64_t>(peer), 0});
+    moves_.push_back({to, in, static_cast<int64_t>(peer), ZERO_NCCL_RECV});
   }
 }
 

@@ -5,12 +5,14 @@
 /// on the host over the transport underneath (2); a last round says that all have what they wait for (3), so that a rank which has left or
 /// ended before it is missed by those whose pieces are still under way. A piece on the host that is too long for the transport underneath
 /// is copied to the device first, and is one of those on devices from then on. Where a rank lacks room for what arrives, all wait for it to
-/// make some before (2). Messages: nccl_message.h.
+/// make some before (2). Where each rank offers one piece to all others, and all have places for what comes, NCCL spreads them its own way
+/// (broadcasts, or an all-gather in place): between hosts a piece then need not travel once per rank. Messages: nccl_message.h.
 #pragma once
 
 #include "core/reduction.h"
 #include "group/nccl/nccl_comm.h"
 #include "group/nccl/nccl_message.h"
+#include "group/nccl/nccl_spread.h"
 #include "group/transport.h"
 
 #include <atomic>
@@ -81,6 +83,8 @@ class NcclTransport final : public Transport {
     int32_t any_on_device;    ///< whether something that it offers does
     int32_t moves_rests;      ///< whether all that it offers lies there with its rest, and all that it awaits has a place there
     int32_t lacks_room;       ///< whether what it awaits may outgrow its area
+    int32_t spreads;          ///< whether it moves rests, and its part of the round can be an NcclSpread
+    int32_t in_order;         ///< whether that is in order
   };
   struct Hello;
   /// A piece on the host that leaves from the device.
@@ -110,6 +114,8 @@ class NcclTransport final : public Transport {
   Status make_room();
   Status begin_moves();
   void list_moves();
+  void list_pieces();
+  NcclSpread spread() const { return {offers_, arrivals_, rank()}; }
   int64_t moved_nbytes(const Word &word) const { return word.nbytes + (moves_rests_ ? word.rest_nbytes : 0); }
   Status poll_moves();
   Status begin_host_pieces();
@@ -145,6 +151,8 @@ class NcclTransport final : public Transport {
   std::vector<zero_nccl_move> moves_;
   bool lacks_room_ = false;                     ///< this rank; of all, once they were heard
   bool moves_rests_ = false;                    ///< so do all ranks
+  bool spreads_ = false;                        ///< the round is an NcclSpread on all ranks
+  bool in_order_ = false;                       ///< and in order
   bool any_on_device_ = false;                  ///< of all ranks' pieces
   int64_t longest_on_host_ = 0;                 ///< of all ranks' pieces that stay there
   int64_t hosted_nbytes_ = 0;                   ///< of each piece on the host, so far
