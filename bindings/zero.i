@@ -84,6 +84,7 @@ ZERO_BLOCKING(zero_optimizer_verify)
 %include <zero/group.h>
 %include <zero/buffer.h>
 %include <zero/optimizer.h>
+%include <zero/slots.h>
 %include <zero/graph.h>
 %include <zero/stats.h>
 %include <zero/zero.h>

@@ -85,7 +85,7 @@ static int work(struct trainer *t) {
   struct report_memory memory;
   FILE *losses = NULL;
   for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
-  if (t->rank == 0 && open_losses(t->run->options, &losses)) return -1;
+  if (report_kept(t->optimizer, kTensorCount, &outcome.kept) || (t->rank == 0 && open_losses(t->run->options, &losses))) return -1;
   int status = report_sent(t->optimizer, &outcome.before) || train(t, losses, &outcome);
   if (close_losses(t->run->options, losses) || status) return -1;
   if (report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) || trainer_evaluate(t, &outcome.accuracy) ||

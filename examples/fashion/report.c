@@ -30,6 +30,20 @@ void report_header(void) {
          "p.pool", "staging", "now", "formula", "constant", "peak", "counted", "formula", "votes", "acc.", "hash");
 }
 
+int report_kept(const zero_optimizer *optimizer, int64_t tensors, int64_t *out) {
+  *out = 0;
+  for (int64_t id = 0; id < tensors; id++) {
+    int64_t slots = 0;
+    if (failed(zero_optimizer_slot_count(optimizer, id, &slots), "zero_optimizer_slot_count")) return -1;
+    for (int64_t index = 0; index < slots; index++) {
+      int64_t slot, dtype, count;
+      if (failed(zero_optimizer_slot(optimizer, id, index, &slot, &dtype, &count), "zero_optimizer_slot")) return -1;
+      *out += count;
+    }
+  }
+  return 0;
+}
+
 static int sent_elements(const zero_optimizer *optimizer, int32_t operation, int64_t *out) {
   zero_traffic_stats stats;
   if (failed(zero_traffic_stats_init(&stats, sizeof stats), "zero_traffic_stats_init") ||
@@ -64,8 +78,16 @@ int report_memory(const zero_optimizer *optimizer, struct report_memory *out) {
   return 0;
 }
 
+/// Elements that go to all ranks per step. Stage 3 gathers parameters twice in each micro-step, for forward and for backward; in stage 0
+/// ranks that reach one another's memory write for one another all that they keep.
+static int64_t gathered(const struct options *options, const struct outcome_of_run *run, int64_t hosts) {
+  if (options->stage == 3) return 2 * options->accumulate * run->parameters;
+  const int on_host = options->device < 0 || options->tier == ZERO_TIER_HOST;
+  return options->stage == 0 && hosts == 1 && on_host ? run->kept : run->parameters;
+}
+
 /// Sums and maxima over ranks. On average over ranks a reduction sends P (N - 1) / N elements and so does a gather, however uneven the
-/// shards are; stage 3 gathers twice in each micro-step, for forward and for backward.
+/// shards are.
 static int total_up(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run,
                     struct totals *out) {
   const int64_t count = kReportCategories * kReportFields;
@@ -75,19 +97,19 @@ static int total_up(zero_group *group, const struct options *options, const stru
   int64_t sums[2] = {data, b->vote - a->vote};
   int64_t largest = data;
   int64_t size = 0;
+  int64_t hosts = 0;
   *out = (struct totals){.memory = *memory};
-  if (failed(zero_group_size(group, &size), "zero_group_size") ||
+  if (failed(zero_group_size(group, &size), "zero_group_size") || failed(zero_group_host_count(group, &hosts), "zero_group_host_count") ||
       failed(zero_group_all_reduce(group, out->memory.nbytes, count, out->memory.nbytes, count, ZERO_DTYPE_I64, ZERO_REDUCE_MAX, NULL),
              "zero_group_all_reduce") ||
       failed(zero_group_all_reduce(group, sums, 2, sums, 2, ZERO_DTYPE_I64, ZERO_REDUCE_SUM, NULL), "zero_group_all_reduce") ||
       failed(zero_group_all_reduce(group, &largest, 1, &largest, 1, ZERO_DTYPE_I64, ZERO_REDUCE_MAX, NULL), "zero_group_all_reduce")) {
     return -1;
   }
-  const int64_t gathers = options->stage == 3 ? 2 * options->accumulate : 1;
   const int64_t reductions = options->manner == ZERO_MICRO_STEP_REDUCE ? options->accumulate : 1;
   out->sent_mean = (double)sums[0] / (double)(size * run->steps);
   out->sent_largest = (double)largest / (double)run->steps;
-  out->sent_formula = (double)((reductions + gathers) * run->parameters) * (double)(size - 1) / (double)size;
+  out->sent_formula = (double)(reductions * run->parameters + gathered(options, run, hosts)) * (double)(size - 1) / (double)size;
   out->votes_mean = (double)sums[1] / (double)(size * run->steps);
   return 0;
 }

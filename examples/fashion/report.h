@@ -11,7 +11,7 @@
 /// Elements this rank's optimizer has sent so far.
 struct sent {
   int64_t reduce; /* gradients */
-  int64_t gather; /* parameters */
+  int64_t gather; /* parameters, in stage 0 states too */
   int64_t vote;
 };
 
@@ -20,6 +20,7 @@ struct outcome_of_run {
   struct sent after;  /* the last step */
   int64_t steps;
   int64_t parameters;
+  int64_t kept;    /* parameters and what is kept beside each: masters, moments, scales */
   double accuracy; /* percent */
   uint64_t hash;
   int64_t skipped; /* steps */
@@ -28,6 +29,9 @@ struct outcome_of_run {
 
 /// Prints the head of the table to standard output.
 void report_header(void);
+
+/// Counts what is kept of `tensors` tensors. Returns 0, or -1 after a line on standard error.
+int report_kept(const zero_optimizer *optimizer, int64_t tensors, int64_t *out);
 
 /// Reads the counters. Returns 0, or -1 after a line on standard error.
 int report_sent(const zero_optimizer *optimizer, struct sent *out);

@@ -339,9 +339,10 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
- *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
- * In stage 0 ranks of one host update a shard each and write it to all. In stage 3, and with 8-bit parameters, nothing is acquired
- * (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters); "custom", "none": ZERO_E_STATE. Since ZERO_0.1.
+ * out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
+ * In stage 0 ranks that are all on one host update a shard each and write it, with its states, into the memory of all. In stage 3, and with
+ * 8-bit parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters, reduce
+ * instead of step); "custom", "none": ZERO_E_STATE. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 ZERO_API int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
@@ -381,57 +382,14 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
                                      int64_t *out_count, void **out_data);
 
 /*
- * Hyper-parameters of a parameter set, from the next step on; the same on all ranks. Between reduce and gather ZERO_E_STATE.
- *   set    [in] 0, or what zero_optimizer_add_set gave
- *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
- * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm, ZERO_E_STATE for a momentum in sgd sealed with 0. Since ZERO_0.1.
- */
-ZERO_API int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value);
-ZERO_API int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out);
-
-/* Scalars of the run: keys 500 .. 599, the same on all ranks. Errors also: ZERO_E_UNSUPPORTED for another key. Since ZERO_0.1. */
-ZERO_API int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value);
-ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out);
-
-/*
- * What is kept of a tensor from one step to the next: its parameter and states, slot by slot. Read all of them and the scalars
- * (ZERO_KEY_LOSS_SCALE, keys 400 .. 599) to save a run; write them to go on with it, the parameters taken over by
- * begin(ZERO_SOURCE_SHARDS). Valid after seal.
- *   index      [in]  0 .. count - 1
- *   out_slot   [out] a zero_slot
- *   out_dtype  [out] a zero_dtype
- *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements. Since ZERO_0.1.
- */
-ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
-ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
-                                     int64_t *out_count);
-
-/*
- * Reads or writes elements of one slot of a tensor, whoever owns them. A collective in which each rank gives its own range, which may be
- * empty; overlapping writes: the highest rank's values stay. Parameters are written between steps and visible after
- * begin(ZERO_SOURCE_SHARDS), which takes all of a tensor's master where a part of it was written since the last begin or step.
- *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD is read between reduce and gather only, and cannot be written
- *   offset, count  [in] in entries of the slot (zero_optimizer_slot): elements, or for scales one per 256 elements
- *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0. Since ZERO_0.1.
- */
-ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
-                                     void *stream);
-ZERO_API int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
-                                           void *stream, zero_request **out);
-ZERO_API int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
-                                      void *stream);
-ZERO_API int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data,
-                                            int64_t count, void *stream, zero_request **out);
-
-/*
  * Tells whether memory holds what libzero wrote: whether what several ranks keep alike (parameters of stages 0 to 2 and those that stay
- * gathered in stage 3, in stage 0 states too) has the same bits on all of them, and, within the window of ZERO_KEY_VERIFY_EVERY, whether each
- * rank's own part is what it was after the last step. What is found is told, not mended, and the optimizer stays usable.
+ * gathered in stage 3, in stage 0 states too) has the same bits on all of them, and, within the window of ZERO_KEY_VERIFY_EVERY, whether
+ * each rank's own part is what it was after the last step. Wrong bits of an own part are alike everywhere after a step, so only the window
+ * finds them. What is found is told, not mended, and the optimizer stays usable.
  * The window of ZERO_KEY_VERIFY_EVERY = K: after step n*K - 1 (for n*K = 1 after begin) each rank takes checksums of what it updates
  * (parameters, masters, moments, scales, averages; in stage 0 all of them); step n*K compares before it changes anything, and a difference
  * makes it fail with ZERO_E_CORRUPT on all ranks. write, init_param and begin take the checksums of what they write anew; values edited in
- * that window through addresses or views are differences, unless begin follows.
- *   out_result  [in, out] struct_size set by the caller
+ * that window through addresses or views are differences, unless begin follows. out_result: struct_size set by the caller.
  * A collective between steps. Errors also: ZERO_E_STATE when parameters were written since the last begin. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);

@@ -61,8 +61,8 @@ typedef struct zero_traffic_stats {
 ZERO_API int32_t zero_traffic_stats_init(zero_traffic_stats *out, uint64_t struct_size);
 
 /*
- * Traffic of a group's collectives, or of an optimizer's own groups (reduce_scatter: gradients; all_gather: parameters; all_reduce: votes).
- * What a step writes straight into the memory of other ranks counts as gathered; in stage 0 also states.
+ * Traffic of a group's collectives, or of an optimizer's own groups (reduce_scatter: gradients; all_gather: parameters, in stage 0 sums of
+ * gradients or states; all_reduce: votes). What a step writes straight into the memory of other ranks counts as gathered.
  *   operation  [in]  a zero_operation
  *   out        [in, out] struct_size set by the caller
  * Since ZERO_0.1.

@@ -1,10 +1,12 @@
-/// @file zero/optimizer.h: building an optimizer, gradients, scalars and views: calls that never wait for a task. Those that may are in
-/// optimizer_steps.cpp.
+/// @file zero/optimizer.h and zero/slots.h: building an optimizer, gradients, scalars and views: calls that never wait for a task. Those
+/// that may are in optimizer_steps.cpp.
 #include "engine/optimizer.h"
 
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "api/structs.h"
+
+#include <zero/slots.h>
 
 using namespace zero;
 

@@ -1,7 +1,9 @@
-/// @file zero/optimizer.h: the calls that may wait for other ranks.
+/// @file zero/optimizer.h and zero/slots.h: the calls that may wait for other ranks.
 #include "api/request.h"
 #include "api/structs.h"
 #include "engine/optimizer.h"
+
+#include <zero/slots.h>
 
 namespace zero::api {
 namespace {

@@ -286,6 +286,12 @@ Task Gradients::reduce_late() {
   co_return co_await reduce_rest();
 }
 
+Task Gradients::give_sums(bool whole) {
+  if (whole && reductions_.leaves_cuts()) ZERO_CO_AWAIT(reductions_.gather());
+  reductions_.leave_cuts(!whole);
+  co_return Status();
+}
+
 /// Looks at what was not looked at when it came.
 void Gradients::scan_late() {
   if (!scans_late_ || !scans()) return;

@@ -42,8 +42,8 @@ class Gradients {
     looks_ = looks;
   }
   bool sums_late() const { return late_; }
-  /// In stage 0: this rank has no more than its cuts of the sums until it calls gather_sums().
-  void leave_cuts() { reductions_.leave_cuts(); }
+  /// In stage 0, where a step needs no more than its rank's cuts of the sums.
+  void leave_cuts() { reductions_.leave_cuts(true); }
   /// Who waits for ranks in `group` advances the reductions meanwhile.
   void go_on_beside(Group &group) const { reductions_.go_on_beside(group); }
   /// Ends reductions and gives memory back.
@@ -61,8 +61,8 @@ class Gradients {
   Task finish();
   /// Reduces what waited.
   Task reduce_late();
-  /// After finish() or reduce_late().
-  Task gather_sums() { return reductions_.gather(); }
+  /// Where cuts may be left: makes sums whole if they are to be, unless they are, and expects the same of the next step.
+  Task give_sums(bool whole);
   /// Ends the step.
   void reset();
 

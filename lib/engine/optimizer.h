@@ -137,7 +137,7 @@ class Optimizer {
 
  private:
   /// Words of the vote, which are added over ranks; behind them one word per parameter where unfilled ones stay untouched.
-  static constexpr size_t kNonfinite = 0, kHyperHash = 1, kCorrupt = 2, kWeightless = 3, kEdited = 4, kLimbs = 5;
+  static constexpr size_t kNonfinite = 0, kHyperHash = 1, kCorrupt = 2, kWeightless = 3, kEdited = 4, kSplits = 5, kLimbs = 6;
   static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
 
   enum class Phase { building, sealed, running, reduced };
@@ -179,12 +179,12 @@ class Optimizer {
   bool buffers_params() const { return shards_params() || layout_.any_coded(); }
   /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
   bool one_copy() const { return settings_.one_copy && !alone(); }
-  /// A gradient slot on this rank is only its cut, and so are states.
+  /// Gradients and states are whole on this rank, which is to update all of them but in steps that replicate.
   bool updates_all() const { return alone() || settings_.stage == 0; }
-  /// In stage 0, where ranks may reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the
-  /// memory of all, which is less than an update of everything on each.
+  /// In stage 0, where ranks reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the memory
+  /// of all, which is less than an update of everything on each.
   bool shares_states() const {
-    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device && group_->place().host_count == 1;
+    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device && group_->transport().shares_memory();
   }
   Sharding sharding() const { return {settings_.stage, alone(), one_copy() && group_->rank() > 0, shares_states()}; }
   MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
@@ -273,7 +273,8 @@ class Optimizer {
   /// @name Steps (step.cpp)
   /// @{
   Task step_body(zero_step_result *out);
-  Task reduce_body(const char *call, zero_step_result *out, bool replicates);
+  Task reduce_body(const char *call, zero_step_result *out, bool splits);
+  Status check_same_call(int64_t splitting) const;
   Task gather_body();
   Status check_trains(int64_t id) const;
   Task micro_step_body(int32_t kind);
@@ -384,7 +385,8 @@ class Optimizer {
   bool applied_ = false;        ///< the step under way was applied
   int64_t unfilled_count_ = 0;
   bool replicates_ = false;       ///< step() writes what it updates into all ranks' memory itself
-  bool replicated_ = false;       ///< the step under way did
+  bool splits_ = false;           ///< the step under way is reduce, apply and gather
+  bool replicated_ = false;       ///< it wrote what it updated into all ranks' memory
   bool sums_ = false;             ///< and sums gradients on the way: one pass over memory
   std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it
   std::vector<int64_t> votes_;

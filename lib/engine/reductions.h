@@ -35,8 +35,9 @@ class Reductions {
 
   /// `counted`, by bucket: its squares count towards the norm.
   void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
-  /// In stage 0: sums stay where they are made, as this rank's cuts, until gather().
-  void leave_cuts() { gathers_ = false; }
+  /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.
+  void leave_cuts(bool leave) { gathers_ = !leave; }
+  bool leaves_cuts() const { return !gathers_; }
   /// Makes what is under way fail, and waits for its end.
   void stop();
   /// Makes the memory for sums over micro-steps: 4 bytes per element that this rank owns, and as much as the largest cut again.

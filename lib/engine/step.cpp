@@ -69,7 +69,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
 
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream)); }
 Task Optimizer::reduce(zero_step_result *out, void *stream) {
-  return run(in_order(reduce_body("zero_optimizer_reduce", out, false), stream));
+  return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream));
 }
 Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream)); }
 Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream)); }
@@ -89,14 +89,14 @@ Task Optimizer::step_body(zero_step_result *out) {
   ZERO_CO_CHECK(settings_.algorithm != nullptr || !settings_.trains, ZERO_E_STATE,
                 "algorithm \"custom\" has no step; call zero_optimizer_reduce, update the views, and call zero_optimizer_gather");
   ZERO_CO_TRY(check_capture(out));
-  ZERO_CO_AWAIT(reduce_body("zero_optimizer_step", nullptr, replicates_));
+  ZERO_CO_AWAIT(reduce_body("zero_optimizer_step", nullptr, false));
   if (!skips_) ZERO_CO_AWAIT(update());
   ZERO_CO_AWAIT(gather_body());
   co_return write_result(out);
 }
 
-/// `replicates`: the update of this step will write into all ranks' memory.
-Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replicates) {
+/// `splits`: apply and gather are calls of their own.
+Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_TRY(check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
@@ -107,16 +107,17 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool replic
                 lld(acquired_count_));
   ZERO_CO_TRY(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
-  replicated_ = replicates;
+  splits_ = splits;
+  replicated_ = replicates_ && !splits;
   ZERO_CO_AWAIT(gradients_.finish());
-  if (line_up_.is_open()) device_judges_ = replicates && gradients_.late();
+  if (line_up_.is_open()) device_judges_ = replicated_ && gradients_.late();
   if (!device_judges_) ZERO_CO_AWAIT(choose_way());
-  if (updates_all() && replicates_ && !replicates) ZERO_CO_AWAIT(gradients_.gather_sums());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   Finding change;
   ZERO_CO_TRY(verifier_.find_change(&change));
   ZERO_CO_AWAIT(vote(change));
+  if (replicates_ && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(splits));
   if (vote_sums_[kWeightless] > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
@@ -151,15 +152,23 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
 Task Optimizer::choose_way() {
   sums_ = false;
   if (!gradients_.late()) co_return Status();
-  sums_ = replicated_;
-  if (sums_ && settings_.skips_nonfinite) {
-    const int64_t mine = gradients_.bounded() ? 0 : 1;
-    int64_t unbounded = 0;
-    ZERO_CO_AWAIT(all_reduce(*gather_group_, &mine, &unbounded, 1, DType::i64, ReduceOp::sum));
-    sums_ = unbounded == 0;
-  }
+  const bool might_overflow = settings_.skips_nonfinite && !gradients_.bounded();
+  const int64_t mine[] = {might_overflow ? 1 : 0, splits_ ? 1 : 0};
+  int64_t all[2] = {};
+  ZERO_CO_AWAIT(all_reduce(*gather_group_, mine, all, 2, DType::i64, ReduceOp::sum));
+  ZERO_CO_TRY(check_same_call(all[1]));
+  sums_ = replicated_ && all[0] == 0;
   if (!sums_) ZERO_CO_AWAIT(gradients_.reduce_late());
   co_return Status();
+}
+
+/// `splitting`: ranks that called reduce.
+Status Optimizer::check_same_call(int64_t splitting) const {
+  const int64_t others = splits_ ? group_->size() - splitting : splitting;
+  ZERO_CHECK(others == 0, ZERO_E_MISMATCH, "rank %lld called %s, but %lld of %lld ranks called %s; all ranks make the same call",
+             lld(group_->rank()), splits_ ? "zero_optimizer_reduce" : "zero_optimizer_step", lld(others), lld(group_->size()),
+             splits_ ? "zero_optimizer_step" : "zero_optimizer_reduce");
+  return {};
 }
 
 Status Optimizer::check_not_captured(const char *call, void *stream) const {

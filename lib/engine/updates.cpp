@@ -40,6 +40,7 @@ Updates::Pieces Updates::cut(std::span<const Format> formats, bool all) const {
 
 void Updates::reach(std::span<const Format> formats, const Reached &reached, int64_t ranks, int64_t self) {
   if (all_) cuts_ = cut(formats, false);
+  if (all_) jobs_.reserve(std::max(pieces_.size(), cuts_->size()));
   for (Piece &piece : all_ ? *cuts_ : pieces_) add_peers(piece, reached, ranks, self);
 }
 

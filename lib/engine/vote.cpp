@@ -40,6 +40,7 @@ Task Optimizer::vote(Finding &change) {
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
   votes_[kCorrupt] = change.found != ZERO_FINDING_NONE ? 1 : 0;
   votes_[kWeightless] = settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0) ? 1 : 0;
+  votes_[kSplits] = splits_ ? 1 : 0;
   if (settings_.grad_norm) gradients_.squares().export_limbs(&votes_[kLimbs]);
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   if (alone()) {
@@ -49,6 +50,7 @@ Task Optimizer::vote(Finding &change) {
     ZERO_CO_AWAIT(all_reduce(*gather_group_, votes_.data(), vote_sums_.data(), static_cast<int64_t>(words), DType::i64, ReduceOp::sum));
   }
   ZERO_CO_AWAIT(check_alike(true));
+  ZERO_CO_TRY(check_same_call(vote_sums_[kSplits]));
   run_.compared();
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kCorrupt] > 0) ZERO_CO_AWAIT(verifier_.share(change));

@@ -26,6 +26,7 @@ class HierarchyTransport final : public Transport {
   bool single_thread() const override { return far_->single_thread(); }
   Status check_thread(int64_t peer) const override;
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
+  bool shares_memory() const override { return place().host_count == 1; }
   int64_t host_block() const override { return host_block_; }
   int64_t round_nbytes() const override;
   int64_t longest_nbytes() const override { return far_->longest_nbytes(); }

@@ -62,6 +62,8 @@ class Transport {
   virtual Status check_thread(int64_t /*peer*/) const { return {}; }
   /// True when all ranks are threads of this process.
   virtual bool within_process() const { return false; }
+  /// True when share() makes the mappings of all ranks addressable.
+  virtual bool shares_memory() const { return false; }
   /// Bytes of staging memory this transport holds for this rank.
   virtual int64_t staging_nbytes() const = 0;
 

@@ -40,5 +40,30 @@ TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
   });
 }
 
+/// Whatever the way of a step: without reductions before, with them, or with both on the progress thread.
+TEST_P(Stages, AStepMeetsNoReduce) {
+  Model model;
+  model.ranks = 3;
+  model.counts = {300, 5000};
+  for (const bool norm : {false, true}) {
+    for (const bool overlap : {false, true}) {
+      Manner manner;
+      manner.stage = GetParam();
+      manner.norm = norm;
+      manner.overlap = overlap;
+      run_world(3, [&](const std::shared_ptr<Group> &group) {
+        const auto optimizer = begun_optimizer(group, model, manner);
+        give_gradients(*optimizer, model, manner, 0);
+        const bool splits = group->rank() == 1;
+        const Status status = run_task(*optimizer, splits ? optimizer->reduce(nullptr) : optimizer->step(nullptr));
+        EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+        EXPECT_TRUE(contains(status, splits ? "rank 1 called zero_optimizer_reduce, but 2 of 3 ranks called zero_optimizer_step"
+                                            : "called zero_optimizer_step, but 1 of 3 ranks called zero_optimizer_reduce"))
+            << status.text();
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace zero::test

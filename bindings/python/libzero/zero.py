@@ -263,6 +263,9 @@ def zero_optimizer_view_count(optimizer):
 def zero_optimizer_view(optimizer, index, slot):
     return _zero.zero_optimizer_view(optimizer, index, slot)
 
+def zero_optimizer_verify(optimizer, out_result):
+    return _zero.zero_optimizer_verify(optimizer, out_result)
+
 def zero_optimizer_set_f64(optimizer, set, key, value):
     return _zero.zero_optimizer_set_f64(optimizer, set, key, value)
 
@@ -286,9 +289,6 @@ def zero_optimizer_read(optimizer, id, slot, offset, data):
 
 def zero_optimizer_write(optimizer, id, slot, offset, data):
     return _zero.zero_optimizer_write(optimizer, id, slot, offset, data)
-
-def zero_optimizer_verify(optimizer, out_result):
-    return _zero.zero_optimizer_verify(optimizer, out_result)
 
 def zero_optimizer_result(optimizer, out_result):
     return _zero.zero_optimizer_result(optimizer, out_result)

@@ -5720,6 +5720,42 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_verify(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  zero_verify_result *arg3 = (zero_verify_result *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg2 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_verify", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[1], sizeof(zero_verify_result), &view3)) SWIG_fail;
+    arg3 = (zero_verify_result *)view3.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_verify(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_set_f64(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -6009,42 +6045,6 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_write(PyObject *self, PyObject *args) 
   return resultobj;
 fail:
   PyBuffer_Release(&view5);
-  return NULL;
-}
-
-
-SWIGINTERN PyObject *_wrap_zero_optimizer_verify(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
-  void *arg2 = (void *) 0 ;
-  zero_verify_result *arg3 = (zero_verify_result *) 0 ;
-  Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
-  int32_t result;
-  
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_verify", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
-  {
-    if (!take_struct(swig_obj[1], sizeof(zero_verify_result), &view3)) SWIG_fail;
-    arg3 = (zero_verify_result *)view3.buf;
-  }
-  {
-    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
-    result = zero_optimizer_verify(arg1,arg2,arg3);
-    SWIG_PYTHON_THREAD_END_ALLOW;
-  }
-  {
-    if (result != ZERO_OK) {
-      raise_error(result);
-      SWIG_fail;
-    }
-    resultobj = SWIG_Py_Void();
-  }
-  PyBuffer_Release(&view3);
-  return resultobj;
-fail:
-  PyBuffer_Release(&view3);
   return NULL;
 }
 
@@ -6705,6 +6705,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_gather", _wrap_zero_optimizer_gather, METH_O, NULL},
 	 { "zero_optimizer_view_count", _wrap_zero_optimizer_view_count, METH_O, NULL},
 	 { "zero_optimizer_view", _wrap_zero_optimizer_view, METH_VARARGS, NULL},
+	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_f64", _wrap_zero_optimizer_set_f64, METH_VARARGS, NULL},
 	 { "zero_optimizer_get_f64", _wrap_zero_optimizer_get_f64, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_i64", _wrap_zero_optimizer_set_i64, METH_VARARGS, NULL},
@@ -6713,7 +6714,6 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_slot", _wrap_zero_optimizer_slot, METH_VARARGS, NULL},
 	 { "zero_optimizer_read", _wrap_zero_optimizer_read, METH_VARARGS, NULL},
 	 { "zero_optimizer_write", _wrap_zero_optimizer_write, METH_VARARGS, NULL},
-	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
 	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
 	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
 	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},

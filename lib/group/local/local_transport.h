@@ -39,6 +39,7 @@ class LocalTransport final : public Transport {
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   bool copies_offers() const override { return true; }
   Task copy_through(std::shared_ptr<const Reducer> copier, int64_t deadline_ms) override;
+  bool shares_memory() const override { return true; }
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size_, round_nbytes_); }
   bool within_process() const override { return processes_.all_here(); }
   int64_t round_nbytes() const override { return round_nbytes_; }

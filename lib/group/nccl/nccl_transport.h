@@ -38,6 +38,7 @@ class NcclTransport final : public Transport {
   bool single_thread() const override { return under_->single_thread(); }
   Status check_thread(int64_t peer) const override { return under_->check_thread(peer); }
   bool within_process() const override { return !reaches() && under_->within_process(); }
+  bool shares_memory() const override { return !reaches() && under_->shares_memory(); }
   int64_t staging_nbytes() const override;
   bool copies_offers() const override { return true; }
   /// Makes a communicator on the reducer's device.

@@ -201,7 +201,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_864f0793e5d82ffa(void *_swig_go_0) {
+void _wrap_Swig_free_czero_0b2570a451ca2075(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -211,7 +211,7 @@ void _wrap_Swig_free_czero_864f0793e5d82ffa(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_864f0793e5d82ffa(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_0b2570a451ca2075(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -224,7 +224,7 @@ void *_wrap_Swig_malloc_czero_864f0793e5d82ffa(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_864f0793e5d82ffa(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_0b2570a451ca2075(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -240,7 +240,7 @@ _gostring_ _wrap_zero_status_name_czero_864f0793e5d82ffa(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_864f0793e5d82ffa(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_0b2570a451ca2075(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -255,7 +255,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_864f0793e5d82ffa(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_864f0793e5d82ffa(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_0b2570a451ca2075(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -268,7 +268,7 @@ _gostring_ _wrap_zero_config_create_czero_864f0793e5d82ffa(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_864f0793e5d82ffa(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -285,7 +285,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_864f0793e5d82ffa(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_864f0793e5d82ffa(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -302,7 +302,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_864f0793e5d82ffa(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_864f0793e5d82ffa(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -327,7 +327,7 @@ _gostring_ _wrap_zero_config_set_str_czero_864f0793e5d82ffa(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_864f0793e5d82ffa(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_0b2570a451ca2075(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -342,7 +342,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_864f0793e5d82ffa(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_864f0793e5d82ffa(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_0b2570a451ca2075(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -357,7 +357,7 @@ _gostring_ _wrap_zero_config_bounds_czero_864f0793e5d82ffa(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_864f0793e5d82ffa(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_0b2570a451ca2075(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -378,7 +378,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_864f0793e5d82ffa(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_864f0793e5d82ffa(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_0b2570a451ca2075(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -388,7 +388,7 @@ void _wrap_zero_config_release_czero_864f0793e5d82ffa(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_864f0793e5d82ffa(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_0b2570a451ca2075(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -420,7 +420,7 @@ _gostring_ _wrap_zero_group_create_local_czero_864f0793e5d82ffa(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_864f0793e5d82ffa(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_0b2570a451ca2075(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -437,7 +437,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_864f0793e5d82ffa(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_864f0793e5d82ffa(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_0b2570a451ca2075(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -466,7 +466,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_864f0793e5d82ffa(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_864f0793e5d82ffa(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_0b2570a451ca2075(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -486,7 +486,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_864f0793e5d82ffa(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_864f0793e5d82ffa(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_0b2570a451ca2075(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -501,7 +501,7 @@ _gostring_ _wrap_zero_group_create_env_czero_864f0793e5d82ffa(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_864f0793e5d82ffa(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -520,7 +520,7 @@ _gostring_ _wrap_zero_group_split_czero_864f0793e5d82ffa(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -535,7 +535,7 @@ _gostring_ _wrap_zero_group_rank_czero_864f0793e5d82ffa(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -550,7 +550,7 @@ _gostring_ _wrap_zero_group_size_czero_864f0793e5d82ffa(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -565,7 +565,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -580,7 +580,7 @@ _gostring_ _wrap_zero_group_local_size_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -595,7 +595,7 @@ _gostring_ _wrap_zero_group_host_count_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_864f0793e5d82ffa(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -616,7 +616,7 @@ _gostring_ _wrap_zero_group_share_czero_864f0793e5d82ffa(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_864f0793e5d82ffa(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -629,7 +629,7 @@ _gostring_ _wrap_zero_group_status_czero_864f0793e5d82ffa(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_864f0793e5d82ffa(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_0b2570a451ca2075(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -655,7 +655,7 @@ _gostring_ _wrap_zero_group_abort_czero_864f0793e5d82ffa(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_864f0793e5d82ffa(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -670,7 +670,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_864f0793e5d82ffa(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -685,7 +685,7 @@ _gostring_ _wrap_zero_group_quiet_czero_864f0793e5d82ffa(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -712,7 +712,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -739,7 +739,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_864f0793e5d82ffa(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -764,7 +764,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -787,7 +787,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_864f0793e5d82ffa(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -816,7 +816,7 @@ _gostring_ _wrap_zero_group_reduce_czero_864f0793e5d82ffa(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -845,7 +845,7 @@ _gostring_ _wrap_zero_group_gather_czero_864f0793e5d82ffa(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -874,7 +874,7 @@ _gostring_ _wrap_zero_group_scatter_czero_864f0793e5d82ffa(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -899,7 +899,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -922,7 +922,7 @@ _gostring_ _wrap_zero_group_send_czero_864f0793e5d82ffa(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_864f0793e5d82ffa(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -945,7 +945,7 @@ _gostring_ _wrap_zero_group_recv_czero_864f0793e5d82ffa(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_864f0793e5d82ffa(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -958,7 +958,7 @@ _gostring_ _wrap_zero_group_barrier_czero_864f0793e5d82ffa(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_864f0793e5d82ffa(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -968,7 +968,7 @@ void _wrap_zero_group_release_czero_864f0793e5d82ffa(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_864f0793e5d82ffa(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_0b2570a451ca2075(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -989,7 +989,7 @@ _gostring_ _wrap_zero_buffer_create_czero_864f0793e5d82ffa(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1008,7 +1008,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_864f0793e5d82ffa(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1025,7 +1025,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_864f0793e5d82ffa(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1038,7 +1038,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_864f0793e5d82ffa(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1059,7 +1059,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_864f0793e5d82ffa(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1080,7 +1080,7 @@ _gostring_ _wrap_zero_buffer_read_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1101,7 +1101,7 @@ _gostring_ _wrap_zero_buffer_write_czero_864f0793e5d82ffa(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_0b2570a451ca2075(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1111,7 +1111,7 @@ void _wrap_zero_buffer_release_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_864f0793e5d82ffa(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_0b2570a451ca2075(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1126,7 +1126,7 @@ _gostring_ _wrap_zero_step_result_init_czero_864f0793e5d82ffa(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_864f0793e5d82ffa(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_0b2570a451ca2075(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1141,7 +1141,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_864f0793e5d82ffa(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_864f0793e5d82ffa(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_0b2570a451ca2075(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1158,7 +1158,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_864f0793e5d82ffa(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1175,7 +1175,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1190,7 +1190,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_864f0793e5d82ffa(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1223,7 +1223,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_864f0793e5d82ffa(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1240,7 +1240,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_864f0793e5d82ffa(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1273,7 +1273,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_864f0793e5d82ffa(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1290,7 +1290,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_864f0793e5d82ffa(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1303,7 +1303,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_864f0793e5d82ffa(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1318,7 +1318,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_864f0793e5d82ffa(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1341,7 +1341,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1360,7 +1360,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_864f0793e5d82ffa(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1375,7 +1375,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_864f0793e5d82ffa(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1398,7 +1398,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_864f0793e5d82ffa(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1413,7 +1413,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_864f0793e5d82ffa(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1434,7 +1434,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_864f0793e5d82ffa(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1457,7 +1457,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1472,7 +1472,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1489,7 +1489,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1506,7 +1506,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_864f0793e5d82ffa(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1523,7 +1523,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_864f0793e5d82ffa(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1538,7 +1538,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_864f0793e5d82ffa(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1553,7 +1553,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_864f0793e5d82ffa(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1568,7 +1568,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1593,7 +1593,34 @@ _gostring_ _wrap_zero_optimizer_view_czero_864f0793e5d82ffa(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  zero_verify_result *arg3 = (zero_verify_result *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (zero_verify_result *)_swig_go_2; 
+  
+  result = zero_optimizer_verify(arg1,arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_zero_optimizer_release_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  
+  zero_optimizer_release(arg1);
+  
+}
+
+
+_gostring_ _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1612,7 +1639,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1631,7 +1658,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1648,7 +1675,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1665,7 +1692,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1682,7 +1709,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1705,7 +1732,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_864f0793e5d82ffa(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1730,7 +1757,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_864f0793e5d82ffa(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1755,34 +1782,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_864f0793e5d82ffa(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
-  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
-  void *arg2 = (void *) 0 ;
-  zero_verify_result *arg3 = (zero_verify_result *) 0 ;
-  int32_t result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (zero_optimizer *)_swig_go_0; 
-  arg2 = (void *)_swig_go_1; 
-  arg3 = (zero_verify_result *)_swig_go_2; 
-  
-  result = zero_optimizer_verify(arg1,arg2,arg3);
-  _swig_go_result = take_failure(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_zero_optimizer_release_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0) {
-  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
-  
-  arg1 = (zero_optimizer *)_swig_go_0; 
-  
-  zero_optimizer_release(arg1);
-  
-}
-
-
-_gostring_ _wrap_zero_optimizer_result_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1799,7 +1799,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_864f0793e5d82ffa(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1814,7 +1814,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_864f0793e5d82ffa(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1831,7 +1831,7 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_864f0793e5d82ffa(zero_o
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_864f0793e5d82ffa(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1846,7 +1846,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_864f0793e5d82ffa(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1863,7 +1863,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_864f0793e5d82ffa(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_864f0793e5d82ffa(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1880,7 +1880,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_864f0793e5d82ffa(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_864f0793e5d82ffa(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1895,7 +1895,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_864f0793e5d82ffa(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_864f0793e5d82ffa(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1912,7 +1912,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_864f0793e5d82ffa(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1929,7 +1929,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_864f0793e5d82ffa(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_864f0793e5d82ffa(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_0b2570a451ca2075(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1944,7 +1944,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_864f0793e5d82ffa(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -1959,7 +1959,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_864f0793e5d82ffa(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_864f0793e5d82ffa(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_0b2570a451ca2075(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1977,7 +1977,7 @@ _gostring_ _wrap_zero_describe_library_czero_864f0793e5d82ffa(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_864f0793e5d82ffa(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_0b2570a451ca2075(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1997,7 +1997,7 @@ _gostring_ _wrap_zero_describe_group_czero_864f0793e5d82ffa(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2017,7 +2017,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_864f0793e5d82ffa(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_864f0793e5d82ffa(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2037,7 +2037,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_864f0793e5d82ffa(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_864f0793e5d82ffa() {
+long long _wrap_zero_abi_version_czero_0b2570a451ca2075() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2048,7 +2048,7 @@ long long _wrap_zero_abi_version_czero_864f0793e5d82ffa() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_864f0793e5d82ffa() {
+_gostring_ _wrap_zero_version_czero_0b2570a451ca2075() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -2062,7 +2062,7 @@ _gostring_ _wrap_zero_version_czero_864f0793e5d82ffa() {
 }
 
 
-long long _wrap_zero_has_feature_czero_864f0793e5d82ffa(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_0b2570a451ca2075(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

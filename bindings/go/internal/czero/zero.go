@@ -164,26 +164,26 @@ typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
 typedef long long swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
-typedef _gostring_ swig_type_139;
-typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
-typedef long long swig_type_142;
-typedef _gostring_ swig_type_143;
+typedef _gostring_ swig_type_138;
+typedef long long swig_type_139;
+typedef _gostring_ swig_type_140;
+typedef long long swig_type_141;
+typedef _gostring_ swig_type_142;
+typedef long long swig_type_143;
 typedef _gostring_ swig_type_144;
-typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
+typedef _gostring_ swig_type_145;
+typedef long long swig_type_146;
+typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
+typedef long long swig_type_149;
+typedef _gostring_ swig_type_150;
 typedef long long swig_type_151;
 typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
+typedef long long swig_type_153;
+typedef _gostring_ swig_type_154;
 typedef long long swig_type_155;
 typedef long long swig_type_156;
-typedef _gostring_ swig_type_157;
+typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
 typedef _gostring_ swig_type_159;
 typedef _gostring_ swig_type_160;
@@ -209,112 +209,112 @@ typedef long long swig_type_179;
 typedef long long swig_type_180;
 typedef _gostring_ swig_type_181;
 typedef long long swig_type_182;
-extern void _wrap_Swig_free_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_czero_864f0793e5d82ffa(swig_intgo arg1);
+extern void _wrap_Swig_free_czero_0b2570a451ca2075(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_czero_0b2570a451ca2075(swig_intgo arg1);
 
 #cgo !zero_flags pkg-config: zero
 #cgo zero_flags LDFLAGS: -lzero
 
-extern swig_type_1 _wrap_zero_status_name_czero_864f0793e5d82ffa(int arg1);
-extern swig_type_2 _wrap_zero_dtype_nbytes_czero_864f0793e5d82ffa(int arg1, uintptr_t arg2);
-extern swig_type_3 _wrap_zero_config_create_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_4 _wrap_zero_config_set_i64_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, swig_type_5 arg3);
-extern swig_type_6 _wrap_zero_config_set_f64_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_7 _wrap_zero_config_set_str_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, swig_type_8 arg3);
-extern swig_type_9 _wrap_zero_key_bounds_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_10 arg2);
-extern swig_type_11 _wrap_zero_config_bounds_czero_864f0793e5d82ffa(int arg1, uintptr_t arg2);
-extern swig_type_12 _wrap_zero_config_set_allocator_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern void _wrap_zero_config_release_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_group_create_local_czero_864f0793e5d82ffa(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_17 _wrap_zero_group_create_mpi_czero_864f0793e5d82ffa(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_19 _wrap_zero_group_create_nccl_czero_864f0793e5d82ffa(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_23 _wrap_zero_group_unique_id_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
-extern swig_type_25 _wrap_zero_group_create_env_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_26 _wrap_zero_group_split_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_27 arg2, swig_type_28 arg3, uintptr_t arg4);
-extern swig_type_29 _wrap_zero_group_rank_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_30 _wrap_zero_group_size_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_31 _wrap_zero_group_local_rank_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_32 _wrap_zero_group_local_size_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_host_count_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_share_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_37 _wrap_zero_group_status_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_38 _wrap_zero_group_abort_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_zero_group_set_deadline_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_zero_group_quiet_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_43 _wrap_zero_group_all_reduce_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_46 _wrap_zero_group_reduce_scatter_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_49 _wrap_zero_group_all_gather_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, uintptr_t arg7);
-extern swig_type_52 _wrap_zero_group_broadcast_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, int arg4, swig_type_54 arg5, uintptr_t arg6);
-extern swig_type_55 _wrap_zero_group_reduce_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, uintptr_t arg4, swig_type_57 arg5, int arg6, int arg7, swig_type_58 arg8, uintptr_t arg9);
-extern swig_type_59 _wrap_zero_group_gather_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_60 arg3, uintptr_t arg4, swig_type_61 arg5, swig_type_62 arg6, int arg7, swig_type_63 arg8, uintptr_t arg9);
-extern swig_type_64 _wrap_zero_group_scatter_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_65 arg3, uintptr_t arg4, swig_type_66 arg5, swig_type_67 arg6, int arg7, swig_type_68 arg8, uintptr_t arg9);
-extern swig_type_69 _wrap_zero_group_all_to_all_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, uintptr_t arg4, swig_type_71 arg5, int arg6, uintptr_t arg7);
-extern swig_type_72 _wrap_zero_group_send_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, int arg4, swig_type_74 arg5, uintptr_t arg6);
-extern swig_type_75 _wrap_zero_group_recv_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
-extern swig_type_78 _wrap_zero_group_barrier_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern void _wrap_zero_group_release_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_79 _wrap_zero_buffer_create_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_80 arg4, uintptr_t arg5);
-extern swig_type_81 _wrap_zero_buffer_shard_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_82 _wrap_zero_buffer_whole_acquire_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_83 _wrap_zero_buffer_whole_release_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_84 _wrap_zero_buffer_reduce_scatter_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3, int arg4, uintptr_t arg5);
-extern swig_type_86 _wrap_zero_buffer_read_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_87 arg2, uintptr_t arg3, swig_type_88 arg4, uintptr_t arg5);
-extern swig_type_89 _wrap_zero_buffer_write_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3, swig_type_91 arg4, uintptr_t arg5);
-extern void _wrap_zero_buffer_release_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_92 _wrap_zero_step_result_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_93 arg2);
-extern swig_type_94 _wrap_zero_verify_result_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_zero_optimizer_create_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_97 _wrap_zero_optimizer_add_set_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_98 _wrap_zero_optimizer_set_model_group_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_99 _wrap_zero_optimizer_add_param_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, int arg4, uintptr_t arg5, swig_type_101 arg6, uintptr_t arg7);
-extern swig_type_102 _wrap_zero_optimizer_set_order_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
-extern swig_type_104 _wrap_zero_optimizer_add_module_buffer_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_105 arg2, int arg3, uintptr_t arg4, swig_type_106 arg5, int arg6, uintptr_t arg7);
-extern swig_type_107 _wrap_zero_optimizer_set_gather_order_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_108 arg3);
-extern swig_type_109 _wrap_zero_optimizer_seal_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_110 _wrap_zero_optimizer_begin_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2);
-extern swig_type_111 _wrap_zero_optimizer_init_param_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_112 arg2, int arg3, double arg4, double arg5, swig_type_113 arg6);
-extern swig_type_114 _wrap_zero_optimizer_module_buffer_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_116 _wrap_zero_optimizer_sync_module_buffers_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_117 _wrap_zero_optimizer_param_acquire_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, swig_type_119 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_120 _wrap_zero_optimizer_param_release_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_121 arg2);
-extern swig_type_122 _wrap_zero_optimizer_grad_acquire_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_124 _wrap_zero_optimizer_grad_ready_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, swig_type_127 arg5, uintptr_t arg6);
-extern swig_type_128 _wrap_zero_optimizer_set_weight_czero_864f0793e5d82ffa(uintptr_t arg1, double arg2);
-extern swig_type_129 _wrap_zero_optimizer_micro_step_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_130 _wrap_zero_optimizer_step_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_131 _wrap_zero_optimizer_reduce_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_132 _wrap_zero_optimizer_apply_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_133 _wrap_zero_optimizer_gather_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_134 _wrap_zero_optimizer_view_count_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_135 _wrap_zero_optimizer_view_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_136 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_137 _wrap_zero_optimizer_set_f64_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_138 arg2, int arg3, double arg4);
-extern swig_type_139 _wrap_zero_optimizer_get_f64_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_140 arg2, int arg3, uintptr_t arg4);
-extern swig_type_141 _wrap_zero_optimizer_set_i64_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, swig_type_142 arg3);
-extern swig_type_143 _wrap_zero_optimizer_get_i64_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_144 _wrap_zero_optimizer_slot_count_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_145 arg2, uintptr_t arg3);
-extern swig_type_146 _wrap_zero_optimizer_slot_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_149 _wrap_zero_optimizer_read_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_150 arg2, int arg3, swig_type_151 arg4, uintptr_t arg5, swig_type_152 arg6, uintptr_t arg7);
-extern swig_type_153 _wrap_zero_optimizer_write_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_154 arg2, int arg3, swig_type_155 arg4, uintptr_t arg5, swig_type_156 arg6, uintptr_t arg7);
-extern swig_type_157 _wrap_zero_optimizer_verify_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_optimizer_release_czero_864f0793e5d82ffa(uintptr_t arg1);
-extern swig_type_158 _wrap_zero_optimizer_result_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_159 _wrap_zero_optimizer_refresh_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_160 _wrap_zero_optimizer_loss_scale_address_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_161 _wrap_zero_memory_stats_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_162 arg2);
-extern swig_type_163 _wrap_zero_stats_optimizer_memory_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_164 _wrap_zero_stats_buffer_memory_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_165 _wrap_zero_traffic_stats_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_zero_stats_group_traffic_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_168 _wrap_zero_stats_optimizer_traffic_czero_864f0793e5d82ffa(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_169 _wrap_zero_step_stats_init_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_170 arg2);
-extern swig_type_171 _wrap_zero_stats_optimizer_step_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_172 _wrap_zero_describe_library_czero_864f0793e5d82ffa(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_describe_group_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4);
-extern swig_type_176 _wrap_zero_describe_optimizer_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, uintptr_t arg4);
-extern swig_type_178 _wrap_zero_stats_optimizer_trace_czero_864f0793e5d82ffa(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4);
-extern swig_type_180 _wrap_zero_abi_version_czero_864f0793e5d82ffa(void);
-extern swig_type_181 _wrap_zero_version_czero_864f0793e5d82ffa(void);
-extern swig_type_182 _wrap_zero_has_feature_czero_864f0793e5d82ffa(int arg1);
+extern swig_type_1 _wrap_zero_status_name_czero_0b2570a451ca2075(int arg1);
+extern swig_type_2 _wrap_zero_dtype_nbytes_czero_0b2570a451ca2075(int arg1, uintptr_t arg2);
+extern swig_type_3 _wrap_zero_config_create_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_4 _wrap_zero_config_set_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, swig_type_5 arg3);
+extern swig_type_6 _wrap_zero_config_set_f64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_7 _wrap_zero_config_set_str_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, swig_type_8 arg3);
+extern swig_type_9 _wrap_zero_key_bounds_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_zero_config_bounds_czero_0b2570a451ca2075(int arg1, uintptr_t arg2);
+extern swig_type_12 _wrap_zero_config_set_allocator_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern void _wrap_zero_config_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_group_create_local_czero_0b2570a451ca2075(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_17 _wrap_zero_group_create_mpi_czero_0b2570a451ca2075(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_19 _wrap_zero_group_create_nccl_czero_0b2570a451ca2075(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_23 _wrap_zero_group_unique_id_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
+extern swig_type_25 _wrap_zero_group_create_env_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_26 _wrap_zero_group_split_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_27 arg2, swig_type_28 arg3, uintptr_t arg4);
+extern swig_type_29 _wrap_zero_group_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_30 _wrap_zero_group_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_31 _wrap_zero_group_local_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_32 _wrap_zero_group_local_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_host_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_share_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_37 _wrap_zero_group_status_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_38 _wrap_zero_group_abort_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_zero_group_quiet_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_43 _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_46 _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_49 _wrap_zero_group_all_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, uintptr_t arg7);
+extern swig_type_52 _wrap_zero_group_broadcast_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, int arg4, swig_type_54 arg5, uintptr_t arg6);
+extern swig_type_55 _wrap_zero_group_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, uintptr_t arg4, swig_type_57 arg5, int arg6, int arg7, swig_type_58 arg8, uintptr_t arg9);
+extern swig_type_59 _wrap_zero_group_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_60 arg3, uintptr_t arg4, swig_type_61 arg5, swig_type_62 arg6, int arg7, swig_type_63 arg8, uintptr_t arg9);
+extern swig_type_64 _wrap_zero_group_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_65 arg3, uintptr_t arg4, swig_type_66 arg5, swig_type_67 arg6, int arg7, swig_type_68 arg8, uintptr_t arg9);
+extern swig_type_69 _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, uintptr_t arg4, swig_type_71 arg5, int arg6, uintptr_t arg7);
+extern swig_type_72 _wrap_zero_group_send_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, int arg4, swig_type_74 arg5, uintptr_t arg6);
+extern swig_type_75 _wrap_zero_group_recv_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
+extern swig_type_78 _wrap_zero_group_barrier_czero_0b2570a451ca2075(uintptr_t arg1);
+extern void _wrap_zero_group_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_79 _wrap_zero_buffer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_80 arg4, uintptr_t arg5);
+extern swig_type_81 _wrap_zero_buffer_shard_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_82 _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_83 _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_84 _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3, int arg4, uintptr_t arg5);
+extern swig_type_86 _wrap_zero_buffer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_87 arg2, uintptr_t arg3, swig_type_88 arg4, uintptr_t arg5);
+extern swig_type_89 _wrap_zero_buffer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3, swig_type_91 arg4, uintptr_t arg5);
+extern void _wrap_zero_buffer_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_92 _wrap_zero_step_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_93 arg2);
+extern swig_type_94 _wrap_zero_verify_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_zero_optimizer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_97 _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_98 _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_99 _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, int arg4, uintptr_t arg5, swig_type_101 arg6, uintptr_t arg7);
+extern swig_type_102 _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
+extern swig_type_104 _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_105 arg2, int arg3, uintptr_t arg4, swig_type_106 arg5, int arg6, uintptr_t arg7);
+extern swig_type_107 _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_108 arg3);
+extern swig_type_109 _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_110 _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(uintptr_t arg1, int arg2);
+extern swig_type_111 _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_112 arg2, int arg3, double arg4, double arg5, swig_type_113 arg6);
+extern swig_type_114 _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_116 _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_117 _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, swig_type_119 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_120 _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_121 arg2);
+extern swig_type_122 _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_124 _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, swig_type_127 arg5, uintptr_t arg6);
+extern swig_type_128 _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(uintptr_t arg1, double arg2);
+extern swig_type_129 _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_130 _wrap_zero_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_131 _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_132 _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_133 _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_134 _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_135 _wrap_zero_optimizer_view_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_136 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_137 _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_optimizer_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_138 _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_139 arg2, int arg3, double arg4);
+extern swig_type_140 _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_141 arg2, int arg3, uintptr_t arg4);
+extern swig_type_142 _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, swig_type_143 arg3);
+extern swig_type_144 _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_145 _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_146 arg2, uintptr_t arg3);
+extern swig_type_147 _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_150 _wrap_zero_optimizer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_151 arg2, int arg3, swig_type_152 arg4, uintptr_t arg5, swig_type_153 arg6, uintptr_t arg7);
+extern swig_type_154 _wrap_zero_optimizer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_155 arg2, int arg3, swig_type_156 arg4, uintptr_t arg5, swig_type_157 arg6, uintptr_t arg7);
+extern swig_type_158 _wrap_zero_optimizer_result_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_159 _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_160 _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_161 _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_162 arg2);
+extern swig_type_163 _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_164 _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_165 _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_167 _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_168 _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_169 _wrap_zero_step_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_170 arg2);
+extern swig_type_171 _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_172 _wrap_zero_describe_library_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
+extern swig_type_174 _wrap_zero_describe_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4);
+extern swig_type_176 _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, uintptr_t arg4);
+extern swig_type_178 _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4);
+extern swig_type_180 _wrap_zero_abi_version_czero_0b2570a451ca2075(void);
+extern swig_type_181 _wrap_zero_version_czero_0b2570a451ca2075(void);
+extern swig_type_182 _wrap_zero_has_feature_czero_0b2570a451ca2075(int arg1);
 #undef intgo
 */
 import "C"
@@ -348,20 +348,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_864f0793e5d82ffa(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_0b2570a451ca2075(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Zero_status_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_zero_status_name_czero_864f0793e5d82ffa(C.int(_swig_i_0))
+	swig_r_p := C._wrap_zero_status_name_czero_0b2570a451ca2075(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -376,7 +376,7 @@ func Zero_dtype_nbytes(arg1 int32, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_dtype_nbytes_czero_864f0793e5d82ffa(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_dtype_nbytes_czero_0b2570a451ca2075(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -390,7 +390,7 @@ func Zero_config_create(arg1 *Config) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg1))
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
-	swig_r_p := C._wrap_zero_config_create_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_config_create_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -403,7 +403,7 @@ func Zero_config_set_i64(arg1 Config, arg2 int32, arg3 int64) (_swig_ret *Failur
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_i64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_i64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -416,7 +416,7 @@ func Zero_config_set_f64(arg1 Config, arg2 int32, arg3 float64) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_f64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -429,7 +429,7 @@ func Zero_config_set_str(arg1 Config, arg2 int32, arg3 string) (_swig_ret *Failu
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_str_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_config_set_str_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -447,7 +447,7 @@ func Zero_key_bounds_init(arg1 *KeyBounds, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_key_bounds_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
+	swig_r_p := C._wrap_zero_key_bounds_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -462,7 +462,7 @@ func Zero_config_bounds(arg1 int32, arg2 *KeyBounds) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_config_bounds_czero_864f0793e5d82ffa(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_config_bounds_czero_0b2570a451ca2075(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -493,7 +493,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_config_set_allocator_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_config_set_allocator_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -503,7 +503,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 func Zero_config_release(arg1 Config) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_config_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_config_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
@@ -518,7 +518,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_864f0793e5d82ffa(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_0b2570a451ca2075(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -538,7 +538,7 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_864f0793e5d82ffa(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_0b2570a451ca2075(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -557,7 +557,7 @@ func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_nccl_czero_864f0793e5d82ffa(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_0b2570a451ca2075(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -582,7 +582,7 @@ func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_sw
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_unique_id_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_unique_id_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -598,7 +598,7 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_create_env_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_create_env_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -616,7 +616,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -632,7 +632,7 @@ func Zero_group_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_rank_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_rank_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -648,7 +648,7 @@ func Zero_group_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_size_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_size_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -664,7 +664,7 @@ func Zero_group_local_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_rank_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_rank_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -680,7 +680,7 @@ func Zero_group_local_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_size_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_size_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -696,7 +696,7 @@ func Zero_group_host_count(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_host_count_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_host_count_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -719,7 +719,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1), C.swig_type_36(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1), C.swig_type_36(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -730,7 +730,7 @@ func Zero_group_status(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_status_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_status_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -742,7 +742,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -757,7 +757,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -773,7 +773,7 @@ func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_quiet_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_quiet_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -803,7 +803,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -833,7 +833,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -862,7 +862,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -886,7 +886,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.int(_swig_i_3), C.swig_type_54(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.int(_swig_i_3), C.swig_type_54(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -917,7 +917,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_57(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_58(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_57(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_58(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -948,7 +948,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_60(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_61(_swig_i_4), C.swig_type_62(_swig_i_5), C.int(_swig_i_6), C.swig_type_63(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_60(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_61(_swig_i_4), C.swig_type_62(_swig_i_5), C.int(_swig_i_6), C.swig_type_63(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -979,7 +979,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_65(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_66(_swig_i_4), C.swig_type_67(_swig_i_5), C.int(_swig_i_6), C.swig_type_68(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_65(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_66(_swig_i_4), C.swig_type_67(_swig_i_5), C.int(_swig_i_6), C.swig_type_68(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1008,7 +1008,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_71(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_71(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1032,7 +1032,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.int(_swig_i_3), C.swig_type_74(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.int(_swig_i_3), C.swig_type_74(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1056,7 +1056,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1067,7 +1067,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_barrier_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_barrier_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1077,7 +1077,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 func Zero_group_release(arg1 Group) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_group_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_group_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *Buffer) (_swig_ret *Failure) {
@@ -1093,7 +1093,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_80(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_80(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1119,7 +1119,7 @@ func Zero_buffer_shard(arg1 Buffer, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_buffer_shard_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_buffer_shard_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1140,7 +1140,7 @@ func Zero_buffer_whole_acquire(arg1 Buffer, arg2 unsafe.Pointer, arg3 *uintptr) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1151,7 +1151,7 @@ func Zero_buffer_whole_release(arg1 Buffer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_buffer_whole_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1174,7 +1174,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_85(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_85(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1197,7 +1197,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_88(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_88(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1220,7 +1220,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_91(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_91(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1230,7 +1230,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 func Zero_buffer_release(arg1 Buffer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_buffer_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_buffer_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
@@ -1241,7 +1241,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1256,7 +1256,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1274,7 +1274,7 @@ func Zero_optimizer_create(arg1 Group, arg2 Config, arg3 *Optimizer) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_create_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_create_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1292,7 +1292,7 @@ func Zero_optimizer_add_set(arg1 Optimizer, arg2 Config, arg3 *int64) (_swig_ret
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_add_set_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1305,7 +1305,7 @@ func Zero_optimizer_set_model_group(arg1 Optimizer, arg2 Group) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	var _swig_i_1 uintptr
  _swig_i_1 = uintptr(arg2) 
-	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1331,7 +1331,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_101(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_101(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1351,7 +1351,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_103(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_103(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1376,7 +1376,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_106(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_106(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1396,7 +1396,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_108(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_108(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1407,7 +1407,7 @@ func Zero_optimizer_seal(arg1 Optimizer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_optimizer_seal_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_optimizer_seal_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1419,7 +1419,7 @@ func Zero_optimizer_begin(arg1 Optimizer, arg2 int32) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_begin_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_begin_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1435,7 +1435,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_113(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_113(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1457,7 +1457,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1473,7 +1473,7 @@ func Zero_optimizer_sync_module_buffers(arg1 Optimizer, arg2 unsafe.Pointer) (_s
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1501,7 +1501,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1513,7 +1513,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1540,7 +1540,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1564,7 +1564,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.swig_type_127(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.swig_type_127(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1576,7 +1576,7 @@ func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1593,7 +1593,7 @@ func Zero_optimizer_micro_step(arg1 Optimizer, arg2 int32, arg3 unsafe.Pointer) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1614,7 +1614,7 @@ func Zero_optimizer_step(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_step_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_step_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1635,7 +1635,7 @@ func Zero_optimizer_reduce(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_reduce_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1651,7 +1651,7 @@ func Zero_optimizer_apply(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Failu
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_apply_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_apply_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1667,7 +1667,7 @@ func Zero_optimizer_gather(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_gather_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1683,7 +1683,7 @@ func Zero_optimizer_view_count(arg1 Optimizer, arg2 *int64) (_swig_ret *Failure)
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_view_count_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1716,11 +1716,38 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
 	return swig_r_1
+}
+
+func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResult) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	swig_r_p := C._wrap_zero_optimizer_verify_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_optimizer_release(arg1 Optimizer) {
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	C._wrap_zero_optimizer_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64) (_swig_ret *Failure) {
@@ -1730,7 +1757,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1748,7 +1775,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1761,7 +1788,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_142(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_143(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1778,7 +1805,7 @@ func Zero_optimizer_get_i64(arg1 Optimizer, arg2 int32, arg3 *int64) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1795,7 +1822,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1823,7 +1850,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1), C.swig_type_148(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.swig_type_149(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1848,7 +1875,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.int(_swig_i_2), C.swig_type_151(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_152(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.int(_swig_i_2), C.swig_type_152(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_153(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1873,38 +1900,11 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.swig_type_155(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_156(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.int(_swig_i_2), C.swig_type_156(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_157(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
 	return swig_r_1
-}
-
-func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResult) (_swig_ret *Failure) {
-	var swig_r string
-	var _swig_i_0 uintptr
- _swig_i_0 = uintptr(arg1) 
-	var _swig_i_1 uintptr
-
-	defer keep(unsafe.Pointer(arg2))
-	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
-
-	var _swig_i_2 uintptr
-
-	defer keep(unsafe.Pointer(arg3))
-	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
-
-	swig_r_p := C._wrap_zero_optimizer_verify_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 *Failure
- swig_r_1 = newFailure(swig_r) 
-	return swig_r_1
-}
-
-func Zero_optimizer_release(arg1 Optimizer) {
-	var _swig_i_0 uintptr
- _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_optimizer_release_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) (_swig_ret *Failure) {
@@ -1921,7 +1921,7 @@ func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_result_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_result_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1937,7 +1937,7 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_refresh_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1958,7 +1958,7 @@ func Zero_optimizer_loss_scale_address(arg1 Optimizer, arg2 unsafe.Pointer, arg3
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1973,7 +1973,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1990,7 +1990,7 @@ func Zero_stats_optimizer_memory(arg1 Optimizer, arg2 int32, arg3 *MemoryStats) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2007,7 +2007,7 @@ func Zero_stats_buffer_memory(arg1 Buffer, arg2 int32, arg3 *MemoryStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2022,7 +2022,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2039,7 +2039,7 @@ func Zero_stats_group_traffic(arg1 Group, arg2 int32, arg3 *TrafficStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_group_traffic_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2056,7 +2056,7 @@ func Zero_stats_optimizer_traffic(arg1 Optimizer, arg2 int32, arg3 *TrafficStats
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2071,7 +2071,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2087,7 +2087,7 @@ func Zero_stats_optimizer_step(arg1 Optimizer, arg2 *StepStats) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2107,7 +2107,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2129,7 +2129,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_175(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_175(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2151,7 +2151,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_177(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_177(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2173,7 +2173,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_864f0793e5d82ffa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2182,13 +2182,13 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 
 func Zero_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_zero_abi_version_czero_864f0793e5d82ffa())
+	swig_r = (int64)(C._wrap_zero_abi_version_czero_0b2570a451ca2075())
 	return swig_r
 }
 
 func Zero_version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_zero_version_czero_864f0793e5d82ffa()
+	swig_r_p := C._wrap_zero_version_czero_0b2570a451ca2075()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -2198,7 +2198,7 @@ func Zero_version() (_swig_ret string) {
 func Zero_has_feature(arg1 int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_zero_has_feature_czero_864f0793e5d82ffa(C.int(_swig_i_0)))
+	swig_r = (int64)(C._wrap_zero_has_feature_czero_0b2570a451ca2075(C.int(_swig_i_0)))
 	return swig_r
 }
 

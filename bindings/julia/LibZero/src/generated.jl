@@ -583,6 +583,9 @@ mutable struct Functions
     zero_optimizer_gather_async::Ptr{Cvoid}
     zero_optimizer_view_count::Ptr{Cvoid}
     zero_optimizer_view::Ptr{Cvoid}
+    zero_optimizer_verify::Ptr{Cvoid}
+    zero_optimizer_verify_async::Ptr{Cvoid}
+    zero_optimizer_release::Ptr{Cvoid}
     zero_optimizer_set_f64::Ptr{Cvoid}
     zero_optimizer_get_f64::Ptr{Cvoid}
     zero_optimizer_set_i64::Ptr{Cvoid}
@@ -593,9 +596,6 @@ mutable struct Functions
     zero_optimizer_read_async::Ptr{Cvoid}
     zero_optimizer_write::Ptr{Cvoid}
     zero_optimizer_write_async::Ptr{Cvoid}
-    zero_optimizer_verify::Ptr{Cvoid}
-    zero_optimizer_verify_async::Ptr{Cvoid}
-    zero_optimizer_release::Ptr{Cvoid}
     zero_optimizer_result::Ptr{Cvoid}
     zero_optimizer_refresh::Ptr{Cvoid}
     zero_optimizer_loss_scale_address::Ptr{Cvoid}
@@ -1117,6 +1117,19 @@ function zero_optimizer_view(optimizer, index, slot)
     return out_param[], out_offset[], out_count[], out_data[]
 end
 
+function zero_optimizer_verify(optimizer, stream = C_NULL)
+    out_result = Ref(VerifyResult())
+    finish() do request
+        ccall(entry(libzero.zero_optimizer_verify_async), Int32, (Handle, Ptr{Cvoid}, Ptr{VerifyResult}, Ptr{Handle}),
+              optimizer, stream, out_result, request)
+    end
+    return out_result[]
+end
+
+function zero_optimizer_release(optimizer)
+    return ccall(entry(libzero.zero_optimizer_release), Cvoid, (Handle,), optimizer)
+end
+
 function zero_optimizer_set_f64(optimizer, set, key, value)
     check(ccall(entry(libzero.zero_optimizer_set_f64), Int32, (Handle, Int64, Int32, Float64), optimizer, set, key, value))
     return nothing
@@ -1168,19 +1181,6 @@ function zero_optimizer_write(optimizer, id, slot, offset, data, stream = C_NULL
               optimizer, id, slot, offset, address_of(data), length_of(data), stream, request)
     end
     return nothing
-end
-
-function zero_optimizer_verify(optimizer, stream = C_NULL)
-    out_result = Ref(VerifyResult())
-    finish() do request
-        ccall(entry(libzero.zero_optimizer_verify_async), Int32, (Handle, Ptr{Cvoid}, Ptr{VerifyResult}, Ptr{Handle}),
-              optimizer, stream, out_result, request)
-    end
-    return out_result[]
-end
-
-function zero_optimizer_release(optimizer)
-    return ccall(entry(libzero.zero_optimizer_release), Cvoid, (Handle,), optimizer)
 end
 
 function zero_optimizer_result(optimizer, stream = C_NULL)

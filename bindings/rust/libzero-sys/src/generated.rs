@@ -661,36 +661,6 @@ extern "C" {
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_view(optimizer: *mut zero_optimizer, index: i64, slot: i32, out_param: *mut i64, out_offset: *mut i64, out_count: *mut i64, out_data: *mut *mut c_void) -> i32;
 
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_set_f64(optimizer: *mut zero_optimizer, set: i64, key: i32, value: f64) -> i32;
-
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_get_f64(optimizer: *const zero_optimizer, set: i64, key: i32, out: *mut f64) -> i32;
-
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_set_i64(optimizer: *mut zero_optimizer, key: i32, value: i64) -> i32;
-
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_get_i64(optimizer: *const zero_optimizer, key: i32, out: *mut i64) -> i32;
-
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_slot_count(optimizer: *const zero_optimizer, id: i64, out_count: *mut i64) -> i32;
-
-    /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_slot(optimizer: *const zero_optimizer, id: i64, index: i64, out_slot: *mut i64, out_dtype: *mut i64, out_count: *mut i64) -> i32;
-
-    /// See `zero/optimizer.h`; writes `data[..count]`; waits for other ranks.
-    pub fn zero_optimizer_read(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *mut c_void, count: i64, stream: *mut c_void) -> i32;
-
-    /// See `zero/optimizer.h`; writes `data[..count]`.
-    pub fn zero_optimizer_read_async(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *mut c_void, count: i64, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
-
-    /// See `zero/optimizer.h`; reads `data[..count]`; waits for other ranks.
-    pub fn zero_optimizer_write(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *const c_void, count: i64, stream: *mut c_void) -> i32;
-
-    /// See `zero/optimizer.h`; reads `data[..count]`.
-    pub fn zero_optimizer_write_async(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *const c_void, count: i64, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
-
     /// See `zero/optimizer.h`; waits for other ranks.
     pub fn zero_optimizer_verify(optimizer: *mut zero_optimizer, stream: *mut c_void, out_result: *mut zero_verify_result) -> i32;
 
@@ -699,6 +669,36 @@ extern "C" {
 
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_release(optimizer: *mut zero_optimizer);
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_set_f64(optimizer: *mut zero_optimizer, set: i64, key: i32, value: f64) -> i32;
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_get_f64(optimizer: *const zero_optimizer, set: i64, key: i32, out: *mut f64) -> i32;
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_set_i64(optimizer: *mut zero_optimizer, key: i32, value: i64) -> i32;
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_get_i64(optimizer: *const zero_optimizer, key: i32, out: *mut i64) -> i32;
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_slot_count(optimizer: *const zero_optimizer, id: i64, out_count: *mut i64) -> i32;
+
+    /// See `zero/slots.h`.
+    pub fn zero_optimizer_slot(optimizer: *const zero_optimizer, id: i64, index: i64, out_slot: *mut i64, out_dtype: *mut i64, out_count: *mut i64) -> i32;
+
+    /// See `zero/slots.h`; writes `data[..count]`; waits for other ranks.
+    pub fn zero_optimizer_read(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *mut c_void, count: i64, stream: *mut c_void) -> i32;
+
+    /// See `zero/slots.h`; writes `data[..count]`.
+    pub fn zero_optimizer_read_async(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *mut c_void, count: i64, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/slots.h`; reads `data[..count]`; waits for other ranks.
+    pub fn zero_optimizer_write(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *const c_void, count: i64, stream: *mut c_void) -> i32;
+
+    /// See `zero/slots.h`; reads `data[..count]`.
+    pub fn zero_optimizer_write_async(optimizer: *mut zero_optimizer, id: i64, slot: i32, offset: i64, data: *const c_void, count: i64, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
 
     /// See `zero/graph.h`.
     pub fn zero_optimizer_result(optimizer: *mut zero_optimizer, stream: *mut c_void, out_result: *mut zero_step_result) -> i32;

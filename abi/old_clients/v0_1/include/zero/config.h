@@ -188,9 +188,9 @@ ZERO_API int32_t zero_key_bounds_init(zero_key_bounds *out, uint64_t struct_size
 ZERO_API int32_t zero_config_bounds(int32_t key, zero_key_bounds *out);
 
 /*
- * Memory hook: private arenas come from alloc and go back to free; arenas that other ranks read, threads or processes, are made by the
- * library, which only tells the hook about them. Sizes are in bytes; alloc returns memory aligned to `alignment` (a power of two) or NULL.
- * Both are called on the thread that makes the libzero call, never under a lock the caller can see, and must not call libzero.
+ * Memory hook: private arenas come from alloc and go back to free; arenas that other ranks read or write, threads or processes, are made by
+ * the library, which only tells the hook about them. Sizes are in bytes; alloc returns memory aligned to `alignment` (a power of two) or
+ * NULL. Both are called on the thread that makes the libzero call, never under a lock the caller can see, and must not call libzero.
  */
 typedef void *(*zero_alloc_fn)(uint64_t nbytes, uint64_t alignment, void *user);
 typedef void (*zero_free_fn)(void *data, uint64_t nbytes, void *user);
