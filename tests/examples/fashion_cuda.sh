@@ -20,7 +20,7 @@ size=
 train() {
   begun=$(date +%s)
   # shellcheck disable=SC2086
-  result=$(timeout 300 "$program" --data "$data" --quiet $size "$@") || result=
+  result=$(timeout 60 "$program" --data "$data" --quiet $size "$@") || result=
   seconds=$(($(date +%s) - begun))
   accuracy=$(echo "$result" | sed -n 's/^accuracy=\(.*\) hash=.*/\1/p')
   hash=${result##*hash=}

@@ -250,8 +250,9 @@ Way random_way(uint64_t seed, const Program &program) {
                   {ZERO_KEY_PREFETCH_BYTES, random.of<int64_t>({0, 2048, 16'777'216})},
                   {ZERO_KEY_VERIFY_EVERY, random.of<int64_t>({0, 0, 1, 2})},
                   {ZERO_KEY_TRACE_EVENTS, random.of<int64_t>({0, 7, 1000})}};
-  // It is among what decides places of elements, which stochastic rounding depends on.
-  if (!program.stochastic) way.settings.push_back({ZERO_KEY_GATHER_BELOW, random.of<int64_t>({0, 0, 300, 100'000})});
+  // It is among what decides places of elements, which stochastic rounding and the last bit of a norm depend on.
+  const auto gathers_below = random.of<int64_t>({0, 0, 300, 100'000});
+  if (!program.stochastic && !program.clips_norm && !way.norm) way.settings.push_back({ZERO_KEY_GATHER_BELOW, gathers_below});
   if (!random.one_in(3)) return way;
   std::string weights;
   for (int64_t rank = 0; rank < program.ranks; ++rank) weights += (rank > 0 ? "," : "") + std::to_string(rank == 0 ? 1 : random.below(4));

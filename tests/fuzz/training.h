@@ -13,6 +13,7 @@ struct Fact {
   uint64_t value;
   bool told;  ///< in this way; the norm is computed only where it was asked for
 
+  std::string text() const { return what + " " + std::to_string(value) + (told ? "" : " (untold)"); }
   bool agrees(const Fact &other) const { return what == other.what && (!told || !other.told || value == other.value); }
 };
 using Facts = std::vector<Fact>;

@@ -93,7 +93,7 @@ std::string difference(const World &a, const World &b) {
     const Facts &right = b.facts[rank];
     for (size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
       if (i >= left.size() || i >= right.size()) return "rank " + std::to_string(rank) + ": one ends early";
-      if (!left[i].agrees(right[i])) return "rank " + std::to_string(rank) + ": " + left[i].what + " and " + right[i].what;
+      if (!left[i].agrees(right[i])) return "rank " + std::to_string(rank) + ": " + left[i].text() + " and " + right[i].text();
     }
   }
   return "";

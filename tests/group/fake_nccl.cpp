@@ -152,7 +152,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int size, ncclUniqueId id, 
   std::memcpy(&number, id.internal, sizeof number);
   const auto found = all.meetings.find(number);
   if (found == all.meetings.end()) die("rank %d comes with an id that was not given, or whose ranks have all come", rank);
-  const auto comm = std::make_shared<ncclComm>(found->second, rank, emulated::current_device());
+  const auto comm = std::make_shared<ncclComm>(found->second, rank, emulated::current_device(), out);
   all.comms[comm.get()] = comm;
   *out = comm.get();
   if (all.controls.break_init.rank == rank) {

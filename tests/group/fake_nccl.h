@@ -4,6 +4,8 @@
 /// A communicator is busy for some looks at its state after each operation. The first look that finds it idle gives the move to its stream,
 /// after what the stream was given until then. Two ranks that have not met that way before are busy until both have come.
 ///
+/// The handle that ncclCommInitRankConfig returns is written there once more when the making has ended, or was aborted.
+///
 /// Calls come from threads on the communicator's device, but for looks at its state.
 ///
 /// Ranks are those of a communicator; -1: none. Moves (the groups of what a rank sends, receives, broadcasts or gathers, over all its

@@ -91,6 +91,11 @@ bool Group::receive(const Move &move, std::unique_lock<std::mutex> &lock) {
 
 using namespace fake_nccl;
 
+void ncclComm::write_handle() {
+  if (handle != nullptr) *handle = this;
+  handle = nullptr;
+}
+
 void ncclComm::begin(const std::shared_ptr<Group> &group) {
   launching = group;
   ++pending;
@@ -119,12 +124,14 @@ ncclResult_t ncclComm::poll() {
     return ncclInProgress;
   }
   if (error == ncclSuccess) error = meeting->error;
+  write_handle();
   return error;
 }
 
 /// Peers do not notice: what this rank would have sent is gone, what it would have taken is left to them.
 void ncclComm::abort() {
   aborted = true;
+  write_handle();
   launching = nullptr;
   for (auto &[pair, queue] : meeting->sent) {
     if (pair.first == rank) queue.clear();

@@ -77,12 +77,13 @@ struct Meeting {
 
 /// A rank's.
 struct ncclComm {
-  ncclComm(std::shared_ptr<fake_nccl::Meeting> with, int as_rank, int64_t on_device)
-      : meeting(std::move(with)), rank(as_rank), device(on_device) {}
+  ncclComm(std::shared_ptr<fake_nccl::Meeting> with, int as_rank, int64_t on_device, ncclComm **out)
+      : meeting(std::move(with)), rank(as_rank), device(on_device), handle(out) {}
 
   const std::shared_ptr<fake_nccl::Meeting> meeting;
   const int rank;
   const int64_t device;
+  ncclComm **handle;              ///< what is written once more when the making ends, whether it ends well or is aborted; then nullptr
   int polls = fake_nccl::kPolls;  ///< looks at its state that still find it busy
   bool sticks = false;            ///< what is under way never ends
   bool finalized = false;
@@ -91,6 +92,7 @@ struct ncclComm {
   std::shared_ptr<fake_nccl::Group> launching;  ///< given, and not in its stream yet
   int64_t pending = 0;                          ///< groups that were given and have not ended
 
+  void write_handle();
   void begin(const std::shared_ptr<fake_nccl::Group> &group);
   /// Whether something is under way that more looks alone do not end.
   bool waits() const;

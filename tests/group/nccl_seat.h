@@ -60,7 +60,9 @@ class Seat {
   Seat &operator=(const Seat &) = delete;
 
   int32_t begin(const Id &id, int64_t rank, int64_t size) {
-    return within([&] { return nccl().comm_begin(id.data(), rank, size, &comm); });
+    const int32_t error = within([&] { return nccl().comm_begin(id.data(), rank, size, &handle_); });
+    comm = handle_;
+    return error;
   }
   /// Looks at the state until nothing is under way, but no more often than `looks`.
   int32_t settle(int64_t looks = 1 << 20) const {
@@ -135,6 +137,7 @@ class Seat {
     caller_wait(stream_);
   }
 
+  void *handle_ = nullptr;  ///< what NCCL writes
   const int64_t device_;
   void *const stream_;
   void *const memory_;

@@ -59,7 +59,7 @@ typedef struct zero_nccl_table {
   /* Names a communicator to be; its ranks give the same. `out` has ZERO_NCCL_ID_NBYTES bytes. */
   int32_t (*unique_id)(void *out);
   /* Begins to make this rank's communicator on the calling thread's current device. *out is set when something is left to abort, also where
-     an error is returned. */
+     an error is returned, and may be set to the same again until comm_abort or comm_free has returned. */
   int32_t (*comm_begin)(const void *id, int64_t rank, int64_t size, void **out);
   /* *out_busy: whether something is under way. Errors that the network brings come here too. */
   int32_t (*comm_state)(void *comm, int32_t *out_busy);

@@ -32,6 +32,9 @@ class NcclComm::Ending {
  public:
   Ending(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
 
+  /// Where NCCL writes the handle: also later, when the making ends or is aborted.
+  void **handle() { return &handle_; }
+
   void begin(void *comm, bool in_order, NcclAreas areas) {
     comm_ = comm;
     in_order_ = in_order;
@@ -121,6 +124,7 @@ class NcclComm::Ending {
 
   const zero_nccl_table &nccl_;
   std::shared_ptr<DeviceLane> lane_;
+  void *handle_ = nullptr;
   void *comm_ = nullptr;
   bool in_order_ = true;  ///< nothing is under way
   NcclAreas areas_;
@@ -154,7 +158,9 @@ Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
   const std::lock_guard lock(mutex_);
   int32_t error = 0;
   state_ = State::given;
-  ZERO_TRY(lane_->within([&] { error = nccl_.comm_begin(id, rank, size, &comm_); }));
+  const Status begun = lane_->within([&] { error = nccl_.comm_begin(id, rank, size, ending_->handle()); });
+  comm_ = *ending_->handle();
+  ZERO_TRY(begun);
   return check(error, "the making of a communicator");
 }
 

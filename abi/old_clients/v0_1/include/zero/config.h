@@ -67,8 +67,9 @@ enum zero_key {
   ZERO_KEY_UNFILLED = 321,         /* i64, a zero_unfilled, ZERO_UNFILLED_ZERO: what becomes of parameters that no rank filled in a step */
   ZERO_KEY_ACCUMULATE_DTYPE = 322, /* i64, 0 or ZERO_DTYPE_F32, 0: sums over micro-steps on one rank; 0 = in the gradient's dtype */
   ZERO_KEY_AVERAGE = 323,          /* i64, 0 .. 1, 0: keep an exponential moving average of each parameter (ZERO_KEY_AVERAGE_DECAY) */
-  ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3;
-                                      with ZERO_ROUNDING_STOCHASTIC another value gives other bits: it moves elements in the flat space */
+  ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3; it moves elements in
+                                      the flat space, so that another value gives other bits with ZERO_ROUNDING_STOCHASTIC, and may round the
+                                      gradient norm in another way */
   ZERO_KEY_PREFETCH_BYTES = 325,   /* i64, 0 .. 2^62, 16777216: most bytes of parameters gathered ahead of param_acquire in stage 3 */
   ZERO_KEY_VERIFY_EVERY = 326,     /* i64, 0 .. 2^62, 0: every so many steps, a step first compares each shard with what the step before it
                                       left there (ZERO_E_CORRUPT; zero_optimizer_verify says more); 0 = never */
