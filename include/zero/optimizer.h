@@ -70,7 +70,8 @@
  * param_acquire, are collectives over the group, in the same order on every rank. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE (called in the wrong phase; the text says which call
  * is missing). `stream` must be NULL without ZERO_KEY_DEVICE (ZERO_E_UNSUPPORTED).
- * Threads: one thread per optimizer at a time. While a request but that of param_acquire is under way, only getters and statistics work.
+ * Threads: one thread per optimizer at a time. While a request but that of param_acquire is under way, statistics, get_f64 and get_i64
+ * work; collectives queue behind it, and those without _async then wait for it too; other functions are ZERO_E_STATE.
  */
 #ifndef ZERO_OPTIMIZER_H
 #define ZERO_OPTIMIZER_H
@@ -129,7 +130,8 @@ enum zero_finding {
 enum zero_micro_step {
   ZERO_MICRO_STEP_LAST = 0,  /* reduced, together with what LOCAL micro-steps left, as they become ready; the step follows */
   ZERO_MICRO_STEP_LOCAL = 1, /* added up on this rank, without communication */
-  ZERO_MICRO_STEP_REDUCE = 2 /* reduced as they become ready, and added to fp32 sums of the elements that this rank owns */
+  ZERO_MICRO_STEP_REDUCE = 2 /* reduced as they become ready, and added to fp32 sums of the elements that this rank owns; in a world of one
+                                as LOCAL */
 };
 
 /* The outcome of a step. Only 8-byte fields; fields are appended, never moved. */
@@ -246,12 +248,12 @@ ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
 
 /*
- * Takes over first values, before the first step and again after parameters were edited (a step before that is ZERO_E_STATE). Optimizer
- * states stay as they are.
- *   source  [in] a zero_source, the same on all ranks
+ * Takes over first values, before the first step and again after parameters were edited. Optimizer states stay as they are.
+ *   source  [in] a zero_source, the same on all ranks; after write or init_param of parameters ZERO_SOURCE_SHARDS (others are ZERO_E_STATE)
  * Parameters never written are zero. In stage 3, and of 8-bit parameters in all stages, acquired ones are whole copies until the first
- * begin; later edits go through zero_optimizer_write. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_STATE while parameters or gradients are
- * acquired. Since ZERO_0.1.
+ * begin; later edits go through zero_optimizer_write. A step after write or init_param without a begin is ZERO_E_STATE; edits through
+ * addresses or views are not seen, and what a step makes of them without a begin is undefined. Errors also: ZERO_E_REPLICAS_DIFFER;
+ * ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
@@ -286,7 +288,8 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
  *   id              [in]
  *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on its tier
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
- * After begin the memory is read-only. Since ZERO_0.1.
+ * Elements have the dtype that the parameter was registered with. After begin the memory is read-only, but for who calls begin before the
+ * next step. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_param_acquire(zero_optimizer *optimizer, int64_t id, void *dst, int64_t dst_count, void *stream,
                                               void **out_data);
@@ -297,8 +300,9 @@ ZERO_API int32_t zero_optimizer_param_acquire_async(zero_optimizer *optimizer, i
 ZERO_API int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id);
 
 /*
- * An address for the tensor's gradient in the library's memory, valid until the whole tensor was given to grad_ready. May wait for
- * reductions under way when the pool of stages 2 and 3 is empty. Of the names of a tied tensor one at a time.
+ * An address for the tensor's gradient in the library's memory, valid until the whole tensor was given to grad_ready; what is not given
+ * before the step counts as zero, whatever was written there. Elements have the gradient's dtype: ZERO_KEY_GRAD_DTYPE, by default that of
+ * the parameter. May wait for reductions under way when the pool of stages 2 and 3 is empty. Of the names of a tied tensor one at a time.
  *   out_data        [out] aligned to 64 bytes; NULL for a tensor without elements
  *   out_accumulate  [out] 0: overwrite (first time in this step); 1: add to what is there
  * Errors also: ZERO_E_STATE when it is ready; ZERO_E_UNSUPPORTED when parts are and have weights; ZERO_E_POOL_LIMIT. Since ZERO_0.1.
@@ -309,7 +313,8 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
  * Says that elements [offset, offset + count) of the tensor's gradient are final for this step; when the last tensor of a bucket is, its
  * reduction starts. Ranges of one tensor may come one by one, each element once per step. Every name of a tied tensor gives a gradient of
  * its own, and they are added up (with ZERO_DIVISOR_WEIGHTS a second name's must lie in the caller's memory).
- *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements, copied and free on return (see above)
+ *   grad           [in] NULL: the acquired address was filled; otherwise the caller's count elements of the gradient's dtype, copied and
+ *                  free on return (see above)
  *   offset, count  [in] within the tensor
  * Errors also: ZERO_E_STATE: ready before, grad NULL without grad_acquire, or acquired by another name; ZERO_E_POOL_LIMIT; a failed
  * reduction's. Since ZERO_0.1.
@@ -339,7 +344,7 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
- * out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
+ *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
  * In stage 0 ranks that are all on one host update a shard each and write it, with its states, into the memory of all. In stage 3, and with
  * 8-bit parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters, reduce
  * instead of step); "custom", "none": ZERO_E_STATE. Since ZERO_0.1.

@@ -1,10 +1,11 @@
 /*
  * Requests: the begin/test form of blocking calls. Every function that may wait for other ranks has a twin whose name ends in _async: it
- * takes the same arguments, returns at once and hands out a request. Memory given to it stays borrowed until the request is done. What has
- * begun moves on only in calls on its own group, or while a progress thread watches it: who waits for something else lets the other ranks
- * wait for it too. Without a twin are zero_optimizer_grad_acquire and zero_optimizer_grad_ready, which wait at most for a reduction that is
- * under way, zero_optimizer_init_param, which waits for parameters of the last step that still travel, calls that wait for a device
- * (zero_optimizer_result, and those that read or set scalars), and releases.
+ * takes the same arguments, returns at once and hands out a request. An error that it returns itself has begun nothing; all others, such as
+ * those of a wrong phase or of a tensor that is not there, come with the request, because they are known when its turn has come. Memory
+ * given to it stays borrowed until the request is done. What has begun moves on only in calls on its own group, or while a progress thread
+ * watches it: who waits for something else lets the other ranks wait for it too. Without a twin are zero_optimizer_grad_acquire and
+ * zero_optimizer_grad_ready, which wait at most for a reduction that is under way, zero_optimizer_init_param, which waits for parameters of
+ * the last step that still travel, calls that wait for a device (zero_optimizer_result, and those that read or set scalars), and releases.
  */
 #ifndef ZERO_REQUEST_H
 #define ZERO_REQUEST_H

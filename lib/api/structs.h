@@ -35,8 +35,9 @@ inline constexpr uint64_t kLargestStructNbytes = 4096;
 
 inline Status check_struct_nbytes(uint64_t nbytes, uint64_t first_nbytes) {
   ZERO_CHECK(nbytes >= first_nbytes && nbytes <= kLargestStructNbytes && nbytes % 8 == 0, ZERO_E_INVALID_ARGUMENT,
-             "struct_size is %llu, but must be the struct's sizeof, which is %llu or more; set it with the struct's init function",
-             static_cast<unsigned long long>(nbytes), static_cast<unsigned long long>(first_nbytes));
+             "struct_size is %llu, but must be the sizeof of the struct: a multiple of 8 from %llu to %llu, which its init function sets",
+             static_cast<unsigned long long>(nbytes), static_cast<unsigned long long>(first_nbytes),
+             static_cast<unsigned long long>(kLargestStructNbytes));
   return {};
 }
 

@@ -36,6 +36,10 @@ Task Optimizer::begin_body(int32_t source) {
       source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
       "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
       "and use ZERO_SOURCE_SHARDS");
+  ZERO_CO_CHECK(
+      source == ZERO_SOURCE_SHARDS || !range_edited_, ZERO_E_STATE,
+      "parameters were given values by zero_optimizer_write or zero_optimizer_init_param, which lie with the ranks that own them; "
+      "begin takes them over with ZERO_SOURCE_SHARDS");
   switch (source) {
     case ZERO_SOURCE_LOCAL:
       ZERO_CO_AWAIT(begin_local());
@@ -57,6 +61,7 @@ Task Optimizer::begin_body(int32_t source) {
   average_written_.assign(average_written_.size(), false);
   begun_ = true;
   edited_ = false;
+  range_edited_ = false;
   phase_ = Phase::running;
   co_return verifier_.move_window();
 }

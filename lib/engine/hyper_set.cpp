@@ -47,8 +47,8 @@ Status check_together(const kernels::HyperParameters &values) {
 Status HyperSet::check_key(int32_t key) const {
   const KeyInfo *info = find_key(key);
   ZERO_CHECK(info != nullptr && find_hyper_key(key) != nullptr, ZERO_E_UNSUPPORTED,
-             "%s %d is no hyper-parameter; those are ZERO_KEY_LOSS_SCALE and the keys 400 .. 499", info != nullptr ? info->name : "key",
-             key);
+             "%s %d is no hyper-parameter; those are ZERO_KEY_LOSS_SCALE and what zero/config.h names from 400 to 499",
+             info != nullptr ? info->name : "key", key);
   if (algorithm_ == nullptr || key == ZERO_KEY_AVERAGE_DECAY) return {};
   const bool known = std::find(algorithm_->keys.begin(), algorithm_->keys.end(), key) != algorithm_->keys.end();
   ZERO_CHECK(known, ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of algorithm \"%s\"", info->name, algorithm_->name);

@@ -88,6 +88,7 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);
   edited_ = edited_ || phase_ == Phase::running;
+  range_edited_ = true;
   const Range range = tensors_.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;

@@ -256,8 +256,9 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
 Status Optimizer::get_i64(int32_t key, int64_t *out) const {
   kernels::RunState run;
   const KeyInfo *info = find_key(key);
-  ZERO_CHECK(count_of(run, key) != nullptr, ZERO_E_UNSUPPORTED, "%s %d is no scalar of an optimizer; those are the keys 500 .. 599",
-             info != nullptr ? info->name : "key", key);
+  ZERO_CHECK(count_of(run, key) != nullptr, ZERO_E_UNSUPPORTED,
+             "%s %d is no scalar of an optimizer; those are what zero/config.h names from 500 to 599", info != nullptr ? info->name : "key",
+             key);
   ZERO_TRY(known_run());
   run = run_.known();
   *out = *count_of(run, key);

@@ -181,10 +181,11 @@ class Optimizer {
   bool one_copy() const { return settings_.one_copy && !alone(); }
   /// Gradients and states are whole on this rank, which is to update all of them but in steps that replicate.
   bool updates_all() const { return alone() || settings_.stage == 0; }
-  /// In stage 0, where ranks reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the memory
-  /// of all, which is less than an update of everything on each.
+  /// In stage 0, where ranks reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the
+  /// memory of all, which is less than an update of everything on each.
   bool shares_states() const {
-    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device && group_->transport().shares_memory();
+    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device &&
+           group_->transport().shares_memory();
   }
   Sharding sharding() const { return {settings_.stage, alone(), one_copy() && group_->rank() > 0, shares_states()}; }
   MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
@@ -378,7 +379,8 @@ class Optimizer {
   std::vector<bool> master_written_;  ///< by parameter, since the last begin
   std::vector<bool> average_written_;
   bool begun_ = false;
-  bool edited_ = false;  ///< parameters were written since the last begin
+  bool edited_ = false;        ///< parameters were written since the last begin
+  bool range_edited_ = false;  ///< by range, since the last begin or before it, so that other ranks hold what they own of them
 
   bool device_judges_ = false;  ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
   bool skips_ = false;          ///< the vote of the step under way; false where the device judges

@@ -63,6 +63,7 @@ std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets
                         std::span<const int64_t> gather_order) {
   std::string text = settings.text() + text_of_sets(sets);
   text += "loss scale " + std::string(loss_scale) + "\n";
+  text += std::to_string(params.size()) + " parameters\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
   text += "order";
   for (const int64_t id : params.order()) text += " " + std::to_string(id);

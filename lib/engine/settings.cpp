@@ -123,8 +123,8 @@ std::string Settings::text() const {
 
 std::string Settings::model_text() const {
   std::string text = std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
-  text += "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
-  return text + "clipping by norm " + number_text(clipping.norm) + ", by value " + number_text(clipping.value) + "\n";
+  text += "clipping by norm " + number_text(clipping.norm) + ", by value " + number_text(clipping.value) + "\n";
+  return text + "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
 }
 
 }  // namespace zero

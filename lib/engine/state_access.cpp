@@ -84,6 +84,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   // States that every rank keeps follow their owners at once; parameters do so at begin.
   if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*gather_group_, own, tensors_.at(*to, id, 0), cuts, place.dtype));
   edited_ = edited_ || (of_param && phase_ == Phase::running);
+  range_edited_ = range_edited_ || (of_param && any);
   co_return verifier_.note_write(id, slot);
 }
 

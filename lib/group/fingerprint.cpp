@@ -73,8 +73,8 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   const auto my_number = lld(my_rank);
   const auto their_number = lld(their_rank);
   ZERO_CHECK(!same, ZERO_E_MISMATCH,
-             "rank %lld and rank %lld both called %s, but with different ranges or settings (hash %016llx against %016llx); give every "
-             "rank the same",
+             "rank %lld and rank %lld both called %s, but about different tensors, parts or settings (hash %016llx against %016llx); all "
+             "ranks give the same",
              my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
              static_cast<unsigned long long>(theirs.detail));
   return Status::error(ZERO_E_MISMATCH, "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",

@@ -95,6 +95,46 @@ TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
   }
 }
 
+/// What ranks own of such values lies with them alone: a copy of another rank is older.
+TEST(Begin, TakesValuesWrittenByRangeFromTheShardsOnly) {
+  for (const int64_t ranks : {1, 2}) {
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      Model model;
+      model.ranks = ranks;
+      model.counts = {100, 600};
+      Manner manner;
+      manner.stage = stage;
+      run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+        for (const bool initialises : {false, true}) {
+          const auto optimizer = make_optimizer(group, model, manner);
+          const std::vector<float> ones(600, 1.0F);
+          const auto edit = [&] {
+            if (initialises) {
+              EXPECT_TRUE(optimizer->init_param(1, ZERO_INITIALISER_CONSTANT, 1, 0, 0).ok());
+            } else {
+              EXPECT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_PARAM, 0, ones.data(), 600)).ok());
+            }
+          };
+          const auto refused = [&](int32_t source) {
+            const Status status = run_task(*optimizer, optimizer->begin(source));
+            return status.code() == ZERO_E_STATE && std::strstr(status.text(), "takes them over with ZERO_SOURCE_SHARDS") != nullptr;
+          };
+          edit();
+          EXPECT_TRUE(refused(ZERO_SOURCE_ROOT));
+          EXPECT_TRUE(refused(ZERO_SOURCE_LOCAL));
+          ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+          EXPECT_EQ(read_slot(*optimizer, model, ZERO_SLOT_PARAM)[650], 1.0F);
+          train_step(*optimizer, model, manner, 0);
+          if (stage == 3) continue;
+          EXPECT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_ROOT)).ok());
+          edit();
+          EXPECT_TRUE(refused(ZERO_SOURCE_ROOT));
+        }
+      });
+    }
+  }
+}
+
 TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
   for (int64_t stage = 0; stage < 4; ++stage) {
     for (const int64_t ranks : {1, 2}) {
