@@ -10,8 +10,8 @@
 namespace zero::kernels {
 namespace {
 
-/// Elements that are updated before their states are handed on, while they are in the second-level cache.
-constexpr int64_t kHandedOn = 4096;
+/// Elements that are updated before their states are handed on, while those are in the second-level cache.
+constexpr int64_t kHandedOn = 16384;
 
 bool is_f32(const Elements &elements) { return elements.data == nullptr || elements.dtype == DType::f32; }
 
