@@ -192,7 +192,7 @@ class Optimizer(Owner):
         return result
 
     def apply(self) -> None:
-        """The second part: updates this rank's shard. Algorithm "custom" updates views() instead."""
+        """The second part: updates this rank's shard, in stage 0 everything. Algorithm "custom" updates views() instead."""
         zero.zero_optimizer_apply(self.native)
 
     def gather(self) -> None:

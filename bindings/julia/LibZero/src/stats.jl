@@ -29,7 +29,7 @@ TrafficStats
     traffic_stats(optimizer, operation)
 
 Traffic of an operation (`:all_reduce`, `:reduce_scatter`, `:all_gather`, ...), as [`TrafficStats`](@ref). Of an optimizer: gradients are
-reduce-scattered, parameters all-gathered, votes all-reduced.
+reduce-scattered, parameters (in stage 0 also states, or sums of gradients) all-gathered, votes all-reduced.
 """
 traffic_stats(group::Group, operation) = zero_stats_group_traffic(group, code(OPERATION, operation))
 traffic_stats(optimizer::Optimizer, operation) = zero_stats_optimizer_traffic(optimizer, code(OPERATION, operation))

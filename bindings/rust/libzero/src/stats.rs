@@ -90,7 +90,8 @@ impl Optimizer {
         Ok(MemoryStats::from(stats))
     }
 
-    /// Traffic of the optimizer's own groups: `ReduceScatter` of gradients, `AllGather` of parameters, `AllReduce` of votes.
+    /// Traffic of the optimizer's own groups: `ReduceScatter` of gradients, `AllGather` of parameters (in stage 0 also of
+    /// states, or of sums of gradients), `AllReduce` of votes.
     pub fn traffic(&self, operation: Operation) -> Result<TrafficStats> {
         let mut stats = init(sys::zero_traffic_stats_init)?;
         // SAFETY: the handle is the optimizer's, and `stats` knows its own size.

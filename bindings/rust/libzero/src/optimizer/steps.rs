@@ -116,7 +116,7 @@ impl Reduction<'_> {
         self.result
     }
 
-    /// Updates this rank's shard with the built-in algorithm, once; nothing when the vote was to skip.
+    /// Updates this rank's shard, in stage 0 everything, with the built-in algorithm, once; nothing when the vote was to skip.
     pub fn apply(&mut self) -> Result<()> {
         // SAFETY: the handle is the optimizer's; `&mut` says that no view lives.
         check(unsafe { sys::zero_optimizer_apply(self.optimizer.as_ptr(), NO_STREAM) })
