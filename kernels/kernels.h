@@ -75,8 +75,17 @@ struct Slots {
   void *const *copies = nullptr;  ///< take what `rounded` takes, or the new parameter itself where there is none
   int64_t copy_count = 0;
   int64_t peers_offset = 0;
+  /// Slots of fp32 that go there as they are after the update: `from` begins `handed_offset` elements before this part.
+  struct Handed {
+    const float *from;
+    float *to;
+  };
+  static constexpr int64_t kMostHanded = kMostCopies * (1 + kMaxStates);  ///< masters and states
+  const Handed *handed = nullptr;
+  int64_t handed_count = 0;  ///< above 0 only with copies
+  int64_t handed_offset = 0;
   /// @}
-  bool streams = false;          ///< `rounded` and copies go past the caches; flush() comes before other threads are told
+  bool streams = false;          ///< what goes there, and `rounded`, goes past the caches; flush() comes before other threads are told
   const Ahead *ahead = nullptr;  ///< or nothing to ask for
 };
 

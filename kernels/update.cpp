@@ -31,8 +31,7 @@ bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalar
   return plain && !algorithm.layerwise && is_rounded_by_kernels(piece, piece.grad.dtype);
 }
 
-void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars,
-                  const Constants &constants) {
+void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   const bool rounds = piece.master.data != nullptr;
   Slots slots = {.param = f32(rounds ? piece.master : piece.param), .grad = piece.grad.data, .state = {}, .count = piece.count};
   for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
@@ -46,15 +45,23 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   void *copies[Slots::kMostCopies];
   for (const Replica &replica : piece.replicas) copies[slots.copy_count++] = replica.param.data;
   slots.copies = copies;
+  Slots::Handed handed[Slots::kMostHanded];
+  slots.handed = handed;
+  const auto hand = [&](const Elements &from, const Elements &to) {
+    if (to.data != nullptr) handed[slots.handed_count++] = {f32(from), f32(to)};
+  };
+  for (const Replica &replica : piece.replicas) {
+    hand(piece.master, replica.master);
+    for (int i = 0; i < kMaxStates; ++i) hand(piece.state[i], replica.state[i]);
+  }
   slots.peers_offset = piece.peers_offset;
   slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
-  (table.*algorithm.update)(slots, constants);
+  (table.*algorithm.update)(slots, algorithm.constants(scalars.hyper));
   if (slots.streams) table.flush();
 }
 
-void update_here(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+void update_blocks(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   const Constants constants = algorithm.constants(scalars.hyper);
-  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars, constants);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
@@ -135,10 +142,11 @@ void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars 
 }
 
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  if (piece.replicas.empty() || !takes_states(piece.replicas[0])) return update_here(table, algorithm, piece, scalars);
+  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars);
+  if (piece.replicas.empty() || !takes_states(piece.replicas[0])) return update_blocks(table, algorithm, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += kHandedOn) {
     const Piece part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));
-    update_here(table, algorithm, part, scalars);
+    update_blocks(table, algorithm, part, scalars);
     hand_on_states(table, part, scalars);
   }
 }

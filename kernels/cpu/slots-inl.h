@@ -46,6 +46,7 @@ class Ends {
         param_(slots.param),
         rounded_(static_cast<uint16_t *>(slots.rounded)),
         copy_count_(Form::kPeers ? slots.copy_count : 0),
+        handed_count_(Form::kPeers ? slots.handed_count : 0),
         streams_(slots.streams) {
     const int64_t element_nbytes = rounded_ != nullptr ? 2 : 4;
     const auto vector_nbytes = static_cast<uintptr_t>(lanes() * element_nbytes);
@@ -54,6 +55,10 @@ class Ends {
     for (int64_t c = 0; c < copy_count_; ++c) {
       copies_[c] = static_cast<char *>(slots.copies[c]) + slots.peers_offset * element_nbytes;
       streams_ = streams_ && reinterpret_cast<uintptr_t>(copies_[c]) % vector_nbytes == 0;
+    }
+    for (int64_t h = 0; h < handed_count_; ++h) {
+      handed_[h] = {slots.handed[h].from + slots.handed_offset, slots.handed[h].to + slots.peers_offset};
+      streams_ = streams_ && reinterpret_cast<uintptr_t>(handed_[h].to) % static_cast<uintptr_t>(lanes() * 4) == 0;
     }
   }
 
@@ -67,8 +72,18 @@ class Ends {
 
   HWY_INLINE void store_param(V value, int64_t i) const { hn::StoreU(canonical(D(), value), D(), param_ + i); }
 
-  /// Hands on the line of parameters that was stored at i.
+  /// Hands on the line that was stored at i: the parameter, and what goes on as it is.
   HWY_INLINE void hand_on(int64_t i) const {
+    hand_on_param(i);
+    for (int64_t h = 0; Form::kPeers && h < handed_count_; ++h) {
+      for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
+        store(hn::LoadU(D(), handed_[h].from + lane), D(), handed_[h].to + lane, streams_);
+      }
+    }
+  }
+
+ private:
+  HWY_INLINE void hand_on_param(int64_t i) const {
     if constexpr (kRounds) {
       if (rounded_ != nullptr) return round(i);
     }
@@ -79,7 +94,6 @@ class Ends {
     }
   }
 
- private:
   HWY_INLINE bool is_summed() const { return Form::kPeers && source_count_ > 0; }
   static HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
 
@@ -109,6 +123,8 @@ class Ends {
   uint16_t *rounded_;
   void *copies_[Slots::kMostCopies];
   int64_t copy_count_;
+  Slots::Handed handed_[Slots::kMostHanded];
+  int64_t handed_count_;
   bool streams_;
 };
 
@@ -159,6 +175,7 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   for (int i = 0; i < state_count; ++i) result.state[i] += begin;
   result.peers_offset += begin;
+  result.handed_offset += begin;
   result.count -= begin;
   return result;
 }

@@ -39,13 +39,20 @@ struct Ends {
   float gradient(int64_t i) const { return Format::load(stored_gradient(i)) * slots.grad_factor; }
 
   void hand_on(int64_t i) const {
+    hand_on_param(i);
+    for (int64_t h = 0; h < slots.handed_count; ++h) {
+      slots.handed[h].to[slots.peers_offset + i] = slots.handed[h].from[slots.handed_offset + i];
+    }
+  }
+
+ private:
+  void hand_on_param(int64_t i) const {
     if (slots.rounded == nullptr) return give(slots.param[i], i);
     const Element rounded = Format::store(slots.param[i]);
     static_cast<Element *>(slots.rounded)[i] = rounded;
     give(rounded, i);
   }
 
- private:
   template <typename T>
   void give(T value, int64_t i) const {
     for (int64_t c = 0; c < slots.copy_count; ++c) static_cast<T *>(slots.copies[c])[slots.peers_offset + i] = value;
