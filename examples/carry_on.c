@@ -98,6 +98,7 @@ static int restore(zero_group *group, zero_optimizer *optimizer, int64_t rank, c
   int64_t found = file.stream != NULL;
   must(zero_group_broadcast(group, &found, 1, ZERO_DTYPE_I64, 0, NULL));
   if (found) pass_run(group, optimizer, &file);
+  check(!file.stream || fgetc(file.stream) == EOF, "too much in", path);
   if (file.stream) fclose(file.stream);
   return found != 0;
 }
@@ -127,12 +128,17 @@ static uint64_t hash_of_parameters(zero_optimizer *optimizer) {
   return hash;
 }
 
+static int64_t number(const char *text) {
+  char *end;
+  const long long value = strtoll(text, &end, 10);
+  if (end != text && *end == '\0' && value >= 0) return value;
+  fprintf(stderr, "usage: carry_on FILE [STEPS [STAGE]]\n");
+  exit(2);
+}
+
 int main(int argc, char **argv) {
-  if (argc < 2 || argc > 4) {
-    fprintf(stderr, "usage: carry_on FILE [STEPS [STAGE]]\n");
-    return 2;
-  }
-  const int64_t steps = argc > 2 ? atoll(argv[2]) : 10;
+  const int64_t steps = number(argc > 2 ? argv[2] : "10");
+  const int64_t stage = number(argc < 2 || argc > 4 ? "" : argc > 3 ? argv[3] : "3");
   zero_group *group;
   zero_config *config;
   zero_optimizer *optimizer;
@@ -141,7 +147,7 @@ int main(int argc, char **argv) {
   must(zero_group_rank(group, &rank));
   must(zero_group_size(group, &size));
   must(zero_config_create(&config));
-  must(zero_config_set_i64(config, ZERO_KEY_STAGE, argc > 3 ? atoll(argv[3]) : 3));
+  must(zero_config_set_i64(config, ZERO_KEY_STAGE, stage));
   must(zero_config_set_f64(config, ZERO_KEY_LR, 0.05));
   must(zero_optimizer_create(group, config, &optimizer));
   must(zero_optimizer_add_param(optimizer, NULL, "weight", ZERO_DTYPE_F32, kShapes[0], 2, &id));

@@ -2,6 +2,7 @@
 # Builds, tests and measures what touches CUDA devices, on a bare machine with a GPU, a CUDA Toolkit, CMake and no network.
 # usage: tools/gpu_check.sh pack DIRECTORY         on a Debian machine with a network: collects the libraries that the build needs
 #        tools/gpu_check.sh [DIRECTORY [PART...]]  on the machine with the GPU: DIRECTORY as packed, or "" where they are installed
+# OUT (a variable): a folder that gets the logs.
 # parts: tests benchmarks sanitizer fashion emulation; without one, all of them. What is built already is not built again.
 set -euo pipefail
 case ${1:-} in -*) echo "gpu_check.sh: '$1' is not understood; see the head of tools/gpu_check.sh" >&2; exit 2 ;; esac
@@ -119,7 +120,8 @@ build_parts() {
 run_tests() {
   local test suite
   for test in "${cuda_tests[@]}"; do
-    for suite in $("$build/tests/$test" --gtest_list_tests 2>/dev/null | sed -n 's/^\([A-Za-z0-9_/]*\.\).*/\1/p'); do
+    check "${test##*/}.list" "$build/tests/$test" --gtest_list_tests
+    for suite in $(sed -n 's/^\([A-Za-z0-9_/]*\.\).*/\1/p' "$build/${test##*/}.list.log"); do
       check "${test##*/}.${suite//[\/.]/}" "$build/tests/$test" --gtest_filter="$suite*"
     done
   done
@@ -184,7 +186,8 @@ run_parts() {
   if ! grep -q '\[  PASSED  \] 1 test' "$build/device.log"; then
     tail -n 20 "$build/device.log" >&2
     nvidia-smi -L 2>/dev/null | grep -q '^GPU 0' || fail "there is no device to check"
-    echo 'gpu_check.sh: a device is here, but the first test does not pass; all the same:' >&2
+    echo 'gpu_check.sh: a device is here, but the first test FAILED; all the same:'
+    failed=$((failed + 1))
   fi
   describe_machine "$directory"
   for part; do
@@ -216,7 +219,6 @@ for part; do
   esac
 done
 mkdir -p "$build"
-# What a machine that is lent brings back.
 if [ -n "${OUT:-}" ]; then trap '(cd "$build" && tar -czf "$OUT/logs.tgz" ./*.log) || true' EXIT; fi
 run_parts "$directory" "$@"
 [ "$failed" = 0 ] || fail "$failed failed or skipped"

@@ -1,12 +1,10 @@
-/// @file zero/optimizer.h and zero/slots.h: building an optimizer, gradients, scalars and views: calls that never wait for a task. Those
-/// that may are in optimizer_steps.cpp.
+/// @file zero/optimizer.h: building an optimizer, gradients and views: calls that never wait for a task. Those that may are in
+/// optimizer_steps.cpp.
 #include "engine/optimizer.h"
 
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "api/structs.h"
-
-#include <zero/slots.h>
 
 using namespace zero;
 
@@ -148,28 +146,6 @@ int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_weight(weight); });
 }
 
-int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count) {
-  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
-    ZERO_TRY(api::check_pointer(out_count, "out_count"));
-    return object.slot_count(id, out_count);
-  });
-}
-
-int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
-                            int64_t *out_count) {
-  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
-    ZERO_TRY(api::check_pointer(out_slot, "out_slot"));
-    ZERO_TRY(api::check_pointer(out_dtype, "out_dtype"));
-    ZERO_TRY(api::check_pointer(out_count, "out_count"));
-    SlotInfo slot = {};
-    ZERO_TRY(object.slot(id, index, &slot));
-    *out_slot = slot.number;
-    *out_dtype = static_cast<int64_t>(slot.dtype);
-    *out_count = slot.count;
-    return {};
-  });
-}
-
 int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count) {
   return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(out_count, "out_count"));
@@ -191,28 +167,6 @@ int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t sl
     *out_count = view.count;
     *out_data = view.data;
     return {};
-  });
-}
-
-int32_t zero_optimizer_set_f64(zero_optimizer *optimizer, int64_t set, int32_t key, double value) {
-  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_f64(set, key, value); });
-}
-
-int32_t zero_optimizer_get_f64(const zero_optimizer *optimizer, int64_t set, int32_t key, double *out) {
-  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
-    ZERO_TRY(api::check_pointer(out, "out"));
-    return object.get_f64(set, key, out);
-  });
-}
-
-int32_t zero_optimizer_set_i64(zero_optimizer *optimizer, int32_t key, int64_t value) {
-  return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_i64(key, value); });
-}
-
-int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t key, int64_t *out) {
-  return api::call(optimizer, "optimizer", [&](const Optimizer &object) -> Status {
-    ZERO_TRY(api::check_pointer(out, "out"));
-    return object.get_i64(key, out);
   });
 }
 

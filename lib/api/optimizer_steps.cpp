@@ -1,14 +1,10 @@
-/// @file zero/optimizer.h and zero/slots.h: the calls that may wait for other ranks.
-#include "api/request.h"
+/// @file zero/optimizer.h: the calls that may wait for other ranks.
+#include "api/optimizer_work.h"
 #include "api/structs.h"
 #include "engine/optimizer.h"
 
-#include <zero/slots.h>
-
 namespace zero::api {
-namespace {
 
-/// What all of them begin with.
 Status find_optimizer(Work &work, const zero_optimizer *handle, void *stream, std::shared_ptr<Optimizer> *out) {
   ZERO_TRY(find(handle, "optimizer", out));
   ZERO_TRY((*out)->check_stream(stream));
@@ -16,6 +12,8 @@ Status find_optimizer(Work &work, const zero_optimizer *handle, void *stream, st
   work.owner = *out;
   return {};
 }
+
+namespace {
 
 Status describe_seal(Work &work, zero_optimizer *handle) {
   std::shared_ptr<Optimizer> optimizer;
@@ -102,24 +100,6 @@ Status describe_verify(Work &work, zero_optimizer *handle, void *stream, zero_ve
   return {};
 }
 
-Status describe_read(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
-                     void *stream) {
-  std::shared_ptr<Optimizer> optimizer;
-  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
-  work.task.emplace(optimizer->read(id, slot, offset, data, count, stream));
-  return {};
-}
-
-Status describe_write(Work &work, zero_optimizer *handle, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
-                      void *stream) {
-  std::shared_ptr<Optimizer> optimizer;
-  ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  ZERO_TRY(check_elements(data, count, ZERO_DTYPE_F32, "data", "count"));
-  work.task.emplace(optimizer->write(id, slot, offset, data, count, stream));
-  return {};
-}
-
 }  // namespace
 }  // namespace zero::api
 
@@ -190,25 +170,6 @@ int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream) {
 
 int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_part(work, optimizer, &Optimizer::gather, stream); });
-}
-
-int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
-  return api::run_work([&](Work &work) { return api::describe_read(work, optimizer, id, slot, offset, data, count, stream); });
-}
-
-int32_t zero_optimizer_read_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
-                                  void *stream, zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_read(work, optimizer, id, slot, offset, data, count, stream); });
-}
-
-int32_t zero_optimizer_write(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
-                             void *stream) {
-  return api::run_work([&](Work &work) { return api::describe_write(work, optimizer, id, slot, offset, data, count, stream); });
-}
-
-int32_t zero_optimizer_write_async(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count,
-                                   void *stream, zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_write(work, optimizer, id, slot, offset, data, count, stream); });
 }
 
 int32_t zero_optimizer_sync_module_buffers(zero_optimizer *optimizer, void *stream) {

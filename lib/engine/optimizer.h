@@ -300,6 +300,7 @@ class Optimizer {
   Task vote(Finding &change);
   Task vote_of_model();
   Task vote_on_devices();
+  Task meet_in_line();
   Task compare_runs();
   void sum_contributions() const;
   uint64_t hyper_hash(bool with_run) const;

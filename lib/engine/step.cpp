@@ -152,6 +152,7 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
 Task Optimizer::choose_way() {
   sums_ = false;
   if (!gradients_.late()) co_return Status();
+  if (line_up_.is_open()) ZERO_CO_AWAIT(meet_in_line());
   const bool might_overflow = settings_.skips_nonfinite && !gradients_.bounded();
   const int64_t mine[] = {might_overflow ? 1 : 0, splits_ ? 1 : 0};
   int64_t all[2] = {};

@@ -9,12 +9,19 @@
 
 namespace zero {
 
-Task Optimizer::vote_on_devices() {
+/// Steps and reduces of late gradients both begin here, so that one which meets the other is told.
+Task Optimizer::meet_in_line() {
   votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(false));
   votes_[kEdited] = run_.edited() ? 1 : 0;
+  votes_[kSplits] = splits_ ? 1 : 0;
   for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
   const std::span<const int64_t> words = std::span(votes_).first(touched_.empty() ? kLimbs : votes_.size());
   ZERO_CO_AWAIT(line_up_.run(words, std::span(vote_sums_).first(words.size())));
+  co_return check_same_call(vote_sums_[kSplits]);
+}
+
+Task Optimizer::vote_on_devices() {
+  ZERO_CO_AWAIT(meet_in_line());
   ZERO_CO_AWAIT(check_alike(false));
   std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
   if (vote_sums_[kEdited] > 0) ZERO_CO_AWAIT(compare_runs());

@@ -172,6 +172,25 @@ TEST_F(LinedUp, RanksMayGoBehindTheirStep) {
   }
 }
 
+TEST_F(LinedUp, AStepMeetsNoReduce) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const Kind &kind = kKinds[0];
+    const auto kept = make(group, kind, true);
+    Feed feed(kind, group->rank());
+    for (int64_t step = 0; step < 2; ++step) {
+      feed.fill(step);
+      feed.give(*kept);
+      const bool splits = step == 1 && group->rank() == 1;
+      const Status status = run_task(*kept, splits ? kept->reduce(nullptr, feed.stream()) : kept->step(nullptr, feed.stream()));
+      if (step == 0) {
+        expect_ok(status, "step");
+      } else {
+        expect_refused(status, ZERO_E_MISMATCH, "all ranks make the same call");
+      }
+    }
+  });
+}
+
 /// Whoever stays hears of it in the step.
 TEST_F(LinedUp, ARankThatGoesInsteadOfAStepIsAnError) {
   run_world(2, [](const std::shared_ptr<Group> &group) {

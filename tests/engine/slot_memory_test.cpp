@@ -57,8 +57,6 @@ void add_span(const Kept &kept, int32_t number, int64_t id, int64_t count, std::
       (after == spans.end() || end <= after->second.begin) && (after == spans.begin() || std::prev(after)->second.end <= begin);
   EXPECT_TRUE(apart) << "slot " << number << " of tensor " << id;
   spans[begin] = {begin, end};
-  EXPECT_EQ(kept.tensors.own_cut(*slot, id),
-            kept.tensors.own(id).empty() ? place.data : kept.tensors.at(*slot, id, kept.tensors.own(id).begin));
 }
 
 TEST(SlotMemory, NoTwoEntriesShareMemory) {

@@ -5,6 +5,7 @@
 set -u
 program=$1
 scratch=$2
+. "$(dirname "$0")/launched.sh"
 rm -rf "$scratch"
 mkdir -p "$scratch" || exit 1
 failures=0
@@ -14,17 +15,11 @@ fail() {
   failures=$((failures + 1))
 }
 
-# run RANKS FILE STEPS STAGE: as torchrun starts them; rank 0's line.
+# run RANKS FILE STEPS STAGE: rank 0's line.
 run() {
-  rank=$1
-  pids=
-  while [ "$rank" -gt 0 ]; do
-    rank=$((rank - 1))
-    RANK=$rank WORLD_SIZE=$1 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)) \
-      TORCHELASTIC_RUN_ID=carry_on.$$.$1.$3.$4 timeout 60 "$program" "$2" "$3" "$4" >"$scratch/rank$rank" &
-    pids="$pids $!"
-  done
-  for pid in $pids; do wait "$pid" || fail "$1 ranks in stage $4 ended with an error"; done
+  ranks=$1
+  shift
+  launched "$ranks" "$program" "$@" || fail "$ranks ranks ended with an error: $(cat "$scratch"/rank*.err)"
   cat "$scratch/rank0"
 }
 
@@ -41,9 +36,21 @@ case $last in "went on at step 20, saved at step 30 by 2 ranks:"*) ;; *) fail "n
 again=$(run 2 "$scratch/parts" 1 3)
 [ "${again##* }" != "${last##* }" ] || fail "a step more changed nothing"
 
+# refused FILE TEXT: the file is not taken, for this reason, and stays as it is.
+refused() {
+  cp "$1" "$scratch/before"
+  text=$(timeout 60 "$program" "$1" 1 2>&1 >/dev/null) && fail "$1 was taken"
+  [ "$text" = "carry_on: $2 $1" ] || fail "of $1 it says: $text"
+  cmp "$1" "$scratch/before" || fail "$1 was refused, and has changed"
+}
+
 head -c 1000 "$scratch/whole" >"$scratch/short"
-cp "$scratch/short" "$scratch/before"
-text=$(timeout 60 "$program" "$scratch/short" 1 2>&1 >/dev/null) && fail "a file that is too short was taken"
-[ "$text" = "carry_on: too little in $scratch/short" ] || fail "of a short file it says: $text"
-cmp "$scratch/short" "$scratch/before" || fail "a file that was refused has changed"
+refused "$scratch/short" "too little in"
+cat "$scratch/whole" "$scratch/short" >"$scratch/long"
+refused "$scratch/long" "too much in"
+for steps in x -1 1x ''; do
+  timeout 60 "$program" "$scratch/none" "$steps" 2>"$scratch/usage" && fail "'$steps' steps were taken"
+  grep -q "^usage: carry_on FILE" "$scratch/usage" || fail "of '$steps' steps it says: $(cat "$scratch/usage")"
+done
+[ ! -e "$scratch/none" ] || fail "a run that was refused was saved"
 [ $failures -eq 0 ]

@@ -7,6 +7,7 @@ own=$1
 sharded=$2
 scratch=$3
 . "$(dirname "$0")/fashion_data.sh"
+. "$(dirname "$0")/launched.sh"
 mkdir -p "$scratch" || exit 1
 failures=0
 runs=0
@@ -57,17 +58,11 @@ close own ranks.3
 train framework.ranks "$sharded" --ranks 4 --framework-update
 close own framework.ranks
 
-# What torchrun sets for two processes of a host.
-launched() {
-  RANK=$1 WORLD_SIZE=2 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=2 MASTER_PORT=$$ TORCHELASTIC_RUN_ID=embedding.$$.$(basename "$sharded") \
-    timeout 120 "$sharded" --env --data "$data" --limit 770 --batch 64 --losses "$scratch/launched" >"$scratch/launched.$1.out"
-}
 train ranks.two "$sharded" --ranks 2
-launched 1 &
-launched 0 || fail "rank 0 of 2 processes did not end well"
-wait $! || fail "rank 1 of 2 processes did not end well"
-mv "$scratch/launched.0.out" "$scratch/launched.out"
-[ ! -s "$scratch/launched.1.out" ] || fail "rank 1 prints"
+launched 2 "$sharded" --env --data "$data" --limit 770 --batch 64 --losses "$scratch/launched" ||
+  fail "2 processes did not end well: $(cat "$scratch"/rank*.err)"
+mv "$scratch/rank0" "$scratch/launched.out"
+[ ! -s "$scratch/rank1" ] || fail "rank 1 prints"
 alike ranks.two launched
 
 # reject CODE PATTERN PROGRAM OPTIONS...: that exit code, and a last line that matches.

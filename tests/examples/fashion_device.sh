@@ -6,6 +6,7 @@ set -u
 program=$1
 scratch=$2
 . "$(dirname "$0")/fashion_data.sh"
+. "$(dirname "$0")/launched.sh"
 few_test_images 64
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 runs=0
@@ -57,24 +58,17 @@ for mode in threads processes; do
     fail "$mode: a device that is not there: exit code $code: $(cat "$scratch/out" "$scratch/err")"
 done
 
-# launched RANKS OPTIONS...: the summary of processes as torchrun starts them on one host.
-launched() {
+# spread RANKS OPTIONS...: the summary of processes.
+spread() {
   ranks=$1
   shift
-  started=
-  for rank in $(seq 0 $((ranks - 1))); do
-    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$ranks LOCAL_WORLD_SIZE=$ranks MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 \
-      TORCHELASTIC_RUN_ID=fashion.$$ timeout 120 "$program" --data "$data" --quiet --limit 195 --batch 96 --epochs 1 --mode env "$@" \
-      >"$scratch/out$rank" 2>"$scratch/err$rank" &
-    started="$started $!"
-  done
-  for process in $started; do wait "$process" || echo "failed"; done
-  cat "$scratch/out0"
+  launched "$ranks" "$program" --data "$data" --quiet --limit 195 --batch 96 --epochs 1 --mode env "$@" || echo "failed"
+  cat "$scratch/rank0"
 }
-[ "$(launched 2 --device cuda)" = "$(train --ranks 2)" ] || fail "--mode env --device cuda: another result"
-[ "$(launched 3 --device cuda:1)" = "$(train)" ] || fail "--mode env --device cuda:1: another result"
-launched 3 --device cuda >/dev/null
-grep -q 'invalid device ordinal' "$scratch/err2" ||
-  fail "--mode env --device cuda: rank 2 took no device cuda:2: $(cat "$scratch/err2")"
+[ "$(spread 2 --device cuda)" = "$(train --ranks 2)" ] || fail "--mode env --device cuda: another result"
+[ "$(spread 3 --device cuda:1)" = "$(train)" ] || fail "--mode env --device cuda:1: another result"
+spread 3 --device cuda >/dev/null
+grep -q 'invalid device ordinal' "$scratch/rank2.err" ||
+  fail "--mode env --device cuda: rank 2 took no device cuda:2: $(cat "$scratch/rank2.err")"
 echo "$runs runs on a device compared with the host's, $failures failed"
 [ $failures -eq 0 ]

@@ -27,8 +27,8 @@ reduce!(optimizer::Optimizer) = zero_optimizer_reduce(optimizer)
 """
     apply!(optimizer)
 
-The second part of a step: updates this rank's shard, in stage 0 everything, with the algorithm; with `algorithm = "custom"` the caller updates the
-[`views`](@ref) instead. A collective.
+The second part of a step: updates this rank's shard, in stage 0 everything, with the algorithm; with `algorithm = "custom"` the caller
+updates the [`views`](@ref) instead. A collective.
 """
 apply!(optimizer::Optimizer) = zero_optimizer_apply(optimizer)
 

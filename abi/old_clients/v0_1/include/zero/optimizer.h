@@ -345,8 +345,9 @@ ZERO_API int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int3
 /*
  * One step: reduce, vote, apply, gather. Gradients never made ready count as zero. All ranks apply, or all skip, or all get an error.
  *   out_result  [in, out] struct_size set by the caller; or NULL (with ZERO_TIER_DEVICE a step may then go on: graph.h)
- * In stage 0 ranks that are all on one host update a shard each and write it, with its states, into the memory of all. In stage 3, and with
- * 8-bit parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters, reduce
+ * In stage 0 ranks that reach one another's memory on one host (not with ZERO_TIER_DEVICE) update a shard each and write it, with its
+ * states, into the memory of all; where that fails midway, they may hold states that were written in part. In stage 3, and with 8-bit
+ * parameters, nothing is acquired (ZERO_E_STATE). Errors also: ZERO_E_MISMATCH (other hyper-parameters, loss scales, counters, reduce
  * instead of step); "custom", "none": ZERO_E_STATE. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
@@ -394,7 +395,8 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
  * The window of ZERO_KEY_VERIFY_EVERY = K: after step n*K - 1 (for n*K = 1 after begin) each rank takes checksums of what it updates
  * (parameters, masters, moments, scales, averages; in stage 0 all of them); step n*K compares before it changes anything, and a difference
  * makes it fail with ZERO_E_CORRUPT on all ranks. write, init_param and begin take the checksums of what they write anew; values edited in
- * that window through addresses or views are differences, unless begin follows. out_result: struct_size set by the caller.
+ * that window through addresses or views are differences, unless begin follows.
+ *   out_result  [in, out] struct_size set by the caller
  * A collective between steps. Errors also: ZERO_E_STATE when parameters were written since the last begin. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_verify(zero_optimizer *optimizer, void *stream, zero_verify_result *out_result);
