@@ -13,15 +13,39 @@ constexpr int64_t kTwo40 = int64_t{1} << 40;
 constexpr int64_t kTwo62 = int64_t{1} << 62;
 // The largest double below 1: the upper bound of values that must stay below it.
 constexpr double kBelowOne = 0x1.fffffffffffffp-1;
-constexpr int64_t kF32 = ZERO_DTYPE_F32;
+
+constexpr Choice kDivisors[] = {
+    {ZERO_DIVISOR_RANKS, "ZERO_DIVISOR_RANKS"}, {ZERO_DIVISOR_ONE, "ZERO_DIVISOR_ONE"}, {ZERO_DIVISOR_WEIGHTS, "ZERO_DIVISOR_WEIGHTS"}};
+constexpr Choice kNonfinite[] = {{ZERO_NONFINITE_SKIP, "ZERO_NONFINITE_SKIP"}, {ZERO_NONFINITE_PROPAGATE, "ZERO_NONFINITE_PROPAGATE"}};
+constexpr Choice kRoundings[] = {{ZERO_ROUNDING_NEAREST, "ZERO_ROUNDING_NEAREST"}, {ZERO_ROUNDING_STOCHASTIC, "ZERO_ROUNDING_STOCHASTIC"}};
+constexpr Choice kUnfilled[] = {{ZERO_UNFILLED_ZERO, "ZERO_UNFILLED_ZERO"}, {ZERO_UNFILLED_UNTOUCHED, "ZERO_UNFILLED_UNTOUCHED"}};
+constexpr Choice kMasters[] = {
+    {ZERO_MASTER_F32, "ZERO_MASTER_F32"}, {ZERO_MASTER_NONE, "ZERO_MASTER_NONE"}, {ZERO_MASTER_REMAINDER, "ZERO_MASTER_REMAINDER"}};
+constexpr Choice kTiers[] = {{ZERO_TIER_HOST, "ZERO_TIER_HOST"}, {ZERO_TIER_DEVICE, "ZERO_TIER_DEVICE"}};
+
+constexpr Choice kOfGradient = {0, "the gradient's dtype"};
+constexpr Choice kOfParameter = {0, "the parameter's dtype"};
+constexpr Choice kF32 = {ZERO_DTYPE_F32, "ZERO_DTYPE_F32"};
+constexpr Choice kF16 = {ZERO_DTYPE_F16, "ZERO_DTYPE_F16"};
+constexpr Choice kBf16 = {ZERO_DTYPE_BF16, "ZERO_DTYPE_BF16"};
+constexpr Choice kE4m3 = {ZERO_DTYPE_F8_E4M3, "ZERO_DTYPE_F8_E4M3"};
+constexpr Choice kUe5m3 = {ZERO_DTYPE_F8_UE5M3, "ZERO_DTYPE_F8_UE5M3"};
+constexpr Choice kAccumulateDtypes[] = {kOfGradient, kF32};
+constexpr Choice kGradDtypes[] = {kOfParameter, kF32, kF16, kBf16};
+constexpr Choice kParamDtypes[] = {kOfParameter, kE4m3};
+constexpr Choice kFirstMomentDtypes[] = {kF32, kBf16, kE4m3};
+constexpr Choice kSecondMomentDtypes[] = {kF32, kBf16, kUe5m3};
 
 constexpr KeyInfo i64_key(int32_t key, const char *name, int64_t min, int64_t max, int64_t value) {
-  return {key, KeyType::i64, name, min, max, value, 0, 0, 0};
+  return {key, KeyType::i64, name, min, max, value, 0, 0, 0, {}};
+}
+constexpr KeyInfo choice_key(int32_t key, const char *name, std::span<const Choice> choices, int64_t value) {
+  return {key, KeyType::i64, name, choices.front().value, choices.back().value, value, 0, 0, 0, choices};
 }
 constexpr KeyInfo f64_key(int32_t key, const char *name, double min, double max, double value) {
-  return {key, KeyType::f64, name, 0, 0, 0, min, max, value};
+  return {key, KeyType::f64, name, 0, 0, 0, min, max, value, {}};
 }
-constexpr KeyInfo str_key(int32_t key, const char *name) { return {key, KeyType::str, name, 0, 0, 0, 0, 0, 0}; }
+constexpr KeyInfo str_key(int32_t key, const char *name) { return {key, KeyType::str, name, 0, 0, 0, 0, 0, 0, {}}; }
 
 constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_DEADLINE_MS, "ZERO_KEY_DEADLINE_MS", 1, kTwo40, 600'000),
@@ -38,8 +62,8 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_STAGE, "ZERO_KEY_STAGE", 0, 3, 1),
     str_key(ZERO_KEY_ALGORITHM, "ZERO_KEY_ALGORITHM"),
     i64_key(ZERO_KEY_BUCKET_BYTES, "ZERO_KEY_BUCKET_BYTES", 1024, kTwo40, 26'214'400),
-    i64_key(ZERO_KEY_DIVISOR, "ZERO_KEY_DIVISOR", 0, 2, ZERO_DIVISOR_RANKS),
-    i64_key(ZERO_KEY_NONFINITE, "ZERO_KEY_NONFINITE", 0, 1, ZERO_NONFINITE_SKIP),
+    choice_key(ZERO_KEY_DIVISOR, "ZERO_KEY_DIVISOR", kDivisors, ZERO_DIVISOR_RANKS),
+    choice_key(ZERO_KEY_NONFINITE, "ZERO_KEY_NONFINITE", kNonfinite, ZERO_NONFINITE_SKIP),
     i64_key(ZERO_KEY_GRAD_NORM, "ZERO_KEY_GRAD_NORM", 0, 1, 0),
     i64_key(ZERO_KEY_OVERLAP, "ZERO_KEY_OVERLAP", 0, 1, 1),
     i64_key(ZERO_KEY_POOL_LIMIT, "ZERO_KEY_POOL_LIMIT", 0, kTwo62, 0),
@@ -54,10 +78,10 @@ constexpr KeyInfo kKeys[] = {
     f64_key(ZERO_KEY_LOSS_SCALE_GROWTH, "ZERO_KEY_LOSS_SCALE_GROWTH", 1, 0x1p30, 2),
     f64_key(ZERO_KEY_LOSS_SCALE_MIN, "ZERO_KEY_LOSS_SCALE_MIN", 0x1p-100, 0x1p100, 1),
     f64_key(ZERO_KEY_LOSS_SCALE_MAX, "ZERO_KEY_LOSS_SCALE_MAX", 0x1p-100, 0x1p100, 0x1p32),
-    i64_key(ZERO_KEY_ROUNDING, "ZERO_KEY_ROUNDING", 0, 1, ZERO_ROUNDING_NEAREST),
+    choice_key(ZERO_KEY_ROUNDING, "ZERO_KEY_ROUNDING", kRoundings, ZERO_ROUNDING_NEAREST),
     i64_key(ZERO_KEY_SEED, "ZERO_KEY_SEED", 0, kTwo62, 0),
-    i64_key(ZERO_KEY_UNFILLED, "ZERO_KEY_UNFILLED", 0, 1, ZERO_UNFILLED_ZERO),
-    i64_key(ZERO_KEY_ACCUMULATE_DTYPE, "ZERO_KEY_ACCUMULATE_DTYPE", 0, kF32, 0),
+    choice_key(ZERO_KEY_UNFILLED, "ZERO_KEY_UNFILLED", kUnfilled, ZERO_UNFILLED_ZERO),
+    choice_key(ZERO_KEY_ACCUMULATE_DTYPE, "ZERO_KEY_ACCUMULATE_DTYPE", kAccumulateDtypes, 0),
     i64_key(ZERO_KEY_AVERAGE, "ZERO_KEY_AVERAGE", 0, 1, 0),
     i64_key(ZERO_KEY_GATHER_BELOW, "ZERO_KEY_GATHER_BELOW", 0, kTwo62, 0),
     i64_key(ZERO_KEY_PREFETCH_BYTES, "ZERO_KEY_PREFETCH_BYTES", 0, kTwo62, int64_t{1} << 24),
@@ -67,14 +91,14 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_ONE_COPY, "ZERO_KEY_ONE_COPY", 0, 1, 0),
     i64_key(ZERO_KEY_DEVICE, "ZERO_KEY_DEVICE", -1, 4095, -1),
     str_key(ZERO_KEY_CUDA_MODULE, "ZERO_KEY_CUDA_MODULE"),
-    i64_key(ZERO_KEY_TIER, "ZERO_KEY_TIER", 0, 1, ZERO_TIER_HOST),
+    choice_key(ZERO_KEY_TIER, "ZERO_KEY_TIER", kTiers, ZERO_TIER_HOST),
     i64_key(ZERO_KEY_SET, "ZERO_KEY_SET", 0, 4095, 0),
     i64_key(ZERO_KEY_FROZEN, "ZERO_KEY_FROZEN", 0, 1, 0),
-    i64_key(ZERO_KEY_GRAD_DTYPE, "ZERO_KEY_GRAD_DTYPE", 0, ZERO_DTYPE_BF16, 0),
-    i64_key(ZERO_KEY_MASTER, "ZERO_KEY_MASTER", 0, 2, ZERO_MASTER_F32),
-    i64_key(ZERO_KEY_PARAM_DTYPE, "ZERO_KEY_PARAM_DTYPE", 0, ZERO_DTYPE_F8_E4M3, 0),
-    i64_key(ZERO_KEY_FIRST_MOMENT_DTYPE, "ZERO_KEY_FIRST_MOMENT_DTYPE", kF32, ZERO_DTYPE_F8_E4M3, kF32),
-    i64_key(ZERO_KEY_SECOND_MOMENT_DTYPE, "ZERO_KEY_SECOND_MOMENT_DTYPE", kF32, ZERO_DTYPE_F8_UE5M3, kF32),
+    choice_key(ZERO_KEY_GRAD_DTYPE, "ZERO_KEY_GRAD_DTYPE", kGradDtypes, 0),
+    choice_key(ZERO_KEY_MASTER, "ZERO_KEY_MASTER", kMasters, ZERO_MASTER_F32),
+    choice_key(ZERO_KEY_PARAM_DTYPE, "ZERO_KEY_PARAM_DTYPE", kParamDtypes, 0),
+    choice_key(ZERO_KEY_FIRST_MOMENT_DTYPE, "ZERO_KEY_FIRST_MOMENT_DTYPE", kFirstMomentDtypes, ZERO_DTYPE_F32),
+    choice_key(ZERO_KEY_SECOND_MOMENT_DTYPE, "ZERO_KEY_SECOND_MOMENT_DTYPE", kSecondMomentDtypes, ZERO_DTYPE_F32),
     i64_key(ZERO_KEY_REPLICATED, "ZERO_KEY_REPLICATED", 0, 1, 0),
     i64_key(ZERO_KEY_TIED_TO, "ZERO_KEY_TIED_TO", 0, kTwo62, 0),
     f64_key(ZERO_KEY_LR, "ZERO_KEY_LR", 0, 1e30, 1e-3),
@@ -116,6 +140,23 @@ Status check_type(int32_t key, KeyType type, const KeyInfo **out) {
   return {};
 }
 
+/// "A (0), B (1) or C (2)"
+std::string choices_text(std::span<const Choice> choices) {
+  std::string text;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) text += i + 1 < choices.size() ? ", " : " or ";
+    text += std::string(choices[i].name) + " (" + std::to_string(choices[i].value) + ")";
+  }
+  return text;
+}
+
+const Choice *find_choice(const KeyInfo &info, int64_t value) {
+  for (const Choice &choice : info.choices) {
+    if (choice.value == value) return &choice;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::span<const KeyInfo> all_keys() { return kKeys; }
@@ -130,10 +171,14 @@ const KeyInfo *find_key(int32_t key) {
 Status check_i64(int32_t key, int64_t value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::i64, &info));
+  ZERO_CHECK(info->choices.empty() || find_choice(*info, value) != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %s",
+             info->name, lld(value), choices_text(info->choices).c_str());
   ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld",
              info->name, lld(value), lld(info->min_i64), lld(info->max_i64));
   return {};
 }
+
+const char *choice_name(int32_t key, int64_t value) { return find_choice(*find_key(key), value)->name; }
 
 Status check_f64(int32_t key, double value) {
   const KeyInfo *info = nullptr;

@@ -15,6 +15,12 @@ namespace zero {
 
 enum class KeyType : int64_t { i64 = 1, f64 = 2, str = 3 };
 
+/// A value that a key takes, and what it is called in the public header.
+struct Choice {
+  int64_t value;
+  const char *name;
+};
+
 /// One row of the key table.
 struct KeyInfo {
   int32_t key;
@@ -22,6 +28,7 @@ struct KeyInfo {
   const char *name;  ///< as in the public header
   int64_t min_i64, max_i64, default_i64;
   double min_f64, max_f64, default_f64;
+  std::span<const Choice> choices;  ///< i64 keys: the only values, in rising order; empty: all within the bounds
 };
 
 /// nullptr for an unknown key.
@@ -32,6 +39,8 @@ std::span<const KeyInfo> all_keys();
 Status check_f64(int32_t key, double value);
 /// ZERO_OK when the value may be given to an i64 key.
 Status check_i64(int32_t key, int64_t value);
+/// The name of a value that a key with choices takes.
+const char *choice_name(int32_t key, int64_t value);
 
 /// Memory hook of a config (zero_config_set_allocator).
 struct AllocatorHook {

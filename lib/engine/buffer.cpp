@@ -34,6 +34,7 @@ Buffer::~Buffer() {
 Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
   ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld", lld(count),
                 lld(kMostElements));
+  const CallerScope scope(*group, Caller::buffer_create);
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.dtype = static_cast<int32_t>(dtype);
@@ -73,6 +74,7 @@ Buffer::Shard Buffer::shard() const { return {own().empty() ? nullptr : shard_.d
 
 Task Buffer::whole_acquire(void **out_data) {
   ZERO_CO_CHECK(!whole_acquired_, ZERO_E_STATE, "the whole buffer is acquired already; call zero_buffer_whole_release first");
+  const CallerScope scope(*group_, Caller::buffer_whole_acquire);
   Arena whole;
   Status allocated = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
   ZERO_CO_AWAIT(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
@@ -92,18 +94,21 @@ Status Buffer::whole_release() {
 
 Task Buffer::reduce_scatter(const void *data, int64_t count, ReduceOp op) {
   ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", lld(count), lld(count_));
+  const CallerScope scope(*group_, Caller::buffer_reduce_scatter);
   ZERO_CO_AWAIT(zero::reduce_scatter(*group_, {data, shard_.data(), &cuts_, dtype_, op}));
   co_return Status();
 }
 
 Task Buffer::read(int64_t offset, void *data, int64_t count) {
   ZERO_CO_TRY(check_range(offset, count));
+  const CallerScope scope(*group_, Caller::buffer_read);
   ZERO_CO_AWAIT(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead}, {offset, offset + count}, data));
   co_return Status();
 }
 
 Task Buffer::write(int64_t offset, const void *data, int64_t count) {
   ZERO_CO_TRY(check_range(offset, count));
+  const CallerScope scope(*group_, Caller::buffer_write);
   ZERO_CO_AWAIT(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite}, {offset, offset + count}, data));
   co_return Status();
 }

@@ -22,7 +22,7 @@ uint64_t hash_of_zeros(int64_t nbytes) {
 
 }  // namespace
 
-Task Optimizer::begin(int32_t source) { return run(begin_body(source)); }
+Task Optimizer::begin(int32_t source) { return run(begin_body(source), Caller::begin); }
 
 Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));

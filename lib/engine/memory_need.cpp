@@ -1,6 +1,7 @@
 /// @file Adding up over the ranks that share memory.
 #include "engine/memory_need.h"
 
+#include "core/number_text.h"
 #include "engine/agreement.h"
 #include "engine/slot_memory.h"
 
@@ -54,16 +55,14 @@ std::array<int64_t, kWords> words_of(const MemoryNeed &need, MemoryOffer offer, 
 }
 
 Status check_store(const Store &store, std::span<const int64_t> words, int64_t rank, int64_t stage, bool limited) {
-  constexpr double kGigabyte = 1e9;
   const Sharers sharers = sharers_of(store, words, rank);
   const auto &need = sharers.need;
   const auto asked = need[static_cast<size_t>(stage)];
-  ZERO_CHECK(
-      asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
-      "stage %lld needs %.2f GB %s of rank %lld, which holds %lld ranks, but %.2f GB are %s; stages 0 to 3 need %.2f, %.2f, %.2f and "
-      "%.2f GB there",
-      lld(stage), asked / kGigabyte, store.name, lld(rank), lld(sharers.ranks), static_cast<double>(sharers.offer) / kGigabyte,
-      limited ? "ZERO_KEY_MEMORY_LIMIT" : "available", need[0] / kGigabyte, need[1] / kGigabyte, need[2] / kGigabyte, need[3] / kGigabyte);
+  ZERO_CHECK(asked <= static_cast<double>(sharers.offer), ZERO_E_OUT_OF_MEMORY,
+             "stage %lld needs %s %s of rank %lld (its ranks there: %lld), but %s are %s; stages 0 to 3 need %s, %s, %s and %s there",
+             lld(stage), nbytes_text(asked).c_str(), store.name, lld(rank), lld(sharers.ranks),
+             nbytes_text(static_cast<double>(sharers.offer)).c_str(), limited ? "ZERO_KEY_MEMORY_LIMIT" : "available",
+             nbytes_text(need[0]).c_str(), nbytes_text(need[1]).c_str(), nbytes_text(need[2]).c_str(), nbytes_text(need[3]).c_str());
   return {};
 }
 

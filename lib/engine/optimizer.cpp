@@ -108,7 +108,8 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
              sets_.size());
   out->frozen = config.i64(ZERO_KEY_FROZEN) != 0;
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
-  return read_precision(config, &out->precision);
+  read_precision(config, &out->precision);
+  return {};
 }
 
 Status Optimizer::add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
@@ -170,7 +171,7 @@ Status Optimizer::module_buffer(int64_t id, void **out_data, int64_t *out_count)
   return {};
 }
 
-Task Optimizer::sync_module_buffers() { return run(sync_body()); }
+Task Optimizer::sync_module_buffers() { return run(sync_body(), Caller::sync_module_buffers); }
 
 Task Optimizer::sync_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));

@@ -212,7 +212,8 @@ class Optimizer {
   /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
   enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
   Status usable();
-  Task run(Task body, Uses uses = Uses::parameters);
+  Task run(Task body, Caller caller, Uses uses = Uses::parameters);
+  void name_caller(Caller caller);
   void take_deadline();
   void lose(const Status &cause);
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.

@@ -108,6 +108,7 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
     if (*out_pooled) ZERO_CO_TRY(param_pool_.take(nbytes, data));
+    gather_group_->set_caller(Caller::param_acquire);
     ZERO_CO_AWAIT(gather_param(id, *data));
   } else if (*out_pooled) {
     *data = ahead;
@@ -127,6 +128,7 @@ Task Optimizer::gather_param(int64_t id, std::byte *whole) {
 /// On the progress thread, or that of whoever waits.
 Task Optimizer::gather_ahead(int64_t id, std::byte *whole) {
   const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
+  gather_group_->set_caller(Caller::gather_ahead);
   co_return co_await gather_param(id, whole);
 }
 

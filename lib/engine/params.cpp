@@ -51,7 +51,7 @@ std::string Param::text() const {
   const Precision &precision = options.precision;
   if (precision.param != 0) text += std::string(" stored as ") + dtype_name(static_cast<DType>(precision.param));
   if (precision.grad != 0) text += std::string(" gradient ") + dtype_name(static_cast<DType>(precision.grad));
-  if (dtype != DType::f32) text += " master " + std::to_string(static_cast<int64_t>(precision.master));
+  if (dtype != DType::f32) text += std::string(" ") + choice_name(ZERO_KEY_MASTER, static_cast<int64_t>(precision.master));
   if (precision.first_moment != DType::f32) text += std::string(" first moment ") + dtype_name(precision.first_moment);
   if (precision.second_moment != DType::f32) text += std::string(" second moment ") + dtype_name(precision.second_moment);
   return text;

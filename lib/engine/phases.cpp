@@ -84,7 +84,14 @@ Status Optimizer::usable() {
   return status;
 }
 
-Task Optimizer::run(Task body, Uses uses) {
+/// Of the groups that the optimizer has to itself, in which nothing else runs now.
+void Optimizer::name_caller(Caller caller) {
+  for (Group *group : {gather_group_.get(), model_group_.get(), line_up_.group()}) {
+    if (group != nullptr) group->set_caller(caller);
+  }
+}
+
+Task Optimizer::run(Task body, Caller caller, Uses uses) {
   ZERO_CO_TRY(usable());
   take_deadline();
   const Counted counted(under_way_);
@@ -92,6 +99,7 @@ Task Optimizer::run(Task body, Uses uses) {
   try {
     if (uses == Uses::parameters) status = co_await prefetch_.drop();
     if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
+    if (uses == Uses::parameters) name_caller(caller);
     if (status.ok()) status = co_await body;
   } catch (...) {
     status = exception_status();  // there was no memory for a task

@@ -27,7 +27,7 @@ struct Precision {
 };
 
 /// Reads the keys that are set; the others keep what `out` holds.
-Status read_precision(const Config &config, Precision *out);
+void read_precision(const Config &config, Precision *out);
 
 /// Which dtypes a parameter of `dtype` may have with it.
 Status check_precision(const char *name, DType dtype, const Precision &precision);

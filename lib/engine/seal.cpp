@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
 namespace zero {
 namespace {
@@ -15,10 +16,13 @@ constexpr const char *kSealedDiffers = "ranks were sealed with different paramet
 
 }  // namespace
 
-Task Optimizer::seal() { return run(seal_body()); }
+Task Optimizer::seal() { return run(seal_body(), Caller::seal); }
 
 Task Optimizer::seal_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
+  const CallerScope in_group(*group_, Caller::seal);
+  std::optional<CallerScope> in_model;
+  if (model_parent_ != nullptr) in_model.emplace(*model_parent_, Caller::seal);
   Status agreed = co_await agree_on_plan();
   const bool planned = agreed.ok();
   if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
@@ -51,6 +55,8 @@ Task Optimizer::make_groups() {
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
   ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
   ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &gather_group_, reducer));
+  reduce_group_->set_caller(Caller::gradients);
+  gather_group_->set_caller(Caller::seal);
   if (model_parent_ != nullptr) {
     ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
     // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.

@@ -24,14 +24,6 @@ Status read_clipping(const Config &config, Settings *out) {
   return {};
 }
 
-Status read_accumulation(const Config &config, Settings *out) {
-  const int64_t dtype = config.i64(ZERO_KEY_ACCUMULATE_DTYPE);
-  ZERO_CHECK(dtype == 0 || dtype == ZERO_DTYPE_F32, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_ACCUMULATE_DTYPE is %lld, but must be 0 (that of the gradient) or f32 (%d)", lld(dtype), ZERO_DTYPE_F32);
-  out->accumulates_in_f32 = dtype == ZERO_DTYPE_F32;
-  return {};
-}
-
 Status read_one_copy(const Config &config, Settings *out) {
   out->one_copy = config.i64(ZERO_KEY_ONE_COPY) != 0;
   ZERO_CHECK(!out->one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
@@ -75,7 +67,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.custom_slots = config.i64(ZERO_KEY_CUSTOM_SLOTS);
   ZERO_CHECK(settings.custom_slots == 0 || config.str(ZERO_KEY_ALGORITHM) == "custom", ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", lld(settings.custom_slots));
-  ZERO_TRY(read_precision(config, &settings.precision));
+  read_precision(config, &settings.precision);
   settings.bucket_nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
   settings.divisor = config.i64(ZERO_KEY_DIVISOR);
   settings.skips_nonfinite = config.i64(ZERO_KEY_NONFINITE) == ZERO_NONFINITE_SKIP;
@@ -84,7 +76,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.stochastic = config.i64(ZERO_KEY_ROUNDING) == ZERO_ROUNDING_STOCHASTIC;
   settings.seed = static_cast<uint64_t>(config.i64(ZERO_KEY_SEED));
   settings.leaves_unfilled = config.i64(ZERO_KEY_UNFILLED) == ZERO_UNFILLED_UNTOUCHED;
-  ZERO_TRY(read_accumulation(config, &settings));
+  settings.accumulates_in_f32 = config.i64(ZERO_KEY_ACCUMULATE_DTYPE) == ZERO_DTYPE_F32;
   settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
   settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
   ZERO_TRY(read_one_copy(config, &settings));
@@ -105,7 +97,7 @@ std::string Settings::text() const {
   std::string text = "stage " + std::to_string(stage) + "\n";
   text += std::string("algorithm ") + algorithm_name() + " with " + std::to_string(custom_slots) + " custom slots\n";
   text += "bucket bytes " + std::to_string(bucket_nbytes) + "\n";
-  text += "divisor " + std::to_string(divisor) + "\n";
+  text += std::string("divisor ") + choice_name(ZERO_KEY_DIVISOR, divisor) + "\n";
   text += model_text();
   text += std::string("rounding ") + (stochastic ? "stochastic" : "to nearest") + " with seed " + std::to_string(seed) + "\n";
   text += std::string("unfilled parameters ") + (leaves_unfilled ? "untouched" : "zero") + "\n";

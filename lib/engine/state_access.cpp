@@ -40,11 +40,11 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
 }
 
 Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
-  return run(in_order(read_body(id, slot, offset, data, count), stream));
+  return run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read);
 }
 
 Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
-  return run(in_order(write_body(id, slot, offset, data, count), stream));
+  return run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
 }
 
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {

@@ -67,14 +67,14 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   return status;
 }
 
-Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream)); }
+Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream), Caller::step); }
 Task Optimizer::reduce(zero_step_result *out, void *stream) {
-  return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream));
+  return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream), Caller::reduce);
 }
-Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream)); }
-Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream)); }
+Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream), Caller::apply); }
+Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream), Caller::gather); }
 
-Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Uses::gradients); }
+Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Caller::micro_step, Uses::gradients); }
 
 Task Optimizer::micro_step_body(int32_t kind) {
   ZERO_CO_TRY(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
@@ -320,6 +320,7 @@ Task Optimizer::gather_bucket(int64_t index, Trace::Track track) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.param(), index);
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
+  if (track == Trace::Track::gathers) gather_group_->set_caller(Caller::gather_behind);
   ZERO_CO_AWAIT(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
   if (!layout_.format_in(bucket).coded()) co_return Status();
   const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);

@@ -8,7 +8,7 @@
 
 namespace zero {
 
-Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream)); }
+Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream), Caller::verify); }
 
 Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   ZERO_CO_TRY(check_phase("zero_optimizer_verify", Phase::running, Phase::running));

@@ -4,13 +4,67 @@
 namespace zero {
 namespace {
 
-/// What users see differ: everything but the detail.
+/// What users see differ: everything but the detail. The same collective may come in one rank's call earlier than in another's.
 bool same_call(const Fingerprint &a, const Fingerprint &b) {
   return a.sequence == b.sequence && a.kind == b.kind && a.dtype == b.dtype && a.count == b.count && a.op == b.op && a.root == b.root;
 }
 
 bool same_message(const Fingerprint &a, const Fingerprint &b) {
   return is_message(b.kind) && a.kind != b.kind && a.sequence == b.sequence && a.dtype == b.dtype && a.count == b.count;
+}
+
+/// What another rank sent may be anything.
+const char *caller_name(Caller caller) {
+  switch (caller) {
+    case Caller::group:
+      return nullptr;
+    case Caller::seal:
+      return "zero_optimizer_seal";
+    case Caller::begin:
+      return "zero_optimizer_begin";
+    case Caller::param_acquire:
+      return "zero_optimizer_param_acquire";
+    case Caller::gather_ahead:
+      return "parameters gathered ahead of zero_optimizer_param_acquire";
+    case Caller::gradients:
+      return "the gradients' reduction";
+    case Caller::micro_step:
+      return "zero_optimizer_micro_step";
+    case Caller::step:
+      return "zero_optimizer_step";
+    case Caller::gather_behind:
+      return "parameters gathered behind a step";
+    case Caller::reduce:
+      return "zero_optimizer_reduce";
+    case Caller::apply:
+      return "zero_optimizer_apply";
+    case Caller::gather:
+      return "zero_optimizer_gather";
+    case Caller::verify:
+      return "zero_optimizer_verify";
+    case Caller::read:
+      return "zero_optimizer_read";
+    case Caller::write:
+      return "zero_optimizer_write";
+    case Caller::sync_module_buffers:
+      return "zero_optimizer_sync_module_buffers";
+    case Caller::buffer_create:
+      return "zero_buffer_create";
+    case Caller::buffer_whole_acquire:
+      return "zero_buffer_whole_acquire";
+    case Caller::buffer_reduce_scatter:
+      return "zero_buffer_reduce_scatter";
+    case Caller::buffer_read:
+      return "zero_buffer_read";
+    case Caller::buffer_write:
+      return "zero_buffer_write";
+  }
+  return nullptr;
+}
+
+std::string of_caller(Caller caller) {
+  const char *name = caller_name(caller);
+  return name != nullptr ? std::string(" of ") + name : std::string();
 }
 
 }  // namespace
@@ -49,9 +103,13 @@ const char *operation_name(OperationKind kind) {
   return "unknown operation";
 }
 
+std::string operation_text(uint64_t sequence, OperationKind kind, Caller caller) {
+  return "#" + std::to_string(sequence) + " " + operation_name(kind) + of_caller(caller);
+}
+
 std::string to_text(const Fingerprint &fingerprint) {
   std::string text = "#" + std::to_string(fingerprint.sequence) + " " + operation_name(fingerprint.kind);
-  if (fingerprint.kind == OperationKind::barrier) return text;
+  if (fingerprint.kind == OperationKind::barrier) return text + of_caller(fingerprint.caller);
   text += "(";
   text += fingerprint.dtype != 0 ? dtype_name(static_cast<DType>(fingerprint.dtype)) : "bytes";
   text += ", count " + std::to_string(fingerprint.count);
@@ -62,7 +120,7 @@ std::string to_text(const Fingerprint &fingerprint) {
     if (fingerprint.kind == OperationKind::recv) role = ", from rank ";
     text += role + std::to_string(fingerprint.root);
   }
-  return text + ")";
+  return text + ")" + of_caller(fingerprint.caller);
 }
 
 Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &theirs, int64_t their_rank) {
@@ -72,7 +130,7 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   const std::string their_text = to_text(theirs);
   const auto my_number = lld(my_rank);
   const auto their_number = lld(their_rank);
-  ZERO_CHECK(!same, ZERO_E_MISMATCH,
+  ZERO_CHECK(!same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
              "rank %lld and rank %lld both called %s, but about different tensors, parts or settings (hash %016llx against %016llx); all "
              "ranks give the same",
              my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),

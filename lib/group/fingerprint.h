@@ -29,6 +29,34 @@ enum class OperationKind : int32_t {
 inline constexpr int kOperationKinds = 12;  ///< kinds 1 .. 11 are counted by number, internal ones as 0
 
 const char *operation_name(OperationKind kind);
+
+/// The call of an optimizer or a buffer that an operation belongs to. Only texts tell it.
+enum class Caller : uint8_t {
+  group,  ///< none: the operation is the call
+  seal,
+  begin,
+  param_acquire,
+  gather_ahead,
+  gradients,
+  micro_step,
+  step,
+  gather_behind,
+  reduce,
+  apply,
+  gather,
+  verify,
+  read,
+  write,
+  sync_module_buffers,
+  buffer_create,
+  buffer_whole_acquire,
+  buffer_reduce_scatter,
+  buffer_read,
+  buffer_write,
+};
+
+/// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step".
+std::string operation_text(uint64_t sequence, OperationKind kind, Caller caller);
 /// A send or a recv.
 constexpr bool is_message(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
 
@@ -39,14 +67,15 @@ struct Fingerprint {
   int32_t dtype = 0;  ///< 0 = bytes
   int64_t count = 0;
   int32_t op = 0;  ///< a ReduceOp or 0
-  int32_t reserved = 0;
+  Caller caller = Caller::group;
+  uint8_t reserved[3] = {0, 0, 0};
   int64_t root = -1;    ///< or -1
   uint64_t detail = 0;  ///< hash of whatever else must agree (ranges, divisor, configuration)
   uint64_t padding[2] = {0, 0};
 };
 static_assert(sizeof(Fingerprint) == 64);
 
-/// "#17 all_reduce(f32, count 1024, sum)".
+/// "#17 all_reduce(f32, count 1024, sum)"; with a caller "#17 all_reduce(f32, count 1024, sum) of zero_optimizer_step".
 std::string to_text(const Fingerprint &fingerprint);
 
 /// ZERO_OK when the two describe the same collective, otherwise ZERO_E_MISMATCH naming both ranks and calls. A send matches a recv.

@@ -134,6 +134,7 @@ class GivingUp final : public Waitable {
 Task Group::collective(Fingerprint fingerprint, Task body) {
   ZERO_CO_TRY(usable());
   fingerprint.sequence = ++sequence_;
+  fingerprint.caller = caller_;
   current_ = fingerprint;
   first_round_ = true;
   deadline_.reset();

@@ -77,6 +77,9 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Milliseconds that are left to the collective under way, at least 1.
   int64_t left_ms();
 
+  /// Whose the collectives are from now on. For whoever may run one.
+  void set_caller(Caller caller) { caller_ = caller; }
+
   /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
   Task collective(Fingerprint fingerprint, Task body);
 
@@ -126,6 +129,7 @@ class Group : public std::enable_shared_from_this<Group> {
   // Touched only by the collective under way.
   std::vector<std::byte> scratch_;
   uint64_t sequence_ = 0;
+  Caller caller_ = Caller::group;
   Fingerprint current_;
   bool first_round_ = false;
   std::optional<Deadline> deadline_;  ///< from its first wait on
@@ -142,6 +146,17 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<std::weak_ptr<Group>> above_;  ///< the group that this one was split from, and those above that
 
   std::array<Counters, kOperationKinds> counters_;
+};
+
+/// While it lives, what runs in the group belongs to a call of something that shares it with others.
+class CallerScope {
+ public:
+  CallerScope(Group &group, Caller caller) : group_(group) { group.set_caller(caller); }
+  CallerScope(const CallerScope &) = delete;
+  ~CallerScope() { group_.set_caller(Caller::group); }
+
+ private:
+  Group &group_;
 };
 
 /// Looks while something waits whether a group above was aborted: seldom, because their transports may ask the system.

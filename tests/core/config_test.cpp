@@ -1,8 +1,11 @@
 /// @file Config: the key table's bounds, types and defaults, and values set and read.
 #include "core/config.h"
 
+#include <zero/dtype.h>
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -61,6 +64,32 @@ TEST(Config, I64KeysTakeTheirBoundsAndNothingBeyond) {
     EXPECT_TRUE(config.is_set(info.key));
     EXPECT_FALSE(config.empty());
   }
+}
+
+TEST(Config, KeysWithChoicesTakeThoseAndNameThem) {
+  int keys = 0;
+  for (const KeyInfo &info : all_keys()) {
+    if (info.choices.empty()) continue;
+    ++keys;
+    Config config;
+    const auto listed = [&info](int64_t value) {
+      return std::any_of(info.choices.begin(), info.choices.end(), [&](const Choice &c) { return c.value == value; });
+    };
+    EXPECT_TRUE(listed(info.default_i64)) << info.name;
+    for (int64_t value = info.min_i64; value <= info.max_i64; ++value) {
+      const Status status = config.set_i64(info.key, value);
+      EXPECT_EQ(status.code(), listed(value) ? ZERO_OK : ZERO_E_INVALID_ARGUMENT) << info.name << " " << value;
+      EXPECT_EQ(config.i64(info.key) == value, listed(value)) << info.name << " " << value;
+      for (const Choice &choice : info.choices) {
+        EXPECT_EQ(std::string(status.text()).find(choice.name) != std::string::npos, !listed(value)) << info.name << " " << value;
+      }
+    }
+  }
+  EXPECT_EQ(keys, 11);
+  Config config;
+  EXPECT_STREQ(config.set_i64(ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_F16).text(),
+               "ZERO_KEY_FIRST_MOMENT_DTYPE is 3, but must be ZERO_DTYPE_F32 (1), ZERO_DTYPE_BF16 (4) or ZERO_DTYPE_F8_E4M3 (50)");
+  EXPECT_STREQ(choice_name(ZERO_KEY_MASTER, 2), "ZERO_MASTER_REMAINDER");
 }
 
 TEST(Config, TakesNoScalarsOfARunningOptimizer) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 namespace zero::test {
@@ -314,6 +315,63 @@ TEST(Seal, OneRankWithoutMemoryIsAnErrorOnAll) {
     EXPECT_EQ(add(*optimizer, "a", {2000}), ZERO_OK);
     const Status status = group->queue()->run(optimizer->seal());
     EXPECT_EQ(status.code(), group->rank() == 1 ? ZERO_E_OUT_OF_MEMORY : ZERO_E_PEER_FAILED) << status.text();
+  });
+}
+
+/// What a rank calls, and the name under which other ranks' errors know it.
+struct NamedCall {
+  const char *name;
+  std::function<Task(Optimizer &)> call;
+};
+
+TEST(Mismatch, NamesTheCallsOfBothRanks) {
+  static float values[4];
+  static void *address;
+  static zero_verify_result verified;
+  const NamedCall calls[] = {
+      {"zero_optimizer_verify", [](Optimizer &optimizer) { return optimizer.verify(&verified); }},
+      {"zero_optimizer_read", [](Optimizer &optimizer) { return optimizer.read(0, ZERO_SLOT_PARAM, 0, values, 1); }},
+      {"zero_optimizer_write", [](Optimizer &optimizer) { return optimizer.write(0, ZERO_SLOT_PARAM, 0, values, 1); }},
+      {"zero_optimizer_param_acquire", [](Optimizer &optimizer) { return optimizer.param_acquire(0, nullptr, 0, &address); }},
+  };
+  Model model;
+  model.ranks = 2;
+  model.counts = {400};
+  Manner manner;
+  manner.stage = 3;
+  for (const NamedCall &first : calls) {
+    for (const NamedCall &second : calls) {
+      if (&first == &second) continue;
+      run_world(2, [&](const std::shared_ptr<Group> &group) {
+        const auto optimizer = begun_optimizer(group, model, manner);
+        const Status status = run_task(*optimizer, (group->rank() == 0 ? first : second).call(*optimizer));
+        EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << first.name << " meets " << second.name;
+        for (const NamedCall &call : {first, second}) EXPECT_NE(std::strstr(status.text(), call.name), nullptr) << status.text();
+      });
+    }
+  }
+}
+
+TEST(Timeout, NamesTheCallAndWhatTheOtherRankDidLast) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {400};
+  std::atomic<bool> failed{false};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, Manner());
+    float value = 0;
+    ASSERT_TRUE(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_PARAM, 0, &value, 1)).ok());
+    if (group->rank() == 1) {
+      while (!failed) std::this_thread::yield();
+      return;
+    }
+    group->set_deadline_ms(50);
+    zero_verify_result verified{};
+    const Status status = run_task(*optimizer, optimizer->verify(&verified));
+    failed = true;
+    EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
+    EXPECT_NE(std::strstr(status.text(), " of zero_optimizer_verify: rank 1 "), nullptr) << status.text();
+    EXPECT_NE(std::strstr(status.text(), "of zero_optimizer_read and is outside the group"), nullptr) << status.text();
   });
 }
 

@@ -44,6 +44,29 @@ TEST(Fingerprint, TextNamesTheCall) {
   EXPECT_EQ(to_text(Fingerprint()), "#0 barrier");
 }
 
+TEST(Fingerprint, TextNamesWhoseCallItIs) {
+  Fingerprint mine = all_reduce();
+  mine.caller = Caller::step;
+  EXPECT_EQ(to_text(mine), "#17 all_reduce(f32, count 1024, sum) of zero_optimizer_step");
+  EXPECT_EQ(operation_text(17, OperationKind::all_reduce, Caller::step), "#17 all_reduce of zero_optimizer_step");
+  EXPECT_EQ(operation_text(17, OperationKind::all_reduce, Caller::group), "#17 all_reduce");
+  Fingerprint barrier;
+  barrier.caller = Caller::buffer_read;
+  EXPECT_EQ(to_text(barrier), "#0 barrier of zero_buffer_read");
+  // A bucket's reduction may come within another call on each rank.
+  Fingerprint theirs = mine;
+  theirs.caller = Caller::micro_step;
+  EXPECT_TRUE(compare(mine, 0, theirs, 1).ok());
+  theirs.detail = 1;
+  EXPECT_STREQ(
+      compare(mine, 0, theirs, 1).text(),
+      "rank 0 called #17 all_reduce(f32, count 1024, sum) of zero_optimizer_step but rank 1 called #17 all_reduce(f32, count 1024, "
+      "sum) of zero_optimizer_micro_step; all ranks must make the same calls in the same order");
+  // What another rank sent may be anything.
+  mine.caller = static_cast<Caller>(200);
+  EXPECT_EQ(to_text(mine), to_text(all_reduce()));
+}
+
 TEST(Fingerprint, EveryDtypeAndReductionIsNamed) {
   const std::pair<int32_t, const char *> dtypes[] = {{0, "bytes"},
                                                      {ZERO_DTYPE_F32, "f32"},

@@ -15,7 +15,7 @@ void fence([[maybe_unused]] std::memory_order order) {
 #endif
 }
 
-std::string operation_text(const Standing::View &view) { return "#" + std::to_string(view.sequence) + " " + operation_name(view.kind); }
+std::string text_of(const Standing::View &view) { return operation_text(view.sequence, view.kind, view.caller); }
 
 }  // namespace
 
@@ -151,17 +151,17 @@ std::string LocalTransport::standing_of(int64_t peer) const {
   std::string text = "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(process);
   text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
   const Standing::View here = header.standing.view();
-  if (here.inside) return text + "is in " + operation_text(here);
+  if (here.inside) return text + "is in " + text_of(here);
   const SegmentHeader &root = root_header(peer);
   const uint64_t group = root.elsewhere_group.load(std::memory_order_acquire);
   const Standing::View elsewhere = root.elsewhere.view();
   if (elsewhere.inside && group != identity_) {
     char name[32];
     std::snprintf(name, sizeof name, "%08llx", static_cast<unsigned long long>(group >> 32));
-    return text + "waits in group " + name + " at " + operation_text(elsewhere);
+    return text + "waits in group " + name + " at " + text_of(elsewhere);
   }
   if (here.never()) return text + "has called nothing in this group";
-  return text + "last did " + operation_text(here) + " and is outside the group";
+  return text + "last did " + text_of(here) + " and is outside the group";
 }
 
 }  // namespace zero

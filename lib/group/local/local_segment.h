@@ -46,16 +46,18 @@ class Standing {
   struct View {
     uint64_t sequence = 0;
     OperationKind kind = OperationKind::barrier;
+    Caller caller = Caller::group;
     bool inside = false;
     bool never() const { return sequence == 0; }
   };
   void enter(const Fingerprint &fingerprint) {
-    word_.store(fingerprint.sequence << 9 | static_cast<uint64_t>(fingerprint.kind) << 1 | 1, std::memory_order_release);
+    const uint64_t what = static_cast<uint64_t>(fingerprint.caller) << 8 | static_cast<uint64_t>(fingerprint.kind);
+    word_.store(fingerprint.sequence << 17 | what << 1 | 1, std::memory_order_release);
   }
   void leave() { word_.store(word_.load(std::memory_order_relaxed) & ~uint64_t{1}, std::memory_order_release); }
   View view() const {
     const uint64_t word = word_.load(std::memory_order_acquire);
-    return {word >> 9, static_cast<OperationKind>(word >> 1 & 0xff), (word & 1) != 0};
+    return {word >> 17, static_cast<OperationKind>(word >> 1 & 0xff), static_cast<Caller>(word >> 9 & 0xff), (word & 1) != 0};
   }
 
  private:

@@ -159,7 +159,7 @@ ZERO_API int32_t zero_config_create(zero_config **out);
  *   key    [in] a zero_key
  *   value  [in] within the key's bounds; a string is copied, at most 4095 bytes
  * Errors: ZERO_E_BAD_HANDLE; ZERO_E_UNSUPPORTED for an unknown key; ZERO_E_INVALID_ARGUMENT when the key has another type or the value is
- * out of bounds, not a number or NULL. Threads: one thread per config at a time. Since ZERO_0.1.
+ * out of bounds, none of those that stand beside the key, not a number or NULL. Threads: one thread per config at a time. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_config_set_i64(zero_config *config, int32_t key, int64_t value);
 ZERO_API int32_t zero_config_set_f64(zero_config *config, int32_t key, double value);
