@@ -170,15 +170,15 @@ void Optimizer::describe_plan(std::string &text) const {
 
 void Optimizer::describe_space(std::string &text, size_t space) const {
   const Format &format = layout_.formats()[space];
-  std::string slots =
-      std::string("param ") + dtype_name(format.param) + (format.trains ? std::string(", grad ") + dtype_name(format.grad) : "");
+  std::string slots = slot_name(ZERO_SLOT_PARAM) + " " + dtype_name(format.param) +
+                      (format.trains ? ", " + slot_name(ZERO_SLOT_GRAD) + " " + dtype_name(format.grad) : "");
   int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
   int64_t scales_nbytes = format.coded() ? dtype_nbytes(DType::f32) : 0;
   for (const SlotFormat &slot : format.states) {
-    slots += ", slot " + std::to_string(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
+    slots += ", " + slot_name(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
     (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);
   }
-  add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld per line of %lld", space,
+  add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld bytes per line of %lld elements", space,
            format.algorithm != nullptr ? format.algorithm->name
            : format.trains             ? "custom"
                                        : "frozen",

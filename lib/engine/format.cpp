@@ -57,4 +57,29 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   return format;
 }
 
+std::string slot_name(int32_t number) {
+  switch (number) {
+    case ZERO_SLOT_PARAM:
+      return "parameter";
+    case ZERO_SLOT_GRAD:
+      return "gradient";
+    case ZERO_SLOT_MASTER:
+      return "master";
+    case ZERO_SLOT_AVERAGE:
+      return "average";
+    case ZERO_SLOT_PARAM_SCALE:
+      return "scales of the parameter";
+    case ZERO_SLOT_FIRST_MOMENT:
+      return "first moment";
+    case ZERO_SLOT_SECOND_MOMENT:
+      return "second moment";
+    case ZERO_SLOT_FIRST_SCALE:
+      return "scales of the first moment";
+    case ZERO_SLOT_SECOND_SCALE:
+      return "scales of the second moment";
+    default:
+      return "slot " + std::to_string(number);
+  }
+}
+
 }  // namespace zero

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace zero {
@@ -44,6 +45,9 @@ struct Format {
 
 /// The format of a parameter whose set has `algorithm` and `momentum`.
 Format make_format(const Param &param, const Settings &settings, const kernels::Algorithm *algorithm, double momentum);
+
+/// In texts: "first moment".
+std::string slot_name(int32_t number);
 
 /// The slot that holds the scales of a block-scaled slot.
 constexpr int32_t scale_slot(int32_t number) { return number + (ZERO_SLOT_FIRST_SCALE - ZERO_SLOT_FIRST_MOMENT); }

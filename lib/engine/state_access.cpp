@@ -16,8 +16,8 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
 
 /// *out as TensorSlots::find sets it.
 Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
-  ZERO_CHECK(tensors_.find(number, id, out), ZERO_E_UNSUPPORTED, "slot %d is not kept for %s by algorithm \"%s\" as it was sealed", number,
-             params_[id].text().c_str(), settings_.algorithm_name());
+  ZERO_CHECK(tensors_.find(number, id, out), ZERO_E_UNSUPPORTED, "the %s is not kept for %s by algorithm \"%s\" as it was sealed",
+             slot_name(number).c_str(), params_[id].text().c_str(), settings_.algorithm_name());
   return {};
 }
 
@@ -95,7 +95,7 @@ Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_
   if (params_[id].count == 0) return check_range(id, offset, count);
   const int64_t entries = tensors_.place(**out, id).entries(params_[id].count);
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but slot %d of %s has %lld entries", lld(offset), lld(count), slot,
+             "offset %lld and count %lld are given, but the %s of %s has %lld entries", lld(offset), lld(count), slot_name(slot).c_str(),
              params_[id].name.c_str(), lld(entries));
   return {};
 }

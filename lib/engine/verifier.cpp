@@ -11,29 +11,6 @@
 namespace zero {
 namespace {
 
-std::string slot_text(int32_t slot) {
-  switch (slot) {
-    case ZERO_SLOT_PARAM:
-      return "the parameter";
-    case ZERO_SLOT_PARAM_SCALE:
-      return "the scales of the parameter";
-    case ZERO_SLOT_MASTER:
-      return "the master";
-    case ZERO_SLOT_AVERAGE:
-      return "the average";
-    case ZERO_SLOT_FIRST_MOMENT:
-      return "the first moment";
-    case ZERO_SLOT_SECOND_MOMENT:
-      return "the second moment";
-    case ZERO_SLOT_FIRST_SCALE:
-      return "the scales of the first moment";
-    case ZERO_SLOT_SECOND_SCALE:
-      return "the scales of the second moment";
-    default:
-      return "slot " + std::to_string(slot);
-  }
-}
-
 /// Of the most ranks that have alike hashes the first; -1 where as many have others.
 int64_t most_common(std::span<const uint64_t> hashes) {
   int64_t best = -1;
@@ -118,8 +95,8 @@ Status Verifier::corrupt(const Finding &finding) const {
   return Status::error(
       ZERO_E_CORRUPT,
       "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
-      "%s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
-      lld(finding.rank), slot_text(finding.slot).c_str(), params_[finding.param].name.c_str(), lld(finding.offset),
+      "the %s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
+      lld(finding.rank), slot_name(finding.slot).c_str(), params_[finding.param].name.c_str(), lld(finding.offset),
       lld(finding.offset + finding.count - 1));
 }
 

@@ -373,7 +373,8 @@ TEST(Precision, BytesPerParameterAreThoseOfTheFormulaToTheByte) {
           MemoryUse use{};
           EXPECT_TRUE(optimizer->memory(ZERO_MEMORY_TOTAL, &use).ok());
           EXPECT_EQ(use.formula_nbytes, formula(cost, stage, ranks, kElements)) << model.text() << manner.text();
-          const std::string text = std::to_string(cost.per_element) + " bytes per element, " + std::to_string(cost.per_line) + " per line";
+          const std::string text =
+              std::to_string(cost.per_element) + " bytes per element, " + std::to_string(cost.per_line) + " bytes per line of ";
           EXPECT_NE(optimizer->describe().find(text), std::string::npos) << optimizer->describe();
           // What the slots list is what the formula counts, but for the gradient.
           int64_t slots = 0;
