@@ -1,14 +1,12 @@
 /// @file Processes of a local group that are killed or end without a word: every living rank is told within 100 ms who was lost, and where.
+#include "tests/faults/shared_counter.h"
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
 #include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <random>
 #include <sstream>
@@ -96,30 +94,12 @@ struct Kill {
   int64_t at_ns = 0;
 };
 
-/// A number that forked processes share.
-class SharedCounter {
- public:
-  SharedCounter()
-      : value_(static_cast<std::atomic<int64_t> *>(
-            ::mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
-  SharedCounter(const SharedCounter &) = delete;
-  ~SharedCounter() { ::munmap(value_, sizeof(std::atomic<int64_t>)); }
-  void add() { value_->fetch_add(1); }
-  void await(int64_t value) const {
-    const Deadline deadline = Deadline::after_ms(kTimeoutMs);
-    while (value_->load() < value && !deadline.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-
- private:
-  std::atomic<int64_t> *value_;
-};
-
 Kill kill_one(int64_t size, int64_t kind, std::mt19937_64 &random) {
   const std::string name = fresh_name();
   Kill kill;
   kill.victim = static_cast<int64_t>(random() % static_cast<uint64_t>(size));
   const auto after = std::chrono::microseconds(random() % 30'000);
-  SharedCounter connected;
+  test::SharedCounter connected;
   kill.results = run_process_ranks(
       size,
       [&](int64_t rank, int out_fd) {
@@ -134,7 +114,7 @@ Kill kill_one(int64_t size, int64_t kind, std::mt19937_64 &random) {
       },
       kTimeoutMs,
       [&](const std::vector<pid_t> &processes) {
-        connected.await(size);
+        connected.await(size, kTimeoutMs);
         std::this_thread::sleep_for(after);
         kill.at_ns = now_ns();
         ::kill(processes[static_cast<size_t>(kill.victim)], SIGKILL);
