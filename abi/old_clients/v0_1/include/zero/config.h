@@ -38,9 +38,11 @@ enum zero_key {
                                      of the host alone */
 
   /* buffer and partition: 200 .. 299 */
-  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal */
+  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal;
+                                   the same on all ranks */
 
-  /* optimizer: 300 .. 399 */
+  /* optimizer: 300 .. 399. The same on all ranks, or seal fails with ZERO_E_MISMATCH; ZERO_KEY_POOL_LIMIT, _MEMORY_LIMIT, _TRACE_EVENTS,
+     _DEVICE and _CUDA_MODULE may differ. */
   ZERO_KEY_STAGE = 300,        /* i64, 0 .. 3, 1: what is sharded: 0 nothing, 1 optimizer states, 2 + gradients, 3 + parameters */
   ZERO_KEY_ALGORITHM = 301,    /* str: "sgd", "adam", "adamw", "adagrad", "lion", "lamb", "muon", "custom" (the caller's own, on the split
                                   step) or "none" (parameters only, for evaluation and inference); default "adamw" */
