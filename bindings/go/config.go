@@ -78,11 +78,13 @@ func (c *Config) SetI64(key Key, value int64) error {
 	if err := checkTier(key, value); err != nil {
 		return err
 	}
-	err := c.set(key, func(raw czero.Config) *czero.Failure { return czero.Zero_config_set_i64(raw, int32(key), value) })
-	if err == nil {
-		c.note(key, value)
-	}
-	return err
+	return wrap(c.lend(func(raw czero.Config) *czero.Failure {
+		failure := c.apply(raw, key, func(raw czero.Config) *czero.Failure { return czero.Zero_config_set_i64(raw, int32(key), value) })
+		if failure == nil {
+			c.note(key, value)
+		}
+		return failure
+	}))
 }
 
 // SetF64 sets a key of type f64.
@@ -107,14 +109,17 @@ func (c *Config) Close() error {
 	return nil
 }
 
-func (c *Config) set(key Key, apply setter) error {
-	return wrap(c.lend(func(raw czero.Config) *czero.Failure {
-		failure := apply(raw)
-		if failure == nil {
-			c.applied[key] = apply
-		}
-		return failure
-	}))
+func (c *Config) set(key Key, set setter) error {
+	return wrap(c.lend(func(raw czero.Config) *czero.Failure { return c.apply(raw, key, set) }))
+}
+
+// apply sets a key, within lend.
+func (c *Config) apply(raw czero.Config, key Key, set setter) *czero.Failure {
+	failure := set(raw)
+	if failure == nil {
+		c.applied[key] = set
+	}
+	return failure
 }
 
 // lend makes a call that reads or changes the config, one at a time. The handle of a closed config is one that libzero refuses.
@@ -139,9 +144,9 @@ func (c *Config) snapshot() (czero.Config, error) {
 	}
 	var raw czero.Config
 	failure := czero.Zero_config_create(&raw)
-	for _, apply := range c.applied {
+	for _, set := range c.applied {
 		if failure == nil {
-			failure = apply(raw)
+			failure = set(raw)
 		}
 	}
 	if failure != nil {
@@ -162,9 +167,8 @@ func checkTier(key Key, value int64) error {
 		value, TierHost)}
 }
 
+// note keeps what typed slices must know, within lend.
 func (c *Config) note(key Key, value int64) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	switch key {
 	case KeyGradDType:
 		c.dtypes.grad, c.dtypes.gradSet = DType(value), true
@@ -173,12 +177,10 @@ func (c *Config) note(key Key, value int64) {
 	}
 }
 
-// known returns the dtypes of a config that may be nil.
+// known returns the dtypes of a config that may be nil: within lend, so that they are those that libzero reads in the same call.
 func (c *Config) known() storedDTypes {
 	if c == nil {
 		return storedDTypes{}
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	return c.dtypes
 }

@@ -2,7 +2,8 @@ package zero
 
 import "unsafe"
 
-// Element types that Go has no name for, as their bits: arithmetic on them is arithmetic on the bits.
+// Element types that Go has no name for, as their bits: arithmetic on them is arithmetic on the bits, and BF16(x) takes x for bits.
+// BF16FromFloat32 and F16FromFloat32 convert numbers.
 type (
 	F16     uint16 // IEEE 754 binary16
 	BF16    uint16 // the upper half of a float32

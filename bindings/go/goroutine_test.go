@@ -83,6 +83,45 @@ func TestGoroutinesMayCloseWhatOthersUse(t *testing.T) {
 	wantNoMore(t, "live handles", collect(liveHandles, before), before)
 }
 
+// The dtypes that slices are checked with are those that libzero read, also while another goroutine sets them.
+func TestAConfigMayBeSetWhileOptimizersAreMadeFromIt(t *testing.T) {
+	alone(t, func(r rank) {
+		config := must(zero.NewConfig())
+		defer config.Close()
+		var makers, setter sync.WaitGroup
+		var made, wrong atomic.Int64
+		setter.Add(1)
+		go func() {
+			defer setter.Done()
+			for made.Load() < 1000 {
+				check(config.SetI64(zero.KeyGradDType, int64(zero.DTypeF32)))
+				check(config.SetI64(zero.KeyGradDType, int64(zero.DTypeBF16)))
+			}
+		}()
+		for _, configs := range [][2]*zero.Config{{config, nil}, {nil, config}} { // of the optimizer, of the parameter
+			makers.Add(1)
+			go func(configs [2]*zero.Config) {
+				defer makers.Done()
+				for i := 0; i < 500; i++ {
+					optimizer := must(zero.NewOptimizer(r.Group, configs[0]))
+					id := must(optimizer.AddParam("w", zero.DTypeBF16, []int{1000}, configs[1]))
+					check(optimizer.Seal(ctx))
+					check(optimizer.Begin(ctx, zero.SourceLocal))
+					_, _, err := zero.AcquireGrad[float32](ctx, optimizer, id)
+					if f32 := must(optimizer.Memory(zero.MemoryGrad)).Formula == 4000; f32 != (err == nil) {
+						wrong.Add(1)
+					}
+					optimizer.Close()
+					made.Add(1)
+				}
+			}(configs)
+		}
+		makers.Wait()
+		setter.Wait()
+		wantEqual(r, "wrong dtypes", wrong.Load(), 0)
+	})
+}
+
 func TestAModelGroupThatComesWithCloseIsGivenBack(t *testing.T) {
 	before := collect(liveHandles, 0)
 	group := must(zero.CreateLocal(ctx, "", 0, 1, nil))

@@ -42,9 +42,10 @@ func NewOptimizer(g *Group, config *Config) (*Optimizer, error) {
 		return nil, err
 	}
 	members, group := g.share()
-	o := &Optimizer{grad: config.known().grad}
+	o := &Optimizer{}
 	o.object.members = members
 	err := wrap(config.lend(func(options czero.Config) *czero.Failure {
+		o.grad = config.known().grad
 		return czero.Zero_optimizer_create(group, options, &o.object.handle)
 	}))
 	if err != nil {
@@ -74,15 +75,15 @@ func (o *Optimizer) AddParam(name string, dtype DType, shape []int, config *Conf
 	extents := toInt64s(shape)
 	var id int64
 	err := o.self().do(func(raw czero.Optimizer) *czero.Failure {
-		failure := config.lend(func(options czero.Config) *czero.Failure {
-			return czero.Zero_optimizer_add_param(raw, options, name, int32(dtype), (*int64)(addressOf(extents)), int64(len(extents)), &id)
+		return config.lend(func(options czero.Config) *czero.Failure {
+			failure := czero.Zero_optimizer_add_param(raw, options, name, int32(dtype), (*int64)(addressOf(extents)), int64(len(extents)), &id)
+			if failure == nil {
+				o.layouts.Lock()
+				defer o.layouts.Unlock()
+				o.params = append(o.params, layout{dtype: dtype, grad: o.gradOf(dtype, config.known()), count: countOf(shape)})
+			}
+			return failure
 		})
-		if failure == nil {
-			o.layouts.Lock()
-			defer o.layouts.Unlock()
-			o.params = append(o.params, layout{dtype: dtype, grad: o.gradOf(dtype, config.known()), count: countOf(shape)})
-		}
-		return failure
 	})
 	return int(id), err
 }

@@ -109,7 +109,7 @@ def _say_acquired(model):
 
 def _say_slots(model):
     if model.rank == 0:
-        return " ".join(f"{kept.slot}:{kept.dtype:d}:{kept.count}" for kept in model.optimizer.slots(W))
+        return " ".join(f"{kept.slot:d}:{kept.dtype:d}:{kept.count}" for kept in model.optimizer.slots(W))
 
 
 def _say_scalars(model):

@@ -4,6 +4,7 @@ The headers zero/*.h are the manual; names here are those of C without their pre
 ZERO_KEY_STAGE is Key.STAGE. README.md of the package says what is different.
 """
 
+from .bfloat16 import from_bf16, to_bf16
 from .buffer import Buffer, Shard
 from .config import Config, bounds
 from .elements import dtype_nbytes, numpy_dtype
@@ -91,8 +92,10 @@ __all__ = [
     "bounds",
     "describe",
     "dtype_nbytes",
+    "from_bf16",
     "has_feature",
     "numpy_dtype",
     "status_name",
+    "to_bf16",
     "version",
 ]

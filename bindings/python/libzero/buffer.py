@@ -14,6 +14,7 @@ from .group import Group
 from .handle import Owner, native_of
 from .lent import lent_array
 from .library import zero
+from .names import number
 from .structure import prepared
 
 
@@ -36,6 +37,9 @@ class Buffer(Owner):
         self.count = count
         self.dtype = Dtype(number)
         self._kind = elements.numpy_dtype(number)
+
+    def _described(self) -> str:
+        return f"{self.count} elements of {self.dtype.name.lower()}"
 
     def shard(self) -> Shard:
         """This rank's shard, for reading and writing where it lies."""
@@ -60,9 +64,9 @@ class Buffer(Owner):
         finally:
             self.whole_release()
 
-    def reduce_scatter(self, data, op: Reduce | int = Reduce.SUM) -> None:
+    def reduce_scatter(self, data, op: Reduce | int | str = Reduce.SUM) -> None:
         """Shards = op over ranks of `data`, which has as many elements as the buffer."""
-        zero.zero_buffer_reduce_scatter(self.native, self._typed(data), op)
+        zero.zero_buffer_reduce_scatter(self.native, self._typed(data), number(Reduce, op))
 
     def read(self, offset: int = 0, out=None) -> np.ndarray | None:
         """Fills `out` with the elements from `offset` on, whoever holds them. A rank that wants none gives None."""
@@ -74,11 +78,11 @@ class Buffer(Owner):
         """Writes `data` from `offset` on, whoever holds the elements. A rank that has none gives None."""
         zero.zero_buffer_write(self.native, offset, self._typed(data))
 
-    def memory(self, category: Memory | int = Memory.TOTAL) -> MemoryStats:
+    def memory(self, category: Memory | int | str = Memory.TOTAL) -> MemoryStats:
         """Bytes on this rank."""
         stats = prepared(MemoryStats, zero.zero_memory_stats_init)
-        zero.zero_stats_buffer_memory(self.native, category, stats)
+        zero.zero_stats_buffer_memory(self.native, number(Memory, category), stats)
         return stats
 
     def _typed(self, data) -> np.ndarray | None:
-        return None if data is None else elements.typed(data, self._kind, "the buffer")
+        return None if data is None else elements.typed(data, self.dtype, "the buffer")

@@ -9,21 +9,23 @@ from .error import Error
 from .generated import Key, KeyBounds, Status, Tier
 from .handle import Owner
 from .library import zero
+from .names import number
 from .structure import prepared
 
 # KeyBounds.type
 _F64 = 2
 
 
-def bounds(key: Key | int) -> KeyBounds:
+def bounds(key: Key | int | str) -> KeyBounds:
     """Type, bounds and default of a key."""
     found = prepared(KeyBounds, zero.zero_key_bounds_init)
-    zero.zero_config_bounds(key, found)
+    zero.zero_config_bounds(number(Key, key), found)
     return found
 
 
 class Config(Owner):
-    """Keys and values; what is not set has its default. Objects copy what they need: a config may be changed or closed afterwards.
+    """Keys and values; what is not set has its default. Objects copy what they need: a config may be changed or closed afterwards. One
+    thread at a time uses it.
 
     Keys are named as in C, in small letters: Config(stage=3, algorithm="adamw") sets ZERO_KEY_STAGE and ZERO_KEY_ALGORITHM.
     """
@@ -32,10 +34,11 @@ class Config(Owner):
         super().__init__(zero.zero_config_create())
         self._values = {}
         for name, value in values.items():
-            self.set(_key_of(name), value)
+            self.set(name, value)
 
-    def set(self, key: Key | int, value: int | float | str) -> None:
-        """Sets a key by its number. An int may stand for a float."""
+    def set(self, key: Key | int | str, value: int | float | str) -> None:
+        """Sets a key. An int may stand for a float."""
+        key = number(Key, key)
         if isinstance(value, str):
             zero.zero_config_set_str(self.native, key, value)
         elif isinstance(value, numbers.Integral) and bounds(key).type != _F64:
@@ -47,9 +50,12 @@ class Config(Owner):
             raise TypeError(f"a value is an int, a float or a str, not {type(value).__name__}")
         self._values[key] = value
 
-    def get(self, key: Key | int, default=None):
+    def get(self, key: Key | int | str, default=None):
         """What was set, or `default`."""
-        return self._values.get(key, default)
+        return self._values.get(number(Key, key), default)
+
+    def _described(self) -> str:
+        return ", ".join(f"{Key(key).name.lower()}={value!r}" for key, value in self._values.items())
 
 
 def _check_tier(key: int, value: int) -> None:
@@ -64,10 +70,3 @@ def _check_tier(key: int, value: int) -> None:
             f"ZERO_KEY_TIER is {operator.index(value):d}, but memory of a device cannot be given out as an array: "
             f"leave it ZERO_TIER_HOST ({Tier.HOST:d}), or call libzero from C",
         )
-
-
-def _key_of(name: str) -> Key:
-    try:
-        return Key[name.upper()]
-    except KeyError:
-        raise TypeError(f"Config has no key {name!r}; keys are those of zero/config.h without ZERO_KEY_, in small letters") from None

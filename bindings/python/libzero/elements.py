@@ -5,6 +5,9 @@ NumPy has no bf16 and no 8-bit floats: bf16 elements are uint16 with the upper h
 
 from __future__ import annotations
 
+import math
+import numbers
+
 import numpy as np
 
 from .generated import Dtype
@@ -23,6 +26,9 @@ _NUMPY = {
     Dtype.F8_UE5M3: np.dtype(np.uint8),
 }
 
+# Where a name means something else in NumPy ("f16", "u8"), that is no element type here.
+_NAMES = {dtype.name.lower(): dtype for dtype in Dtype}
+
 # What an array of a type that stands for several is taken for.
 _OF_ARRAYS = (Dtype.F32, Dtype.F64, Dtype.F16, Dtype.BF16, Dtype.I32, Dtype.I64, Dtype.U8)
 _DTYPES = {_NUMPY[dtype]: dtype for dtype in _OF_ARRAYS}
@@ -39,7 +45,9 @@ def numpy_dtype(dtype: Dtype | int) -> np.dtype:
 
 
 def dtype_of(kind) -> int:
-    """The zero_dtype that is meant: a Dtype, its number, or anything that NumPy takes for a type."""
+    """The zero_dtype that is meant: a Dtype, its number, its name ("bf16"), or anything that NumPy takes for a type."""
+    if isinstance(kind, str) and kind in _NAMES:
+        kind = _NAMES[kind]
     return int(kind) if isinstance(kind, int) else array_dtype(np.dtype(kind))
 
 
@@ -53,12 +61,36 @@ def array_dtype(kind: np.dtype) -> Dtype:
 
 def array(data) -> np.ndarray:
     """An array over the memory of `data`, which has the buffer protocol: nothing is copied."""
-    return data if isinstance(data, np.ndarray) else np.asarray(memoryview(data))
+    if isinstance(data, np.ndarray):
+        return data
+    try:
+        return np.asarray(memoryview(data))
+    except TypeError:
+        given = type(data).__name__
+        raise TypeError(f"a NumPy array is needed, or something else with the buffer protocol, not a {given}") from None
 
 
-def typed(data, kind: np.dtype, *what: str) -> np.ndarray:
+def typed(data, dtype: Dtype, *what: str) -> np.ndarray:
     """As array(), of one type only; `what` are words that name what has this type."""
     found = array(data)
-    if found.dtype != kind:
-        raise TypeError(f"the array is {found.dtype}, but {' '.join(what)} is {kind}")
+    if found.dtype != _NUMPY[dtype]:
+        raise TypeError(f"the array is {found.dtype}, but {' '.join(what)} is {_text(dtype)}")
     return found
+
+
+def _text(dtype: Dtype) -> str:
+    """What arrays are in NumPy, and what that stands for where it is something else."""
+    kind = str(_NUMPY[dtype])
+    return f"{dtype.name.lower()} ({kind})" if dtype in (Dtype.BF16, Dtype.F8_E4M3, Dtype.F8_UE5M3) else kind
+
+
+def shaped(data: np.ndarray, shape: tuple, *what: str) -> np.ndarray:
+    """An array that stands for elements of a tensor: flat, or with the tensor's shape when it covers all of it."""
+    if data.ndim > 1 and data.size == math.prod(shape) and data.shape != shape:
+        raise ValueError(f"the array has shape {data.shape}, but {' '.join(what)} has {shape}; give that shape, or a flat array")
+    return data
+
+
+def shape_of(extents) -> tuple:
+    """A shape that is given as a sequence of integers, or as one."""
+    return (extents,) if isinstance(extents, numbers.Integral) else tuple(extents)

@@ -9,6 +9,7 @@ from .config import Config
 from .generated import MPI_WORLD, Operation, Reduce, TrafficStats
 from .handle import Owner, native_of
 from .library import text, zero
+from .names import number
 from .structure import prepared
 
 
@@ -55,6 +56,9 @@ class Group(Owner):
                 self.abort(reason.encode("utf-8", "replace").decode())
         finally:
             self.close()
+
+    def _described(self) -> str:
+        return f"rank {self.rank} of {self.size}"
 
     @property
     def rank(self) -> int:
@@ -104,18 +108,18 @@ class Group(Owner):
         this process, may still read or write memory of a call that failed. Such memory must then not be freed or used."""
         return bool(zero.zero_group_quiet(self.native))
 
-    def all_reduce(self, send, out=None, op: Reduce | int = Reduce.SUM) -> np.ndarray:
+    def all_reduce(self, send, out=None, op: Reduce | int | str = Reduce.SUM) -> np.ndarray:
         """op over ranks of `send`; `out` may be `send`."""
         send = elements.array(send)
         out = np.empty(send.shape, send.dtype) if out is None else _like(send, out)
-        zero.zero_group_all_reduce(self.native, send, out, elements.array_dtype(send.dtype), op)
+        zero.zero_group_all_reduce(self.native, send, out, elements.array_dtype(send.dtype), number(Reduce, op))
         return out
 
-    def reduce_scatter(self, send, out=None, op: Reduce | int = Reduce.SUM) -> np.ndarray:
+    def reduce_scatter(self, send, out=None, op: Reduce | int | str = Reduce.SUM) -> np.ndarray:
         """This rank's share of op over ranks of `send`."""
         send = elements.array(send)
         out = np.empty(self.share(send.size, self.rank)[1], send.dtype) if out is None else _like(send, out)
-        zero.zero_group_reduce_scatter(self.native, send, out, elements.array_dtype(send.dtype), op)
+        zero.zero_group_reduce_scatter(self.native, send, out, elements.array_dtype(send.dtype), number(Reduce, op))
         return out
 
     def all_gather(self, send, out) -> np.ndarray:
@@ -131,12 +135,12 @@ class Group(Owner):
         zero.zero_group_broadcast(self.native, data, elements.array_dtype(data.dtype), root)
         return data
 
-    def reduce(self, send, root: int = 0, op: Reduce | int = Reduce.SUM, out=None) -> np.ndarray | None:
+    def reduce(self, send, root: int = 0, op: Reduce | int | str = Reduce.SUM, out=None) -> np.ndarray | None:
         """op over ranks of `send`, on root; None elsewhere."""
         send = elements.array(send)
         if self.rank == root:
             out = np.empty(send.shape, send.dtype) if out is None else _like(send, out)
-        zero.zero_group_reduce(self.native, send, out, elements.array_dtype(send.dtype), op, root)
+        zero.zero_group_reduce(self.native, send, out, elements.array_dtype(send.dtype), number(Reduce, op), root)
         return out
 
     def gather(self, send, total: int, root: int = 0, out=None) -> np.ndarray | None:
@@ -176,10 +180,10 @@ class Group(Owner):
         """Returns when every rank has called it."""
         zero.zero_group_barrier(self.native)
 
-    def traffic(self, operation: Operation | int) -> TrafficStats:
+    def traffic(self, operation: Operation | int | str) -> TrafficStats:
         """What this rank moved in one kind of collective."""
         stats = prepared(TrafficStats, zero.zero_traffic_stats_init)
-        zero.zero_stats_group_traffic(self.native, operation, stats)
+        zero.zero_stats_group_traffic(self.native, number(Operation, operation), stats)
         return stats
 
     def describe(self) -> str:
@@ -189,4 +193,4 @@ class Group(Owner):
 
 def _like(array: np.ndarray, other) -> np.ndarray:
     """The array at the other end of the same collective."""
-    return elements.typed(other, array.dtype, "the other array of the call")
+    return elements.typed(other, elements.array_dtype(array.dtype), "the other array of the call")

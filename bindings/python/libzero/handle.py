@@ -30,6 +30,13 @@ class Owner:
         """Ends the use of the object; may be called again. Arrays over its memory keep that until they are gone."""
         self._handle = None
 
+    def __repr__(self):
+        return f"{type(self).__name__}({'closed' if self.closed else self._described()})"
+
+    def _described(self) -> str:
+        """What tells an open object from others of its class."""
+        return "open"
+
     def __enter__(self):
         return self
 

@@ -6,6 +6,7 @@ import ctypes
 import os
 
 from .generated import ABI_MAJOR, ABI_MINOR, Feature
+from .names import number
 
 # Names the libzero.so to use instead of the one that the loader finds.
 LIBRARY_VARIABLE = "ZERO_LIBRARY"
@@ -68,9 +69,9 @@ def abi_version() -> int:
     return zero.zero_abi_version()
 
 
-def has_feature(feature: Feature | int) -> bool:
+def has_feature(feature: Feature | int | str) -> bool:
     """Whether the library that was loaded can do something on this machine."""
-    return bool(zero.zero_has_feature(feature))
+    return bool(zero.zero_has_feature(number(Feature, feature)))
 
 
 def status_name(status: int) -> str:

@@ -31,6 +31,7 @@ from .group import Group
 from .handle import Owner, native_of
 from .lent import lent_array
 from .library import text, zero
+from .names import number, slot_name
 from .param import KeptSlot, Param, Params, View
 from .structure import prepared
 
@@ -54,6 +55,10 @@ class Optimizer(Owner):
         self._acquired = {}  # by holder: the caller's arrays that stand for parameters until they are released, None for the library's
         self._begun = False
 
+    def _described(self) -> str:
+        names = ", ".join(param.name for param in self.params)
+        return f"parameters {names}" if names else "no parameters"
+
     def add_set(self, config: Config) -> int:
         """Makes a parameter set; the number is the value of Key.SET for its parameters."""
         return zero.zero_optimizer_add_set(self.native, config.native)
@@ -62,11 +67,11 @@ class Optimizer(Owner):
         """Names the ranks over which the model is cut."""
         zero.zero_optimizer_set_model_group(self.native, group.native)
 
-    def add_param(self, name: str, shape: Sequence[int], dtype=Dtype.F32, config: Config | None = None) -> int:
+    def add_param(self, name: str, shape: Sequence[int] | int, dtype=Dtype.F32, config: Config | None = None) -> int:
         """Registers a tensor: F32, F16 or BF16. Returns its number."""
-        shape, number = tuple(shape), elements.dtype_of(dtype)
-        param = zero.zero_optimizer_add_param(self.native, native_of(config), name, number, shape)
-        self._params.add(name, shape, number, config)
+        shape, dtype = elements.shape_of(shape), elements.dtype_of(dtype)
+        param = zero.zero_optimizer_add_param(self.native, native_of(config), name, dtype, shape)
+        self._params.add(name, shape, dtype, config)
         return param
 
     @property
@@ -82,29 +87,29 @@ class Optimizer(Owner):
         """The order in which the first step of stage 3 acquires parameters."""
         zero.zero_optimizer_set_gather_order(self.native, params)
 
-    def add_module_buffer(self, name: str, shape: Sequence[int], dtype=Dtype.F32, rule: Sync | int = Sync.NONE) -> int:
+    def add_module_buffer(self, name: str, shape: Sequence[int] | int, dtype=Dtype.F32, rule: Sync | int | str = Sync.NONE) -> int:
         """Registers a tensor that is no parameter. Returns its number, counted apart from parameters."""
-        shape, number = tuple(shape), elements.dtype_of(dtype)
-        buffer = zero.zero_optimizer_add_module_buffer(self.native, name, number, shape, rule)
-        self._module_buffers.append((shape, elements.numpy_dtype(number)))
+        shape, dtype = elements.shape_of(shape), elements.dtype_of(dtype)
+        buffer = zero.zero_optimizer_add_module_buffer(self.native, name, dtype, shape, number(Sync, rule))
+        self._module_buffers.append((shape, elements.numpy_dtype(dtype)))
         return buffer
 
     def seal(self) -> None:
         """Cuts parameters into shards, agrees with all ranks and allocates."""
         zero.zero_optimizer_seal(self.native)
 
-    def begin(self, source: Source | int) -> None:
+    def begin(self, source: Source | int | str) -> None:
         """Takes first values, or edited ones, over. From then on acquired parameters are read-only."""
         before, self._begun = self._begun, True
         try:
-            zero.zero_optimizer_begin(self.native, source)
+            zero.zero_optimizer_begin(self.native, number(Source, source))
         except REFUSED:
             self._begun = before
             raise
 
-    def init_param(self, param: int, initialiser: Initialiser | int, a: float = 0.0, b: float = 0.0, seed: int = 0) -> None:
+    def init_param(self, param: int, initialiser: Initialiser | int | str, a: float = 0.0, b: float = 0.0, seed: int = 0) -> None:
         """Fills what this rank updates of a parameter with first values."""
-        zero.zero_optimizer_init_param(self.native, param, initialiser, a, b, seed)
+        zero.zero_optimizer_init_param(self.native, param, number(Initialiser, initialiser), a, b, seed)
 
     def module_buffer(self, number: int) -> np.ndarray:
         """A module buffer, for reading and writing."""
@@ -123,7 +128,7 @@ class Optimizer(Owner):
         """
         known = self._known(param)
         if dst is not None:
-            dst = elements.typed(dst, known.kind, known.name)
+            dst = elements.shaped(elements.typed(dst, known.dtype, known.name), known.shape, known.name)
         acquired = self._acquired.setdefault(known.holder, [])
         acquired.append(dst)
         try:
@@ -163,7 +168,8 @@ class Optimizer(Owner):
         """
         known = self._known(param)
         if grad is not None:
-            grad = elements.typed(grad, known.grad_kind, "the gradient of", known.name)
+            what = "the gradient of", known.name
+            grad = elements.shaped(elements.typed(grad, known.grad_dtype, *what), known.shape, *what)
             if count not in (None, grad.size):
                 raise ValueError(f"count is {count}, but grad has {grad.size} elements")
             count = grad.size
@@ -175,9 +181,9 @@ class Optimizer(Owner):
         """This rank's weight of the step under way, or behind micro_step() of that micro-step; only with Divisor.WEIGHTS."""
         zero.zero_optimizer_set_weight(self.native, weight)
 
-    def micro_step(self, kind: MicroStep | int) -> None:
+    def micro_step(self, kind: MicroStep | int | str) -> None:
         """Begins a micro-step."""
-        zero.zero_optimizer_micro_step(self.native, kind)
+        zero.zero_optimizer_micro_step(self.native, number(MicroStep, kind))
 
     def step(self) -> StepResult:
         """One step: reduces gradients, votes, applies, gathers."""
@@ -203,46 +209,50 @@ class Optimizer(Owner):
         """The number of pieces that this rank updates."""
         return zero.zero_optimizer_view_count(self.native)
 
-    def view(self, index: int, slot: Slot | int) -> View:
+    def view(self, index: int, slot: Slot | int | str) -> View:
         """One piece in one slot, for reading and writing where it lies."""
+        slot = number(Slot, slot)
         param, offset, count, address = zero.zero_optimizer_view(self.native, index, slot)
         if slot in _SCALES:
             count = math.ceil(count / _ELEMENTS_PER_SCALE)
-        kind = self._slot_kind(param, slot)
+        kind = elements.numpy_dtype(self._slot_dtype(param, slot))
         return View(param, offset, lent_array(self._handle, address, (count,), kind, writable=True))
 
-    def views(self, slot: Slot | int) -> list[View]:
+    def views(self, slot: Slot | int | str) -> list[View]:
         """All pieces in one slot; the same order in every slot."""
         return [self.view(index, slot) for index in range(self.view_count())]
 
-    def set_f64(self, key: Key | int, value: float, param_set: int = 0) -> None:
+    def set_f64(self, key: Key | int | str, value: float, param_set: int = 0) -> None:
         """Sets a hyper-parameter of a parameter set from the next step on; not between reduce() and gather()."""
-        zero.zero_optimizer_set_f64(self.native, param_set, key, value)
+        zero.zero_optimizer_set_f64(self.native, param_set, number(Key, key), value)
 
-    def get_f64(self, key: Key | int, param_set: int = 0) -> float:
-        return zero.zero_optimizer_get_f64(self.native, param_set, key)
+    def get_f64(self, key: Key | int | str, param_set: int = 0) -> float:
+        return zero.zero_optimizer_get_f64(self.native, param_set, number(Key, key))
 
-    def set_i64(self, key: Key | int, value: int) -> None:
+    def set_i64(self, key: Key | int | str, value: int) -> None:
         """Sets a scalar of the run."""
-        zero.zero_optimizer_set_i64(self.native, key, value)
+        zero.zero_optimizer_set_i64(self.native, number(Key, key), value)
 
-    def get_i64(self, key: Key | int) -> int:
-        return zero.zero_optimizer_get_i64(self.native, key)
+    def get_i64(self, key: Key | int | str) -> int:
+        return zero.zero_optimizer_get_i64(self.native, number(Key, key))
 
     def slots(self, param: int) -> list[KeptSlot]:
         """What is kept of a parameter from one step to the next."""
         indices = range(zero.zero_optimizer_slot_count(self.native, param))
         found = (zero.zero_optimizer_slot(self.native, param, index) for index in indices)
-        return [KeptSlot(slot, Dtype(dtype), count) for slot, dtype, count in found]
+        known = Slot.__members__.values()
+        return [KeptSlot(Slot(slot) if slot in known else slot, Dtype(dtype), count) for slot, dtype, count in found]
 
-    def read(self, param: int, out=None, slot: Slot | int = Slot.PARAM, offset: int = 0) -> np.ndarray | None:
+    def read(self, param: int, out=None, slot: Slot | int | str = Slot.PARAM, offset: int = 0) -> np.ndarray | None:
         """Fills `out` with entries of a slot, whoever holds them. A rank that wants none gives None."""
+        slot = number(Slot, slot)
         out = self._of_slot(param, slot, out)
         zero.zero_optimizer_read(self.native, param, slot, offset, out)
         return out
 
-    def write(self, param: int, data=None, slot: Slot | int = Slot.PARAM, offset: int = 0) -> None:
+    def write(self, param: int, data=None, slot: Slot | int | str = Slot.PARAM, offset: int = 0) -> None:
         """Writes entries of a slot, whoever holds them. A rank that has none gives None."""
+        slot = number(Slot, slot)
         zero.zero_optimizer_write(self.native, param, slot, offset, self._of_slot(param, slot, data))
 
     def verify(self) -> VerifyResult:
@@ -251,16 +261,16 @@ class Optimizer(Owner):
         zero.zero_optimizer_verify(self.native, result)
         return result
 
-    def memory(self, category: Memory | int = Memory.TOTAL) -> MemoryStats:
+    def memory(self, category: Memory | int | str = Memory.TOTAL) -> MemoryStats:
         """Bytes on this rank."""
         stats = prepared(MemoryStats, zero.zero_memory_stats_init)
-        zero.zero_stats_optimizer_memory(self.native, category, stats)
+        zero.zero_stats_optimizer_memory(self.native, number(Memory, category), stats)
         return stats
 
-    def traffic(self, operation: Operation | int) -> TrafficStats:
+    def traffic(self, operation: Operation | int | str) -> TrafficStats:
         """What this rank moved in one kind of collective."""
         stats = prepared(TrafficStats, zero.zero_traffic_stats_init)
-        zero.zero_stats_optimizer_traffic(self.native, operation, stats)
+        zero.zero_stats_optimizer_traffic(self.native, number(Operation, operation), stats)
         return stats
 
     def step_stats(self) -> StepStats:
@@ -284,16 +294,19 @@ class Optimizer(Owner):
             zero.zero_optimizer_slot_count(self.native, param)
         return known
 
-    def _slot_kind(self, param: int, slot: int) -> np.dtype | None:
-        """The NumPy type of a slot's entries; None for a slot that is not kept, which libzero refuses."""
+    def _slot_dtype(self, param: int, slot: int) -> Dtype | None:
+        """The type of a slot's entries; None for a slot that is not kept, which libzero refuses."""
         if slot == Slot.GRAD:
-            return self._known(param).grad_kind
+            return self._known(param).grad_dtype
         if param not in self._slots:
-            self._slots[param] = {kept.slot: kept.kind for kept in self.slots(param)}
+            self._slots[param] = {kept.slot: kept.dtype for kept in self.slots(param)}
         return self._slots[param].get(slot)
 
     def _of_slot(self, param: int, slot: int, data) -> np.ndarray | None:
-        kind = self._slot_kind(param, slot)
-        if data is None or kind is None:
+        dtype = self._slot_dtype(param, slot)
+        if data is None or dtype is None:
             return data
-        return elements.typed(data, kind, "slot", str(int(slot)), "of", self._known(param).name)
+        known = self._known(param)
+        what = "slot", slot_name(slot), "of", known.name
+        data = elements.typed(data, dtype, *what)
+        return data if slot in _SCALES else elements.shaped(data, known.shape, *what)

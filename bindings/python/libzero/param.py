@@ -9,7 +9,7 @@ import numpy as np
 
 from . import elements
 from .config import Config
-from .generated import Dtype, Key
+from .generated import Dtype, Key, Slot
 
 
 class Param(NamedTuple):
@@ -31,7 +31,7 @@ class Param(NamedTuple):
 class KeptSlot(NamedTuple):
     """One slot that is kept of a parameter from step to step."""
 
-    slot: int  # a Slot; those of algorithm "custom" beyond Slot.CUSTOM have numbers only
+    slot: Slot | int  # those of algorithm "custom" beyond Slot.CUSTOM have numbers only
     dtype: Dtype
     count: int  # entries: elements, or for scales one per 256 elements
 

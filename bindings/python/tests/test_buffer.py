@@ -66,6 +66,7 @@ class BufferTest(TestCase):
         with ranks.alone() as group, Buffer(group, COUNT) as buffer:
             self.assertGreaterEqual(buffer.memory(Memory.BUFFER).now_nbytes, 4 * COUNT)
             self.fails(Status.E_INVALID_ARGUMENT, buffer.memory, 99)
+            self.assertEqual(repr(buffer), f"Buffer({COUNT} elements of f32)")
 
     def test_bad_input(self):
         with ranks.alone() as group:

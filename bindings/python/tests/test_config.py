@@ -15,6 +15,18 @@ class ConfigTest(TestCase):
                 self.assertEqual((optimizer.get_f64(Key.MOMENTUM), optimizer.get_f64(Key.NESTEROV)), (0.5, 1))
                 self.assertIn("stage 3", optimizer.describe())
 
+    def test_keys_may_be_given_by_name(self):
+        with Config() as config:
+            config.set("stage", 2)
+            config.set("lr", 1)
+            config.set(np.int32(Key.ALGORITHM), "sgd")
+            self.assertEqual((config.get(Key.STAGE), config.get("stage"), config.get("seed", 7)), (2, 2, 7))
+            self.assertEqual(repr(config), "Config(stage=2, lr=1, algorithm='sgd')")
+            with self.assertRaisesRegex(TypeError, "no key 'stages'; there are .*, stage,"):
+                config.set("stages", 1)
+        self.assertEqual(repr(config), "Config(closed)")
+        self.assertEqual(libzero.bounds("stage").max_i64, 3)
+
     def test_numbers_of_numpy_are_numbers(self):
         with Config(stage=np.int64(2), lr=np.float32(0.5)) as config, alone() as group, Optimizer(group, config) as optimizer:
             self.assertEqual(optimizer.get_f64(Key.LR), 0.5)
@@ -78,6 +90,28 @@ class ConfigTest(TestCase):
 
 
 class ElementsTest(TestCase):
+    def test_float32_becomes_the_nearest_bf16(self):
+        bits = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
+        values = libzero.from_bf16(bits)
+        self.assertEqual((values.dtype, values[0x3F80], values[0xC000]), (np.float32, 1, -2))
+        again = libzero.to_bf16(values)
+        self.assertEqual(again.dtype, np.uint16)
+        numbers = ~np.isnan(values)
+        np.testing.assert_array_equal(again[numbers], bits[numbers])
+        self.assertTrue(np.isnan(libzero.from_bf16(again[~numbers])).all())
+        half = np.array([0x3F808000, 0x3F818000, 0x3F808001, 0x3F817FFF, 0x7F7FFFFF, 0xFFFFFFFF], np.uint32).view(np.float32)
+        self.assertEqual(libzero.to_bf16(half).tolist(), [0x3F80, 0x3F82, 0x3F81, 0x3F81, 0x7F80, 0x7FC0])
+
+    def test_bf16_keeps_shapes_and_takes_no_other_types(self):
+        for shape in ((), (2, 3), (0,)):
+            self.assertEqual(libzero.from_bf16(libzero.to_bf16(np.ones(shape, np.float32))).shape, shape)
+        with self.assertRaisesRegex(TypeError, "float64, but what to_bf16 takes is float32"):
+            libzero.to_bf16(np.zeros(3))
+        with self.assertRaisesRegex(TypeError, r"float32, but what from_bf16 takes is bf16 \(uint16\)"):
+            libzero.from_bf16(np.zeros(3, np.float32))
+        with self.assertRaisesRegex(TypeError, "not a list"):
+            libzero.to_bf16([1.0])
+
     def test_bytes_and_numpy_types_agree(self):
         for dtype in Dtype:
             self.assertEqual(libzero.dtype_nbytes(dtype), libzero.numpy_dtype(dtype).itemsize)

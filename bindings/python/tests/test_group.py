@@ -72,6 +72,16 @@ class CollectivesTest(TestCase):
 
         self.assertEqual(ranks.run(3, body), [((0, 3, 0, 3, 1), 1), ((1, 3, 1, 3, 1), 1), ((2, 3, 2, 3, 1), None)])
 
+    def test_operations_may_be_given_by_name(self):
+        def body(group):
+            self.assertEqual(repr(group), f"Group(rank {group.rank} of 2)")
+            greatest = group.all_reduce(np.array([group.rank]), op="max")
+            with self.assertRaisesRegex(TypeError, "no reduce 'total'; there are sum, avg, min, max, prod"):
+                group.all_reduce(greatest, op="total")
+            return int(greatest[0]), group.traffic("all_reduce").call_count
+
+        self.assertEqual(ranks.run(2, body), [(1, 1)] * 2)
+
     def test_traffic_is_counted(self):
         def body(group):
             group.all_reduce(np.zeros(10, np.float32))
@@ -92,7 +102,7 @@ class BadArraysTest(TestCase):
             self.group.all_reduce(np.zeros(3, ">f4"))
         with self.assertRaisesRegex(TypeError, "float64, but the other array of the call is float32"):
             self.group.all_reduce(np.zeros(3, np.float32), np.zeros(3))
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(TypeError, "a NumPy array is needed, or something else with the buffer protocol, not a list"):
             self.group.all_reduce([1.0, 2.0])
 
     def test_an_output_must_be_writable(self):

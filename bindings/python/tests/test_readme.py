@@ -8,6 +8,8 @@ import tempfile
 import unittest
 
 import libzero
+import numpy as np
+import ranks
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 
@@ -20,7 +22,7 @@ def tested_blocks(language):
 
 class ReadmeTest(unittest.TestCase):
     def run_program(self, package):
-        (program,) = tested_blocks("python")
+        program = tested_blocks("python")[0]
         environment = {**os.environ, "PYTHONPATH": str(package)}
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, cwd="/", env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8", timeout=60)
@@ -28,6 +30,39 @@ class ReadmeTest(unittest.TestCase):
 
     def test_the_program(self):
         self.run_program(pathlib.Path(libzero.__file__).parent.parent)
+
+    def test_a_run_is_saved_and_goes_on_elsewhere(self):
+        names = {"np": np}
+        exec(tested_blocks("python")[1], names)
+
+        def train(optimizer, steps):
+            for step in range(steps):
+                for param in (1, 0):
+                    optimizer.grad_ready(param, libzero.to_bf16(np.full(5, step + param + 1, np.float32)))
+                optimizer.step()
+            return [optimizer.read(param, np.empty(5, np.uint16)).tolist() for param in (0, 1)]
+
+        def optimizer_of(group, stage):
+            optimizer = libzero.Optimizer(group, libzero.Config(stage=stage, lr=0.1))
+            for name in ("w", "v"):
+                optimizer.add_param(name, 5, "bf16")
+            optimizer.seal()
+            return optimizer
+
+        def before(group):
+            with optimizer_of(group, 3) as optimizer:
+                optimizer.begin("local")
+                train(optimizer, 2)
+                return names["save"](optimizer), train(optimizer, 2)
+
+        def after(group):
+            with optimizer_of(group, 1) as optimizer:
+                names["restore"](optimizer, *saved)
+                return train(optimizer, 2)
+
+        saved, expected = ranks.run(2, before)[0]
+        self.assertEqual(saved[1], 2)
+        self.assertEqual(ranks.run(3, after), [expected] * 3)
 
     def test_the_way_of_a_user_from_the_sources_to_the_program(self):
         if shutil.which("pkg-config") is None or subprocess.run(["pkg-config", "--exists", "zero"], check=False).returncode != 0:

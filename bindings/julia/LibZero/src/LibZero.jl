@@ -39,6 +39,7 @@ const Handle = Ptr{Cvoid}
 
 include("enumeration.jl")
 include("generated.jl")
+include("structure.jl")
 include("error.jl")
 include("dtype.jl")
 include("bfloat16.jl")

@@ -44,7 +44,8 @@ set_value(config, key, value::Integer) =
 set_value(config, key, value::Type) = set_integer(config, key, dtype(value))
 set_value(config, key, value::Symbol) = set_integer(config, key, code(values_of(key), value))
 set_value(config, key, value) =
-    throw(ArgumentError("key $key is given a $(typeof(value)); values are numbers, strings, names of enum values, types or parameters"))
+    throw(ArgumentError("key $(label(KEY, key)) is given a $(typeof(value)); values are numbers, strings, names of enum values, types or " *
+                        "parameters"))
 
 function set_integer(config, key, value)
     number = Int64(value)
@@ -73,7 +74,7 @@ function values_of(key::Int32)
     key == ZERO_KEY_TIER && return TIER
     key in (ZERO_KEY_GRAD_DTYPE, ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ACCUMULATE_DTYPE, ZERO_KEY_FIRST_MOMENT_DTYPE,
             ZERO_KEY_SECOND_MOMENT_DTYPE) && return DTYPE
-    throw(ArgumentError("key $key takes no name"))
+    throw(ArgumentError("key $(label(KEY, key)) takes no name"))
 end
 
 "The keys whose values are floating point numbers, so that `lr = 1` may be written."

@@ -29,12 +29,19 @@ function element_type(number::Integer)
 end
 
 "Throws where an array has other elements than those that are there: libzero could not know."
-function check_eltype(expected::Type, data::AbstractArray, of)
+function check_eltype(expected::Type, data::AbstractArray, of...)
     layout(eltype(data)) == layout(expected) ||
-        throw(ArgumentError("an array of $(eltype(data)) is given, but $of has elements of $expected"))
+        throw(ArgumentError("an array of $(eltype(data)) is given, but $(string(of...)) has elements of $expected"))
     return nothing
 end
-check_eltype(::Type, ::Nothing, of) = nothing
+check_eltype(::Type, ::Nothing, of...) = nothing
+
+"Throws where an array covers a tensor but has other dimensions, so that its elements would come in another order. It may be flat."
+function check_dims(dims::Dims, data::AbstractArray, of...)
+    ndims(data) > 1 && length(data) == prod(dims) && size(data) != dims &&
+        throw(ArgumentError("an array of size $(size(data)) is given, but $(string(of...)) has size $dims; give that size, or a vector"))
+    return nothing
+end
 
 "Types of one number have one layout. Entries of slots have types that arrays of collectives do not."
 layout(::Type{UInt16}) = ZERO_DTYPE_U16

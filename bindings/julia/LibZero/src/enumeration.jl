@@ -16,6 +16,14 @@ function code(enumeration::Enumeration, name::Symbol)
 end
 code(::Enumeration, value::Integer) = Int32(value)
 
+"How texts name a number: by its name where it has one here."
+function label(enumeration::Enumeration, value::Integer)
+    for (name, known) in enumeration.items
+        known == value && return ":$name"
+    end
+    return string(value)
+end
+
 "The name of a number that C handed out."
 function name_of(enumeration::Enumeration, value::Integer)
     for (name, known) in enumeration.items

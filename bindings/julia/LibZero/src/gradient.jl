@@ -31,15 +31,17 @@ end
     grad_ready(optimizer, param, grad, first = 1)
 
 Says that elements of the tensor's gradient are final for this step: those at `range` of the acquired array, or those from `first` on, which
-are copied out of `grad`. Each element is given once per step, in ranges of any order.
+are copied out of `grad`. A `grad` that covers the tensor is a vector or has its size. Each element is given once per step, in ranges of any
+order.
 """
 function grad_ready(optimizer::Optimizer, param::Parameter, range::AbstractUnitRange{<:Integer} = 1:length(param))
     zero_optimizer_grad_ready(optimizer, id(optimizer, param), C_NULL, first(range) - 1, length(range))
 end
 
 function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::AbstractArray, first::Integer = 1) where {T,N,G}
-    check_eltype(G, grad, "the gradient")
-    number = id(optimizer, param)
+    number, of = id(optimizer, param), ("the gradient of ", name_in(optimizer, param))
+    check_eltype(G, grad, of...)
+    check_dims(param.dims, grad, of...)
     let_ranks_catch_up(optimizer)
     GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address_of(grad), first - 1, length(grad))
 end

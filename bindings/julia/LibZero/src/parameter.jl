@@ -63,6 +63,9 @@ function id(optimizer::Optimizer, param::Parameter)
     return param.id
 end
 
+"How texts name a parameter."
+name_in(optimizer::Optimizer, param::Parameter) = optimizer.tensors[id(optimizer, param)+1].name
+
 holder(optimizer, param) = optimizer.tensors[optimizer.tensors[param.id+1].holder+1]
 
 """
@@ -89,10 +92,12 @@ end
 """
     acquire!(optimizer, param, destination)
 
-As [`acquire`](@ref), into an array of the caller's, of as many elements. It stays in use until `release(optimizer, param)`.
+As [`acquire`](@ref), into an array of the caller's: a vector, or of the tensor's size. It stays in use until `release(optimizer, param)`.
 """
 function acquire!(optimizer::Optimizer, param::Parameter{T}, destination::AbstractArray) where {T}
-    check_eltype(T, destination, param)
+    of = name_in(optimizer, param)
+    check_eltype(T, destination, of)
+    check_dims(param.dims, destination, of)
     acquire_at(optimizer, param, destination)
     return destination
 end

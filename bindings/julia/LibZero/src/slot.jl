@@ -31,18 +31,25 @@ end
 const SCALES = (ZERO_SLOT_PARAM_SCALE, ZERO_SLOT_FIRST_SCALE, ZERO_SLOT_SECOND_SCALE)
 const ELEMENTS_PER_SCALE = 256
 
-check_slot(::Nothing, data, of) = nothing
-check_slot(expected::Type, data, of) = check_eltype(expected, data, of)
+"Throws where an array cannot stand for entries of a slot. What is not kept, libzero refuses."
+function check_slot(optimizer::Optimizer, param::Parameter, kind::Int32, data)
+    expected = data === nothing ? nothing : slot_type(optimizer, param.id, kind)
+    expected === nothing && return nothing
+    of = "slot ", label(slot_names, kind), " of ", name_in(optimizer, param)
+    check_eltype(expected, data, of...)
+    kind in SCALES || check_dims(param.dims, data, of...)
+    return nothing
+end
 
 """
     read!(optimizer, param, slot, data, first = 1)
 
 Fills `data` with entries of a slot (`:param`, `:first_moment`, ...) of a tensor, from place `first` on, whoever owns them. All ranks call
-it, each with its own range, which may be empty (`nothing`).
+it, each with its own range, which may be empty (`nothing`). An array that covers the tensor is a vector or has its size.
 """
 function Base.read!(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
     number, kind = id(optimizer, param), code(slot_names, slot)
-    data === nothing || check_slot(slot_type(optimizer, number, kind), data, "the slot")
+    check_slot(optimizer, param, kind, data)
     zero_optimizer_read(optimizer, number, kind, first - 1, data)
     return data
 end
@@ -55,7 +62,7 @@ visible after `begin!(optimizer, :shards)`.
 """
 function Base.write(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
     number, kind = id(optimizer, param), code(slot_names, slot)
-    data === nothing || check_slot(slot_type(optimizer, number, kind), data, "the slot")
+    check_slot(optimizer, param, kind, data)
     zero_optimizer_write(optimizer, number, kind, first - 1, data)
     return nothing
 end
@@ -72,7 +79,8 @@ views(optimizer::Optimizer, slot, ::Type{T}) where {T} = GC.@preserve optimizer 
     map(1:zero_optimizer_view_count(optimizer)) do index
         param, offset, count, data = zero_optimizer_view(optimizer, index - 1, kind)
         found = slot_type(optimizer, param, kind)
-        found === T || throw(ArgumentError("views of $T are wanted, but the slot of $(optimizer.tensors[param+1].name) holds $found"))
+        name = optimizer.tensors[param+1].name
+        found === T || throw(ArgumentError("views of $T are wanted, but slot $(label(slot_names, kind)) of $name holds $found"))
         entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
         (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
     end

@@ -3,7 +3,7 @@
 """
     StepResult
 
-The outcome of a step: `step` (steps applied so far), `skipped` (1 when a non-finite gradient made all ranks skip it), `skipped_total`,
+The outcome of a step: `step` (steps applied so far), `skipped` (whether a non-finite gradient made all ranks skip it), `skipped_total`,
 `unfilled_count` (elements that this rank gave no gradient for), `grad_norm` (when asked for, or clipped by), `loss_scale` (of the next
 step).
 """

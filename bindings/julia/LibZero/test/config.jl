@@ -21,7 +21,9 @@
 
     @testset "what cannot be a value never gets there" begin
         @test_throws ArgumentError Config(stage = nothing)
-        @test_throws ArgumentError Config(stage = :three)
+        message = try Config(lr = 1 // 10); "" catch error; error.msg end
+        @test occursin("key :lr is given a Rational", message)
+        @test_throws ArgumentError("key :stage takes no name") Config(stage = :three)
         @test_throws ArgumentError Config(divisor = :heads)
         @test_throws ArgumentError Config(grad_dtype = Complex{Float32})
         @test_throws ArgumentError Config(no_such_key = 1)

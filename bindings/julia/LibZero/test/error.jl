@@ -44,6 +44,7 @@ end
         end
         @test message == "there is no reduce :total; there are :sum, :avg, :min, :max, :prod"
         @test_throws ArgumentError LibZero.name_of(LibZero.SLOT, 99)
+        @test (LibZero.label(LibZero.SLOT, 3), LibZero.label(LibZero.SLOT, 99)) == (":master", "99")
     end
 
     @testset "texts of any length are whole" begin

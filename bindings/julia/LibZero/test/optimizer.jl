@@ -88,6 +88,39 @@ whole(optimizer, params...) = map(param -> acquire(copy, optimizer, param), para
         end
     end
 
+    @testset "what covers a tensor has its size or is flat" begin
+        @test trained(1) do optimizer, w, b, rank
+            turned = ones(Float32, 3, 4)
+            for (use, of) in ((() -> grad_ready(optimizer, w, turned), "the gradient of w"), (() -> acquire!(optimizer, w, turned), "w"),
+                              (() -> read!(optimizer, w, :param, turned), "slot :param of w"),
+                              (() -> write(optimizer, w, :first_moment, turned), "slot :first_moment of w"))
+                message = try use(); "" catch error; error.msg end
+                @test message == "an array of size (3, 4) is given, but $of has size (4, 3); give that size, or a vector"
+            end
+            @test optimizer.tensors[1].acquired == 0
+            wrong_type = ArgumentError("an array of Float64 is given, but the gradient of w has elements of Float32")
+            @test_throws wrong_type grad_ready(optimizer, w, zeros(12))
+            @test read!(optimizer, w, :param, zeros(Float32, 4, 3)) == whole(optimizer, w)[1]
+            write(optimizer, w, :first_moment, zeros(Float32, 2, 3), 4) # a part has no size
+            grad_ready(optimizer, w, vec(turned))
+            step!(optimizer).unfilled_count
+        end == [5]
+    end
+
+    @testset "results tell yes or no, and are shown with the names of their fields" begin
+        trained(1; grad_norm = true) do optimizer, w, b, rank
+            grad_ready(optimizer, w, fill(NaN32, 4, 3))
+            skipped = step!(optimizer)
+            @test skipped.skipped === true
+            grad_ready(optimizer, b, ones(Float32, 5))
+            result = step!(optimizer)
+            @test result.skipped === false && step_stats(optimizer).overlap_active === false
+            @test sprint(show, result) == "StepResult(step = 3, skipped = false, skipped_total = 1, unfilled_count = 12, " *
+                                          "grad_norm = 2.23606797749979, loss_scale = 1.0)"
+            @test occursin(r"^KeyBounds\(type = 1, min_i64 = 0, ", sprint(show, LibZero.bounds(:stage)))
+        end
+    end
+
     @testset "gradients come in ranges of any order" begin
         @test trained(1) do optimizer, w, b, rank
             grad, accumulate = grad_acquire(optimizer, b)

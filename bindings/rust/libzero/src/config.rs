@@ -156,6 +156,11 @@ pub(crate) fn c_text(argument: &str, text: &str) -> Result<CString> {
     })
 }
 
+/// A number of elements, bytes or ranks for a key.
+fn whole(value: usize) -> Result<i64> {
+    i64::try_from(value).map_err(|_| Error::new(Code::InvalidArgument, format!("value is {value}, but must be below 2^63")))
+}
+
 /// What a key can be set to: integers, numbers, texts, and enums of this crate.
 pub trait Value: sealed::Sealed {
     #[doc(hidden)]
@@ -183,9 +188,13 @@ macro_rules! values {
 values! {
     i32, value => set_i64 i64::from(value);
     i64, value => set_i64 value;
+    u32, value => set_i64 i64::from(value);
+    usize, value => set_i64 whole(value)?;
     bool, value => set_i64 i64::from(value);
+    f32, value => set_f64 f64::from(value);
     f64, value => set_f64 value;
     &str, value => set_str value;
+    String, value => set_str &value;
     DType, value => set_i64 i64::from(value.raw());
     Divisor, value => set_i64 i64::from(value.raw());
     Master, value => set_i64 i64::from(value.raw());

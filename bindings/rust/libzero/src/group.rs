@@ -156,9 +156,11 @@ impl Group {
         check(unsafe { sys::zero_group_abort(self.as_ptr(), reason.as_ptr()) })
     }
 
-    /// How long later calls of this rank wait for the others; in whole milliseconds.
+    /// How long later calls of this rank wait for the others; in whole milliseconds, rounded up.
     pub fn set_deadline(&self, deadline: Duration) -> Result<()> {
-        let deadline_ms = i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX);
+        const NS_PER_MS: u128 = 1_000_000;
+        let deadline_ms = (deadline.as_nanos() + NS_PER_MS - 1) / NS_PER_MS;
+        let deadline_ms = i64::try_from(deadline_ms).unwrap_or(i64::MAX);
         // SAFETY: the handle is the group's.
         check(unsafe { sys::zero_group_set_deadline(self.as_ptr(), deadline_ms) })
     }

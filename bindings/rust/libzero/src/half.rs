@@ -95,6 +95,18 @@ impl Bf16 {
     }
 }
 
+impl From<F16> for f32 {
+    fn from(value: F16) -> f32 {
+        value.to_f32()
+    }
+}
+
+impl From<Bf16> for f32 {
+    fn from(value: Bf16) -> f32 {
+        value.to_f32()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Bf16, F16};
@@ -130,6 +142,12 @@ mod tests {
             assert_eq!(Bf16::from_f32(half), Bf16(bits + (bits & 1)));
             assert_eq!(Bf16::from_f32(f32::from_bits(half.to_bits() + 1)), Bf16(bits + 1));
         }
+    }
+
+    #[test]
+    fn from_says_the_same() {
+        assert_eq!(f32::from(F16(0xc000)), -2.0);
+        assert_eq!(f32::from(Bf16(0x3dcd)), Bf16::from_f32(0.1).to_f32());
     }
 
     #[test]

@@ -265,6 +265,8 @@ fn a_missing_rank_is_an_error_after_the_deadline() {
         }
     });
     let group = Group::alone(None).unwrap();
+    group.set_deadline(Duration::from_nanos(1)).unwrap(); // rounded up
+    assert!(group.describe().unwrap().contains(" 1 ms"), "{}", group.describe().unwrap());
     assert_eq!(group.set_deadline(Duration::ZERO).unwrap_err().code(), Code::InvalidArgument);
     assert_eq!(group.set_deadline(Duration::MAX).unwrap_err().code(), Code::InvalidArgument);
 }

@@ -63,9 +63,10 @@ fn types_are_checked_with_their_names() {
     let group = Group::alone(None).unwrap();
     let (mut optimizer, w) = begun(&group, 1);
     let error = optimizer.read(w.id(), Slot::Param, 0, &mut [0.0f64; 7]).unwrap_err();
-    assert_eq!(error.to_string(), "ZERO_E_INVALID_ARGUMENT: slot 1 of w is f32, but was asked for as f64");
+    assert_eq!(error.to_string(), "ZERO_E_INVALID_ARGUMENT: slot Param of w is f32, but was asked for as f64");
     assert_eq!(code(optimizer.write(w.id(), Slot::FirstMoment, 0, &[0u8; 7])), Code::InvalidArgument);
-    assert_eq!(code(optimizer.read(w.id(), Slot::Master, 0, &mut [0f32; 7])), Code::Unsupported);
+    let error = optimizer.read(w.id(), Slot::Master, 0, &mut [0f32; 7]).unwrap_err();
+    assert_eq!(error.to_string(), "ZERO_E_UNSUPPORTED: slot Master is not kept for w");
     assert_eq!(code(optimizer.grad(w.with_gradient::<Bf16>())), Code::InvalidArgument);
     assert_eq!(code(optimizer.grad_ready(w.with_gradient::<i64>(), 0, &[1])), Code::InvalidArgument);
     assert_eq!(code(optimizer.add_param::<i32>("i", &[1], None)), Code::State);
@@ -230,7 +231,22 @@ fn configs_say_what_is_wrong_with_a_value() {
     assert_eq!(code(config.set(Key::Algorithm, 3)), Code::InvalidArgument);
     assert_eq!(code(config.set(Key::Lr, f64::NAN)), Code::InvalidArgument);
     assert_eq!(code(config.set(Key::Algorithm, "a\0b")), Code::InvalidArgument);
+    assert_eq!(code(config.set(Key::Seed, usize::MAX)), Code::InvalidArgument);
     config.set(Key::GradNorm, true).unwrap().set(Key::Seed, 1i64 << 40).unwrap();
+}
+
+#[test]
+fn configs_take_the_types_that_programs_have() {
+    let (stage, window, rate, algorithm) = (2u32, 1usize << 40, 0.25f32, String::from("sgd"));
+    let mut config = Config::new().unwrap();
+    config.set(Key::Stage, stage).unwrap().set(Key::Seed, window).unwrap();
+    config.set(Key::Lr, rate).unwrap().set(Key::Algorithm, algorithm).unwrap();
+    let group = Group::alone(None).unwrap();
+    let mut optimizer = Optimizer::new(&group, Some(&config)).unwrap();
+    optimizer.add_param::<f32>("w", &[7], None).unwrap();
+    optimizer.seal().unwrap();
+    assert_eq!(optimizer.get_f64(0, Key::Lr).unwrap(), 0.25);
+    assert!(optimizer.describe().unwrap().contains("algorithm sgd, stage 2"));
 }
 
 #[test]

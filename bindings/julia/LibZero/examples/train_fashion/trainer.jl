@@ -92,7 +92,7 @@ function train_step!(t, data, step)
     total = [loss(t.model)[1]]
     backward!(t)
     all_reduce!(t.group, total, :sum)
-    step!(t.optimizer).skipped == 0 || error("trainer: step $step: a gradient is not finite; try a smaller --lr")
+    step!(t.optimizer).skipped && error("trainer: step $step: a gradient is not finite; try a smaller --lr")
     return total[1] / length(samples)
 end
 

@@ -53,7 +53,7 @@ function skip_step(model, t)
     return step!(model.optimizer)
 end
 
-note_skip(result) = "$(result.step) $(result.skipped)"
+note_skip(result) = "$(result.step) $(Int(result.skipped))"
 
 function weighted_step(model, t)
     set_weight!(model.optimizer, model.rank)

@@ -62,14 +62,14 @@ impl Optimizer {
         }
         let kept = self.slots(id)?.into_iter().find(|kept| kept.slot.raw() == slot.raw());
         kept.ok_or_else(|| {
-            let text = format!("slot {} is not kept for {}", slot.raw(), tensor.name);
+            let text = format!("slot {slot:?} is not kept for {}", tensor.name);
             Error::new(Code::Unsupported, text)
         })
     }
 
     fn check_slot<T: SlotElement>(&self, id: i64, slot: Slot) -> Result<()> {
         let kept = self.slot_info(id, slot)?;
-        check_type::<T>(format_args!("slot {} of {}", slot.raw(), self.tensor(id)?.name), kept.dtype)
+        check_type::<T>(format_args!("slot {slot:?} of {}", self.tensor(id)?.name), kept.dtype)
     }
 
     fn slot_at(&self, id: i64, index: i64) -> Result<SlotInfo> {

@@ -81,13 +81,13 @@ impl<'a> View<'a> {
             return Err(Error::new(Code::State, text));
         }
         if self.taken & Self::bit(slot) != 0 {
-            let text = format!("slot {} of this view of {name} was handed out before", slot.raw());
+            let text = format!("slot {slot:?} of this view of {name} was handed out before");
             return Err(Error::new(Code::State, text));
         }
         let kept = self.optimizer.slot_info(self.param, slot)?;
-        check_type::<T>(format_args!("slot {} of {name}", slot.raw()), kept.dtype)?;
+        check_type::<T>(format_args!("slot {slot:?} of {name}"), kept.dtype)?;
         if kept.len != self.optimizer.tensor(self.param)?.count {
-            let text = format!("slot {} of {name} has no entry of its own per element; read and write reach it", slot.raw());
+            let text = format!("slot {slot:?} of {name} has no entry of its own per element; read and write reach it");
             return Err(Error::new(Code::Unsupported, text));
         }
         Ok(())
