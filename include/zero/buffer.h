@@ -2,7 +2,8 @@
  * Sharded buffers: a flat array of `count` elements whose shards lie with the ranks of a group. Cuts fall on multiples of 256 elements;
  * shard sizes follow ZERO_KEY_SHARD_WEIGHTS (equal by default), and a shard may be empty.
  *
- * All functions but shard, whole_release and release are collectives over the group: every rank calls them in the same order.
+ * All functions but shard, whole_release and release are collectives over the group: every rank calls them in the same order, on the same
+ * buffer where the group has several (ZERO_E_MISMATCH).
  * Common errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE, ZERO_E_UNSUPPORTED (`stream` must be NULL: shards and the memory
  * given to buffers lie on the host, also in groups that reach devices), and the group's errors ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT. Threads:
  * one thread per buffer at a time.

@@ -84,7 +84,7 @@ enum zero_key {
   ZERO_KEY_CUDA_MODULE = 331,      /* str: path of libzero_cuda.so; default: the variable ZERO_CUDA_MODULE, then the folder of libzero.so */
   ZERO_KEY_TIER = 332,             /* i64, a zero_tier, ZERO_TIER_HOST: where parameters, gradients and states lie; the same on all ranks */
 
-  /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters. */
+  /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all parameters; the others may not. */
   ZERO_KEY_SET = 350,                 /* i64, 0 .. 4095, 0: the parameter set (zero_optimizer_add_set) */
   ZERO_KEY_FROZEN = 351,              /* i64, 0 .. 1, 0: never updated: no gradient, no states */
   ZERO_KEY_GRAD_DTYPE = 352,          /* i64, f32, f16, bf16 or 0, 0: of the gradient; 0 = that of the parameter */
@@ -161,7 +161,8 @@ ZERO_API int32_t zero_config_create(zero_config **out);
  *   key    [in] a zero_key
  *   value  [in] within the key's bounds; a string is copied, at most 4095 bytes
  * Errors: ZERO_E_BAD_HANDLE; ZERO_E_UNSUPPORTED for an unknown key; ZERO_E_INVALID_ARGUMENT when the key has another type or the value is
- * out of bounds, none of those that stand beside the key, not a number or NULL. Threads: one thread per config at a time. Since ZERO_0.1.
+ * out of bounds, none of those that stand beside the key, not a number or NULL. What a string may say is checked where it is used; "" is as
+ * if the key were not set. Threads: one thread per config at a time. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_config_set_i64(zero_config *config, int32_t key, int64_t value);
 ZERO_API int32_t zero_config_set_f64(zero_config *config, int32_t key, double value);

@@ -42,10 +42,12 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
   Cuts cuts;
   ZERO_CO_TRY(make_cuts(*group, config, count, &cuts, &fingerprint.detail));
   ZERO_CO_AWAIT(tell_all(*group, fingerprint, {}, {}));
+  const uint64_t number = group->next_number();
 
   std::shared_ptr<Buffer> buffer(new (std::nothrow) Buffer(group, config.hook, dtype, count));
   Status allocated = Status::error(ZERO_E_OUT_OF_MEMORY, "cannot allocate a buffer");
   if (buffer != nullptr) {
+    buffer->number_ = number;
     buffer->cuts_ = std::move(cuts);
     allocated = buffer->allocate();
   }
@@ -78,7 +80,7 @@ Task Buffer::whole_acquire(void **out_data) {
   Arena whole;
   Status allocated = Arena::create_private({&hook_, &accounting_}, ZERO_MEMORY_BUFFER, count_ * dtype_nbytes(dtype_), &whole);
   ZERO_CO_AWAIT(agree_on(*group_, std::move(allocated), "zero_buffer_whole_acquire"));
-  ZERO_CO_AWAIT(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_));
+  ZERO_CO_AWAIT(all_gather(*group_, shard_.data(), whole.data(), cuts_, dtype_, number_));
   whole_ = std::move(whole);
   whole_acquired_ = true;
   *out_data = whole_.data();
@@ -95,21 +97,22 @@ Status Buffer::whole_release() {
 Task Buffer::reduce_scatter(const void *data, int64_t count, ReduceOp op) {
   ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", lld(count), lld(count_));
   const CallerScope scope(*group_, Caller::buffer_reduce_scatter);
-  ZERO_CO_AWAIT(zero::reduce_scatter(*group_, {data, shard_.data(), &cuts_, dtype_, op}));
+  ZERO_CO_AWAIT(
+      zero::reduce_scatter(*group_, {.whole = data, .out = shard_.data(), .cuts = &cuts_, .dtype = dtype_, .op = op, .what = number_}));
   co_return Status();
 }
 
 Task Buffer::read(int64_t offset, void *data, int64_t count) {
   ZERO_CO_TRY(check_range(offset, count));
   const CallerScope scope(*group_, Caller::buffer_read);
-  ZERO_CO_AWAIT(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead}, {offset, offset + count}, data));
+  ZERO_CO_AWAIT(read_range(*group_, {&cuts_, shard_.data(), dtype_, kRead | number_}, {offset, offset + count}, data));
   co_return Status();
 }
 
 Task Buffer::write(int64_t offset, const void *data, int64_t count) {
   ZERO_CO_TRY(check_range(offset, count));
   const CallerScope scope(*group_, Caller::buffer_write);
-  ZERO_CO_AWAIT(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite}, {offset, offset + count}, data));
+  ZERO_CO_AWAIT(write_range(*group_, {&cuts_, shard_.data(), dtype_, kWrite | number_}, {offset, offset + count}, data));
   co_return Status();
 }
 

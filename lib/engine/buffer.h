@@ -47,9 +47,9 @@ class Buffer {
   const Accounting &accounting() const { return accounting_; }
 
  private:
-  /// What reads and writes carry in their fingerprint.
-  static constexpr uint64_t kRead = 1;
-  static constexpr uint64_t kWrite = 2;
+  /// What tells reads from writes in their fingerprints, beside the number.
+  static constexpr uint64_t kRead = uint64_t{1} << 62;
+  static constexpr uint64_t kWrite = uint64_t{1} << 63;
 
   Buffer(std::shared_ptr<Group> group, const AllocatorHook &hook, DType dtype, int64_t count);
   Status allocate();
@@ -60,6 +60,7 @@ class Buffer {
   const DType dtype_;
   const int64_t count_;
   const AllocatorHook hook_;
+  uint64_t number_ = 0;  ///< among the buffers of the group: ranks that use different ones learn of it
   Cuts cuts_;
   Accounting accounting_;
   Arena shard_;

@@ -136,9 +136,11 @@ Task Optimizer::check_replicas() {
     }
     // All have heard of it before the model group does, whose errors they heed.
     if (!different.empty() && model_group_ != nullptr) ZERO_CO_AWAIT(barrier(*gather_group_));
-    ZERO_CO_CHECK(different.empty(), ZERO_E_REPLICAS_DIFFER,
-                  "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or use ZERO_SOURCE_ROOT",
-                  params_[id].name.c_str(), different.c_str());
+    ZERO_CO_CHECK(
+        different.empty(), ZERO_E_REPLICAS_DIFFER,
+        "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or begin with ZERO_SOURCE_ROOT, in a new "
+        "optimizer: this one is lost",
+        params_[id].name.c_str(), different.c_str());
   }
   co_return Status();
 }

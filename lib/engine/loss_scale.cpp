@@ -15,6 +15,9 @@ Status LossScale::read(const Config &config, bool skips) {
   rules_.least = config.f64(ZERO_KEY_LOSS_SCALE_MIN);
   rules_.most = config.f64(ZERO_KEY_LOSS_SCALE_MAX);
   first_.value = rules_.dynamic != 0 && !config.is_set(ZERO_KEY_LOSS_SCALE) ? kFirstDynamic : config.f64(ZERO_KEY_LOSS_SCALE);
+  ZERO_CHECK(rules_.least <= rules_.most, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_LOSS_SCALE_MIN is %s, but must not be above ZERO_KEY_LOSS_SCALE_MAX, which is %s", number_text(rules_.least).c_str(),
+             number_text(rules_.most).c_str());
   ZERO_CHECK(
       rules_.dynamic == 0 || skips, ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_LOSS_SCALE_DYNAMIC is 1, which needs ZERO_KEY_NONFINITE = ZERO_NONFINITE_SKIP, but that is ZERO_NONFINITE_PROPAGATE");
@@ -24,7 +27,8 @@ Status LossScale::read(const Config &config, bool skips) {
 Status LossScale::set(double value, kernels::LossScaleState &state) const {
   ZERO_TRY(check_f64(ZERO_KEY_LOSS_SCALE, value));
   ZERO_CHECK(rules_.dynamic == 0 || (value >= rules_.least && value <= rules_.most), ZERO_E_INVALID_ARGUMENT,
-             "the loss scale is %.17g, but must be in %.17g .. %.17g (ZERO_KEY_LOSS_SCALE_MIN and _MAX)", value, rules_.least, rules_.most);
+             "the loss scale is %s, but must be in %s .. %s (ZERO_KEY_LOSS_SCALE_MIN and _MAX)", number_text(value).c_str(),
+             number_text(rules_.least).c_str(), number_text(rules_.most).c_str());
   state.value = value;
   return {};
 }

@@ -15,6 +15,9 @@ constexpr std::array<int32_t, 9> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FRO
                                                ZERO_KEY_TIED_TO,    ZERO_KEY_SECOND_MOMENT_DTYPE,
                                                ZERO_KEY_PARAM_DTYPE};
 
+/// Of these, those that an optimizer's config does not set for all.
+constexpr std::array<int32_t, 4> kOneParamKeys = {ZERO_KEY_SET, ZERO_KEY_FROZEN, ZERO_KEY_REPLICATED, ZERO_KEY_TIED_TO};
+
 /// No key may be set that `allowed` does not know.
 template <class Allowed>
 Status check_keys(const Config &config, const char *what, Allowed &&allowed) {
@@ -43,6 +46,10 @@ int64_t *count_of(kernels::RunState &run, int32_t key) {
 }  // namespace
 
 Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out) {
+  for (const int32_t key : kOneParamKeys) {
+    ZERO_CHECK(!config.is_set(key), ZERO_E_UNSUPPORTED, "%s is set for the whole optimizer, but is a key of single parameters",
+               find_key(key)->name);
+  }
   Settings settings;
   ZERO_TRY(read_settings(config, group->size(), &settings));
   HyperSet hyper;
@@ -145,6 +152,9 @@ Status Optimizer::add_set(const Config &config, int64_t *out_set) {
 
 Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
   ZERO_TRY(check_call("zero_optimizer_set_model_group", Phase::building, Phase::building));
+  ZERO_CHECK(group != group_ || alone(), ZERO_E_INVALID_ARGUMENT,
+             "the model group is the group of the optimizer itself, whose ranks hold the same part of the model; give the group over which "
+             "the model is cut");
   model_parent_ = std::move(group);
   return {};
 }

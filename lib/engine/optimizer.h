@@ -205,6 +205,7 @@ class Optimizer {
 
   /// @name Order of calls (phases.cpp)
   /// @{
+  Status standing() const;
   Status check_phase(const char *call, Phase first, Phase last) const;
   /// For functions that are not tasks.
   Status check_call(const char *call, Phase first, Phase last) const;
@@ -225,7 +226,8 @@ class Optimizer {
   Task seal_body();
   Status write_sealed_text(std::string *out) const;
   Task agree_on_plan();
-  Task agree_on_model(Status mine);
+  Task name_replicas(int64_t *out);
+  Task agree_on_model(Status mine, int64_t replicas);
   Task make_groups();
   Status allocate();
   Status allocate_on_device();

@@ -11,8 +11,14 @@ bool leaves_usable(int32_t code) { return code == ZERO_E_STATE || code == ZERO_E
 
 }  // namespace
 
+/// ZERO_OK, or why the optimizer can no longer be used.
+Status Optimizer::standing() const {
+  if (failure_.ok()) return {};
+  return Status::error(failure_.code(), "this optimizer has failed before and can only be released: %s", failure_.text());
+}
+
 Status Optimizer::check_phase(const char *call, Phase first, Phase last) const {
-  if (!failure_.ok()) return failure_;
+  ZERO_TRY(standing());
   if (phase_ >= first && phase_ <= last) return {};
   const bool seals = std::strcmp(call, "zero_optimizer_seal") == 0;
   const char *before_seal = seals ? "was called already" : "must come before zero_optimizer_seal";
@@ -78,7 +84,7 @@ Task Optimizer::in_order(Task body, void *stream) {
 
 /// Whether the optimizer may go on. Ranks that wait inside it for one whose group has failed are told.
 Status Optimizer::usable() {
-  ZERO_TRY(failure_);
+  ZERO_TRY(standing());
   const Status status = group_->usable();
   if (!status.ok() && phase_ != Phase::building) lose(status);
   return status;

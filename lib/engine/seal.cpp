@@ -1,9 +1,13 @@
 /// @file Seal: from registered tensors to a plan, memory and groups that all ranks agree on.
 #include "engine/optimizer.h"
 
+#include "core/clock.h"
+#include "core/hash.h"
 #include "engine/agreement.h"
 #include "engine/device_reducer.h"
 #include "engine/sealed_text.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -25,7 +29,9 @@ Task Optimizer::seal_body() {
   if (model_parent_ != nullptr) in_model.emplace(*model_parent_, Caller::seal);
   Status agreed = co_await agree_on_plan();
   const bool planned = agreed.ok();
-  if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed));
+  int64_t replicas = 0;
+  if (planned && model_parent_ != nullptr) agreed = co_await name_replicas(&replicas);
+  if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed), replicas);
   // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
   bool others_wait = planned && !agreed.ok() && !model_parent_->usable().ok();
   if (agreed.ok()) {
@@ -73,6 +79,7 @@ Status Optimizer::write_sealed_text(std::string *out) const {
   try {
     const std::string scale = loss_scale_.text(run_.known().loss_scale);
     *out = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
+    *out += model_parent_ != nullptr ? "a model group\n" : "no model group\n";
     return {};
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for what ranks compare when they seal");
@@ -103,11 +110,45 @@ NeedOptions Optimizer::needs() const {
           .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};
 }
 
-/// `mine`: whether this rank's own group agreed. What the whole model clips and skips by is the same everywhere.
-Task Optimizer::agree_on_model(Status mine) {
+/// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
+Task Optimizer::name_replicas(int64_t *out) {
+  Hash drawn;
+  drawn.add(now_ns());
+  drawn.add(::getpid());
+  drawn.add(this);
+  const auto mine = static_cast<int64_t>(drawn.value());
+  std::vector<int64_t> all(static_cast<size_t>(group_->size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  fingerprint.detail = 4;
+  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&mine, 1}, all));
+  *out = all[0];
+  co_return Status();
+}
+
+/// `mine`: whether this rank's own group agreed, which has the number `replicas`. What the whole model clips and skips by is the same
+/// everywhere, and no part of it is there twice.
+Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
   ZERO_CO_AWAIT(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
   const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.known().loss_scale) + "\n";
-  co_return co_await compare_texts(*model_parent_, kSealedDiffers, text);
+  ZERO_CO_AWAIT(compare_texts(*model_parent_, kSealedDiffers, text));
+  std::vector<int64_t> names(static_cast<size_t>(model_parent_->size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::seal;
+  fingerprint.detail = 5;
+  ZERO_CO_AWAIT(tell_all(*model_parent_, fingerprint, {&replicas, 1}, names));
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    const auto first = std::find(names.begin(), name, *name);
+    if (first == name) continue;
+    Status twice =
+        Status::error(ZERO_E_INVALID_ARGUMENT,
+                      "ranks %lld and %lld of the model group belong to one group of an optimizer, so that both hold the same part "
+                      "of the model; a model group has one rank of each such group",
+                      lld(first - names.begin()), lld(name - names.begin()));
+    model_parent_->fail(twice);
+    co_return twice;
+  }
+  co_return Status();
 }
 
 Status Optimizer::allocate() {

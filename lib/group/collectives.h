@@ -35,6 +35,7 @@ struct ReduceScatter {
   double divisor = 1;          ///< with sum; must be the same on all ranks
   bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
   DType out_dtype = DType{};   ///< f32: fp32 sums of 16-bit contributions are not rounded; otherwise dtype
+  uint64_t what = 0;           ///< as in all_gather
 };
 Task reduce_scatter(Group &group, ReduceScatter call);
 

@@ -131,7 +131,7 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   const auto my_number = lld(my_rank);
   const auto their_number = lld(their_rank);
   ZERO_CHECK(!same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
-             "rank %lld and rank %lld both called %s, but about different tensors, parts or settings (hash %016llx against %016llx); all "
+             "rank %lld and rank %lld both called %s, but about different buffers, tensors, parts or settings (hash %016llx against %016llx); all "
              "ranks give the same",
              my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
              static_cast<unsigned long long>(theirs.detail));

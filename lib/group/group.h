@@ -77,6 +77,8 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Milliseconds that are left to the collective under way, at least 1.
   int64_t left_ms();
 
+  /// Of things that all ranks make in one order, from 1 on. In the turn of whoever may run a collective.
+  uint64_t next_number() { return ++numbered_; }
   /// Whose the collectives are from now on. For whoever may run one.
   void set_caller(Caller caller) { caller_ = caller; }
 
@@ -129,6 +131,7 @@ class Group : public std::enable_shared_from_this<Group> {
   // Touched only by the collective under way.
   std::vector<std::byte> scratch_;
   uint64_t sequence_ = 0;
+  uint64_t numbered_ = 0;
   Caller caller_ = Caller::group;
   Fingerprint current_;
   bool first_round_ = false;

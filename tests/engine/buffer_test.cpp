@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -119,6 +120,27 @@ TEST(Buffer, RanksThatDisagreeLearnOfIt) {
     EXPECT_NE(std::strstr(status.text(), "seal(f32, count 11) of zero_buffer_create"), nullptr) << status.text();
     EXPECT_EQ(buffer, nullptr);
   });
+}
+
+/// Alike or not: what one rank reads of one buffer another would not read of another.
+TEST(Buffer, RanksThatUseDifferentBuffersLearnOfIt) {
+  static double values[20];
+  static void *whole;
+  const std::function<Task(Buffer &)> calls[] = {
+      [](Buffer &buffer) { return buffer.read(0, values, 10); }, [](Buffer &buffer) { return buffer.write(0, values, 10); },
+      [](Buffer &buffer) { return buffer.whole_acquire(&whole); },
+      [](Buffer &buffer) { return buffer.reduce_scatter(values, buffer.count(), ReduceOp::sum); }};
+  for (const auto &call : calls) {
+    for (const int64_t second : {10, 20}) {
+      run_world(2, [&](const std::shared_ptr<Group> &group) {
+        const std::shared_ptr<Buffer> buffers[] = {make_buffer(group, "", DType::f64, 10), make_buffer(group, "", DType::f64, second)};
+        for (const auto &buffer : buffers) ASSERT_TRUE(run_task(*buffer, buffer->read(0, nullptr, 0)).ok());
+        Buffer &mine = *buffers[group->rank()];
+        const Status status = run_task(mine, call(mine));
+        EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
+      });
+    }
+  }
 }
 
 TEST(Buffer, CountsWhoseBytesNoNumberHoldsAreErrors) {

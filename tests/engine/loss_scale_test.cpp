@@ -357,5 +357,13 @@ TEST(LossScale, RefusesADynamicScaleThatCannotWork) {
   EXPECT_EQ(create_with(dynamic_config({64, 0, 0, 0, 0, 512, 32}, 1)).code(), ZERO_E_INVALID_ARGUMENT);
 }
 
+TEST(LossScale, BoundsThatCrossAreRefusedAlsoForAStaticScale) {
+  Config config;
+  ASSERT_TRUE(config.set_f64(ZERO_KEY_LOSS_SCALE_MIN, 100).ok() && config.set_f64(ZERO_KEY_LOSS_SCALE_MAX, 10).ok());
+  const Status status = create_with(config);
+  EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_STREQ(status.text(), "ZERO_KEY_LOSS_SCALE_MIN is 100, but must not be above ZERO_KEY_LOSS_SCALE_MAX, which is 10");
+}
+
 }  // namespace
 }  // namespace zero::test

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -107,6 +108,30 @@ TEST(ModelGroup, HalvesThatClipDifferentlyAreFoundAtSeal) {
     ASSERT_TRUE(config.set_f64(ZERO_KEY_LOSS_SCALE, world->rank() % 2 == 0 ? 16 : 32).ok());
     Half mine;
     EXPECT_EQ(seal_half(world, config, {300}, &mine).code(), ZERO_E_MISMATCH);
+  });
+}
+
+/// Both would hold the same part of the model, and its norm would count it twice.
+TEST(ModelGroup, ReplicasOfOneAnotherAreNoModelGroup) {
+  run_world(3, [](const std::shared_ptr<Group> &world) {
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(world, Config(), &optimizer).ok());
+    const Status same = optimizer->set_model_group(world);
+    EXPECT_EQ(same.code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(same.text(), "is the group of the optimizer itself"), nullptr) << same.text();
+
+    std::shared_ptr<Group> part;  // ranks 1 and 2, and rank 0 alone
+    ASSERT_TRUE(world->queue()->run(split(*world, world->rank() == 0 ? 0 : 1, 0, &part)).ok());
+    ASSERT_TRUE(optimizer->set_model_group(part).ok());
+    int64_t id = 0;
+    const int64_t count = 100;
+    ASSERT_TRUE(optimizer->add_param(nullptr, "p", ZERO_DTYPE_F32, &count, 1, &id).ok());
+    const Status sealed = world->queue()->run(optimizer->seal());
+    EXPECT_FALSE(sealed.ok());
+    EXPECT_NE(sealed.code(), ZERO_E_TIMEOUT) << sealed.text();
+    if (world->rank() == 0) return;
+    EXPECT_EQ(sealed.code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(sealed.text(), "ranks 0 and 1 of the model group belong to one group of an optimizer"), nullptr) << sealed.text();
   });
 }
 

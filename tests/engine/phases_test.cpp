@@ -352,6 +352,35 @@ TEST(Mismatch, NamesTheCallsOfBothRanks) {
   }
 }
 
+TEST(Phases, AnOptimizerThatFailedSaysSo) {
+  Model model;
+  model.ranks = 2;
+  model.counts = {400};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, Manner());
+    group->fail(Status::error(ZERO_E_ABORTED, "stopped by the test"));
+    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_ABORTED);
+    int64_t count = 0;
+    for (const Status &later : {optimizer->slot_count(0, &count), run_task(*optimizer, optimizer->step(nullptr))}) {
+      EXPECT_EQ(later.code(), ZERO_E_ABORTED);
+      EXPECT_EQ(std::string(later.text()).find("this optimizer has failed before and can only be released: "), 0U) << later.text();
+    }
+  });
+}
+
+TEST(Phases, KeysOfSingleParametersAreNotForAll) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    for (const int32_t key : {ZERO_KEY_SET, ZERO_KEY_FROZEN, ZERO_KEY_REPLICATED, ZERO_KEY_TIED_TO}) {
+      Config config;
+      ASSERT_TRUE(config.set_i64(key, 0).ok());
+      std::shared_ptr<Optimizer> optimizer;
+      const Status status = Optimizer::create(group, config, &optimizer);
+      EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
+      EXPECT_NE(std::strstr(status.text(), "is a key of single parameters"), nullptr) << status.text();
+    }
+  });
+}
+
 TEST(Timeout, NamesTheCallAndWhatTheOtherRankDidLast) {
   Model model;
   model.ranks = 2;

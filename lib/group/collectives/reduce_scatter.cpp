@@ -135,7 +135,7 @@ Task reduce_scatter(Group &group, ReduceScatter call) {
   Fingerprint fingerprint = describe(OperationKind::reduce_scatter, whole_count(*call.cuts), call.dtype);
   fingerprint.op = static_cast<int32_t>(call.op);
   if (call.op == ReduceOp::avg) call.divisor = divisor_of(group, call.op);
-  fingerprint.detail = hash_cuts(*call.cuts, call.divisor);
+  fingerprint.detail = hash_cuts(*call.cuts, call.divisor) + call.what;
   return group.collective(fingerprint, reduce_scatter_rounds(group, call));
 }
 

@@ -160,7 +160,7 @@ std::string LocalTransport::standing_of(int64_t peer) const {
     std::snprintf(name, sizeof name, "%08llx", static_cast<unsigned long long>(group >> 32));
     return text + "waits in group " + name + " at " + text_of(elsewhere);
   }
-  if (here.never()) return text + "has called nothing in this group";
+  if (here.never()) return text + "has called no collective of this group";
   return text + "last did " + text_of(here) + " and is outside the group";
 }
 

@@ -173,8 +173,8 @@ ZERO_API int32_t zero_verify_result_init(zero_verify_result *out, uint64_t struc
  *   group   [in]  kept alive by the optimizer
  *   config  [in]  or NULL for defaults (adamw, stage 1)
  *   out     [out] the optimizer, the caller's
- * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm, a hyper-parameter it lacks and what ZERO_KEY_ONE_COPY excludes, otherwise
- * ZERO_E_INVALID_ARGUMENT for keys that clash. Not a collective. Since ZERO_0.1.
+ * Errors: ZERO_E_UNSUPPORTED for an unknown algorithm, a hyper-parameter it lacks, a key of single parameters and what ZERO_KEY_ONE_COPY excludes,
+ * otherwise ZERO_E_INVALID_ARGUMENT for keys that clash. Not a collective. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_create(zero_group *group, const zero_config *config, zero_optimizer **out);
 
@@ -193,7 +193,8 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
  * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
  * ranks of both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and
  * what becomes of non-finite gradients over it. zero_group_abort of one of the groups also ends steps that wait in the other one.
- *   group  [in] kept alive by the optimizer. Since ZERO_0.1.
+ *   group  [in] kept alive by the optimizer; of the ranks of one optimizer's group it has one: others hold the same part of the model, and
+ *               are ZERO_E_INVALID_ARGUMENT, here for the optimizer's own group, in seal for any. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_group *group);
 
