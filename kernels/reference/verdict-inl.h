@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/reference/element.h"
+#include "kernels/reference/float_bits.h"
 #include "kernels/verdict.h"
 
 #include <cmath>
@@ -33,11 +34,12 @@ ZERO_ELEMENT void judge(const VerdictRules &rules, bool nonfinite, double square
   const bool found = nonfinite || (rules.has_norm != 0 && !std::isfinite(squares));
   run.skips = rules.skips_nonfinite != 0 && found ? 1 : 0;
   run.skipped_count += run.skips;
-  run.grad_norm = rules.has_norm != 0 ? std::sqrt(squares) / scale : 0;
+  // Devices have NaN of other bits.
+  run.grad_norm = rules.has_norm != 0 ? canonical(std::sqrt(squares) / scale) : 0;
   double factor = 1;
   if (rules.clip_norm > 0) factor = rules.clip_norm / (run.grad_norm + kClipEpsilon);
   if (factor > 1) factor = 1;
-  run.grad_factor = static_cast<float>(factor / scale);
+  run.grad_factor = canonical(static_cast<double>(static_cast<float>(factor / scale)));
   follow_overflow(rules.loss_scale, run.skips != 0, run.loss_scale);
 }
 

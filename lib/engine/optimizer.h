@@ -267,6 +267,7 @@ class Optimizer {
   Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream);
   Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
   Task gather_param(int64_t id, std::byte *whole);
+  Status follow_user(void *stream) const;
   Task gather_ahead(int64_t id, std::byte *whole);
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;

@@ -132,15 +132,22 @@ Task Optimizer::gather_ahead(int64_t id, std::byte *whole) {
   co_return co_await gather_param(id, whole);
 }
 
+/// What a stream was given before may still use memory of ours. A graph that it is captured into ends where its own stream does.
+Status Optimizer::follow_user(void *stream) const {
+  bool captured = false;
+  ZERO_TRY(device_->follow(stream));
+  ZERO_TRY(device_->captures(device_->stream(), &captured));
+  return captured ? device_->lead(stream) : Status();
+}
+
 Status Optimizer::param_release(int64_t id) {
   ZERO_TRY(check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
   if (access.count == 1) {
-    // What streams were given before may still use the memory.
     for (void *stream : access.streams) {
-      const Status followed = device_->follow(stream);
+      const Status followed = follow_user(stream);
       if (!followed.ok()) lose(followed);
       ZERO_TRY(followed);
     }

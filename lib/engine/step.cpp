@@ -59,9 +59,12 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   // A graph would copy what lies in the memory between host and device when it is run.
   if (status.ok() && passes != nullptr)
     status = check_not_captured("zero_optimizer_grad_ready with a copy between host and device", stream);
-  if (status.ok() && settings_.on_device) status = device_->follow(stream);
+  const bool follows = status.ok() && settings_.on_device;
+  if (follows) status = device_->follow(stream);
   if (status.ok()) status = gradients_.ready(id, grad, offset, count, passes, stream);
-  if (status.ok() && settings_.on_device) status = device_->lead(stream);
+  // Also behind an error: a graph that the stream is captured into ends where its own stream does.
+  const Status led = follows ? device_->lead(stream) : Status();
+  if (status.ok()) status = led;
   if (status.ok()) status = kernels_.status();
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;

@@ -9,12 +9,17 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -60,6 +65,20 @@ double muon_operations() {
   return 5.0 * kMatrices * (4 + 2) * side * side * side;
 }
 
+/// In 0.25 .. 0.5.
+std::vector<std::byte> random_values(int32_t dtype, int64_t count) {
+  const size_t element = dtype == ZERO_DTYPE_F32 ? 4 : 2;
+  std::vector<std::byte> values(static_cast<size_t>(count) * element);
+  std::minstd_rand random(7);
+  for (size_t at = 0; at < values.size(); at += element) {
+    const auto bits = static_cast<uint32_t>(random());
+    const uint32_t f32 = 0x3e800000 | (bits & 0x7fffff);
+    const uint32_t stored = dtype == ZERO_DTYPE_F32 ? f32 : dtype == ZERO_DTYPE_F16 ? 0x3400 | (bits & 0x3ff) : f32 >> 16;
+    std::memcpy(&values[at], &stored, element);
+  }
+  return values;
+}
+
 /// One rank's optimizer; gradients lie in its own memory.
 class Rank {
  public:
@@ -84,6 +103,7 @@ class Rank {
     must(zero_optimizer_seal(optimizer_));
     for (int64_t i = 0; i < row.tensors; ++i) must(zero_optimizer_init_param(optimizer_, i, ZERO_INITIALISER_UNIFORM, -1, 1, 1));
     must(zero_optimizer_begin(optimizer_, ZERO_SOURCE_SHARDS));
+    fill_gradients();
   }
   Rank(const Rank &) = delete;
   ~Rank() {
@@ -91,6 +111,25 @@ class Rank {
     zero_optimizer_release(optimizer_);
     zero_group_release(group_);
     caller_stream_destroy(stream_);
+  }
+
+  /// Numbers as a training has them, which stay: of zeros, roots and quotients take the device longer.
+  void fill_gradients() const {
+    constexpr int64_t kPart = int64_t{1} << 20;
+    const int64_t element = row_.dtype == ZERO_DTYPE_F32 ? 4 : 2;
+    const std::vector<std::byte> values = random_values(row_.dtype, std::min(row_.count, kPart));
+    for (int64_t i = 0; i < row_.tensors; ++i) {
+      void *data = nullptr;
+      int64_t accumulate = 0;
+      must(zero_optimizer_grad_acquire(optimizer_, i, stream_, &data, &accumulate));
+      for (int64_t begin = 0; begin < row_.count; begin += kPart) {
+        const int64_t part = std::min(row_.count - begin, kPart);
+        caller_copy(stream_, static_cast<std::byte *>(data) + begin * element, values.data(), part * element, 0);
+      }
+      must(zero_optimizer_grad_ready(optimizer_, i, nullptr, 0, row_.count, stream_));
+    }
+    must(zero_optimizer_step(optimizer_, stream_, nullptr));
+    caller_wait(stream_);
   }
 
   /// The first error.

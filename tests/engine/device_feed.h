@@ -118,6 +118,7 @@ class Feed {
     caller_stream_destroy(stream_);
   }
   void *stream() const { return stream_; }
+  const void *data(int64_t id) const { return data_[static_cast<size_t>(id)]; }
   void fill(int64_t step) {
     for (int64_t id = 0; id < kTensors; ++id) {
       const std::vector<std::byte> values = gradient(kind_, step, id, rank_);

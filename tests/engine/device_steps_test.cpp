@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace zero::test {
@@ -351,6 +352,35 @@ TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
     feed.give(*kept);
     expect_ok(run_task(*kept, kept->step(&result, feed.stream())), "step");
     EXPECT_EQ(result.step, 1);
+  });
+}
+
+/// Whatever comes last in them: the work of the optimizer's stream is joined to the program's.
+TEST_F(StepsOnDevice, GraphsThatEndWithAReleaseOrARefusedGradientAreWhole) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Kind &kind = kKinds[0];
+    const auto kept = make(group, kind, true);
+    Feed feed(kind);
+    feed.fill(0);
+    feed.give(*kept);
+    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+    const auto acquire_and_release = [&] {
+      void *data = nullptr;
+      expect_ok(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, feed.stream())), "param_acquire");
+      expect_ok(kept->param_release(0), "param_release");
+    };
+    const auto give_twice = [&] {
+      feed.give(*kept);
+      const Status again = kept->grad_ready(0, feed.data(0), 0, kCounts[0], feed.stream());
+      EXPECT_FALSE(again.ok());
+    };
+    for (const std::function<void()> &last : {std::function<void()>(acquire_and_release), std::function<void()>(give_twice)}) {
+      caller_capture_begin(feed.stream());
+      last();
+      void *graph = caller_capture_end(feed.stream());
+      ASSERT_NE(graph, nullptr);
+      caller_graph_destroy(graph);
+    }
   });
 }
 

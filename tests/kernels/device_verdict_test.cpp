@@ -4,6 +4,7 @@
 #include "tests/kernels/tested_device.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -64,6 +65,20 @@ struct Findings {
   cuda::FoundByRanks there{};
   int32_t *flag_there = nullptr;
 };
+
+/// Processors make NaN of other bits: none of them is left in a run.
+TEST(Verdict, NanHasOneForm) {
+  VerdictRules rules;
+  rules.has_norm = 1;
+  rules.clip_norm = 1;
+  const double quiet = std::numeric_limits<double>::quiet_NaN();
+  for (const uint64_t payload : {uint64_t{0xfff8000000000000}, uint64_t{0x7fffffffe0000000}, uint64_t{0x7ff8000000000001}}) {
+    RunState run;
+    judge(rules, false, std::bit_cast<double>(payload), run);
+    EXPECT_EQ(std::bit_cast<uint64_t>(run.grad_norm), std::bit_cast<uint64_t>(quiet));
+    EXPECT_EQ(std::bit_cast<uint64_t>(run.grad_factor), std::bit_cast<uint64_t>(quiet));
+  }
+}
 
 TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
   Random random(90);
