@@ -102,6 +102,14 @@ ZERO_DEVICE Quad<float> load_gradient(const Piece &piece, const Scalars &scalars
   return quad;
 }
 
+/// Of a piece of the device's own, or of 2 or 4 sources, before it is adjusted.
+template <class Element>
+ZERO_DEVICE Quad<float> gradient_of_ranks(const Piece &piece, int64_t index, DType dtype) {
+  if (piece.source_count == 0) return widened(get_quad<Element>(piece.grad.data, index), dtype);
+  const Sources sources = {piece.sources, dtype, piece.peers_offset + index, kQuad};
+  return rounded(divided(sum_of_few<Element>(sources, piece.source_count), piece.divisor), dtype);
+}
+
 /// To the parameter and to its replicas.
 template <class Element>
 ZERO_DEVICE void store_param_bits(const Piece &piece, const Span &span, const Quad<Element> &quad) {

@@ -50,13 +50,24 @@ ZERO_DEVICE Quad<float> sum_of_elements(const Sources &sources, int64_t n) {
   return sources.has_whole_quads<Element>(n) ? tree_of(Addends<Element, true>{sources}, n) : tree_of(Addends<Element, false>{sources}, n);
 }
 
-/// The sum of n sources, divided, before it is rounded.
-ZERO_DEVICE Quad<float> reduced(const Sources &sources, int64_t n, double divisor) {
-  Quad<float> sum = sources.dtype == DType::f32 ? sum_of_elements<float>(sources, n) : sum_of_elements<uint16_t>(sources, n);
+/// Of 2 or 4 sources: all are on their way before one is looked at.
+template <class Element>
+ZERO_DEVICE Quad<float> sum_of_few(const Sources &sources, int64_t n) {
+  const auto sum = [n](const auto &leaves) { return n == 2 ? subtree<2>(leaves, 0) : subtree<4>(leaves, 0); };
+  return sources.has_whole_quads<Element>(n) ? sum(Addends<Element, true>{sources}) : sum(Addends<Element, false>{sources});
+}
+
+ZERO_DEVICE Quad<float> divided(Quad<float> sum, double divisor) {
   const auto by = static_cast<float>(divisor);
   ZERO_UNROLLED
   for (int i = 0; i < kQuad && divisor != 1; ++i) sum.element[i] = sum.element[i] / by;
   return sum;
+}
+
+/// The sum of n sources, divided, before it is rounded.
+ZERO_DEVICE Quad<float> reduced(const Sources &sources, int64_t n, double divisor) {
+  const Quad<float> sum = sources.dtype == DType::f32 ? sum_of_elements<float>(sources, n) : sum_of_elements<uint16_t>(sources, n);
+  return divided(sum, divisor);
 }
 
 }  // namespace zero::kernels::cuda

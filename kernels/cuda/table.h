@@ -38,8 +38,9 @@ struct Scalars {
   int64_t skips;  ///< not 0: nothing becomes of the step
 };
 
-/// Frequent ways to store a piece's slots, whose loads go out together. `general` takes everything.
-enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states };
+/// Frequent ways to store a piece's slots, whose loads go out together. `general` takes everything. `_of_ranks`: with none, 2 or 4 sources,
+/// and with replicas.
+enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states, f32_of_ranks, bf16_of_ranks };
 
 /// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
 struct Piece {
@@ -78,11 +79,19 @@ inline Form form_of(const Piece &piece) {
     };
     return may_be(piece.state[0], first) && (piece.state[1].data == nullptr || may_be(piece.state[1], second));
   };
-  if (piece.source_count != 0 || piece.replica_count != 0 || piece.average.data != nullptr) return Form::general;
+  const bool of_ranks = piece.source_count != 0 || piece.replica_count != 0;
+  const bool of_few = piece.source_count == 0 || piece.source_count == 2 || piece.source_count == 4;
+  if (piece.average.data != nullptr || !of_few) return Form::general;
   if (piece.grad.dtype != piece.param.dtype) return Form::general;
   const bool wide = kept(piece.master, DType::f32);
   const bool plain = states(DType::f32, DType::f32);
-  if (is(piece.param, DType::f32) && is(piece.grad, DType::f32) && piece.master.data == nullptr) return plain ? Form::f32 : Form::general;
+  if (is(piece.param, DType::f32) && is(piece.grad, DType::f32) && piece.master.data == nullptr && plain) {
+    return of_ranks ? Form::f32_of_ranks : Form::f32;
+  }
+  if (of_ranks) {
+    const bool is_bf16 = is(piece.param, DType::bf16) && is(piece.grad, DType::bf16) && wide && plain;
+    return is_bf16 ? Form::bf16_of_ranks : Form::general;
+  }
   if (is(piece.param, DType::f16) && is(piece.grad, DType::f16) && wide) return plain ? Form::f16 : Form::general;
   if (!is(piece.param, DType::bf16) || !is(piece.grad, DType::bf16)) return Form::general;
   if (wide && plain) return Form::bf16;

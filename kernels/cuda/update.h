@@ -28,7 +28,7 @@ template <DType kDType>
 using ElementOf = std::conditional_t<kDType == DType::f32, float, std::conditional_t<is_block_scaled(kDType), uint8_t, uint16_t>>;
 
 /// A Form as the compiler knows it.
-template <DType kParam, DType kMaster, DType kFirst, DType kSecond>  // kMaster: of the parameter where there is none
+template <DType kParam, DType kMaster, DType kFirst, DType kSecond, bool kRanks = false>  // kMaster: of the parameter where there is none
 struct Stored {
   using Param = ElementOf<kParam>;
   template <int s>
@@ -36,6 +36,7 @@ struct Stored {
   static constexpr DType kParamDType = kParam;
   static constexpr bool kSplit = kMaster == DType::u16;
   static constexpr bool kHasMaster = kMaster != kParam;
+  static constexpr bool kOfRanks = kRanks;
 };
 
 /// Which slots Algorithm::update is for, and what it is given beside them. Algorithms of several passes have a specialisation for each.
@@ -133,6 +134,10 @@ struct Updating {
           return compute_stored<Stored<kBf16, kBf16, kBf16, kBf16>>(work, registers);
         case Form::f8_states:
           return compute_stored<Stored<kBf16, kF32, DType::f8e4m3, DType::f8ue5m3>>(work, registers);
+        case Form::f32_of_ranks:
+          return compute_stored<Stored<kF32, kF32, kF32, kF32, true>>(work, registers);
+        case Form::bf16_of_ranks:
+          return compute_stored<Stored<kBf16, kF32, kF32, kF32, true>>(work, registers);
         case Form::general:
           break;
       }
@@ -181,14 +186,14 @@ struct Updating {
     Quad<Master> raw_master = {};
     Raw<S, 0> raw_first = {};
     Raw<S, 1> raw_second = {};
-    if constexpr (kUpdatesStates) raw_grad = get_quad<typename S::Param>(grad, index);
+    if constexpr (kUpdatesStates && !S::kOfRanks) raw_grad = get_quad<typename S::Param>(grad, index);
     if constexpr (kLoadsParam) raw_param = get_quad<typename S::Param>(param, index);
     if constexpr (kLoadsMaster) raw_master = get_quad<Master>(master, index);
     if (kStates > 0 && uses_first) raw_first.get(first, index);
     if (kStates > 1 && uses_second) raw_second.get(second, index);
     Quad<float> gradient = {};
     if constexpr (kUpdatesStates) {
-      gradient = widened(raw_grad, S::kParamDType);
+      gradient = S::kOfRanks ? gradient_of_ranks<typename S::Param>(piece, index, S::kParamDType) : widened(raw_grad, S::kParamDType);
       adjust_gradient(gradient, work.scalars);
     } else {
       gradient = pass.input(work.span);
@@ -239,6 +244,9 @@ struct Updating {
       const Halves halves = halves_of(quad);
       put_quad(param, index, halves.upper);
       put_quad(master, index, halves.lower);
+    } else if constexpr (S::kOfRanks) {
+      if constexpr (S::kHasMaster) put_quad(master, index, quad);
+      store_param_bits(work.piece, work.span, narrowed<typename S::Param>(quad, S::kParamDType));
     } else if constexpr (S::kHasMaster) {
       put_quad(master, index, quad);
       put_quad(param, index, narrowed<typename S::Param>(quad, S::kParamDType));
