@@ -19,7 +19,8 @@ Status check_bounds(int64_t value, int64_t low, int64_t high, const char *argume
 }
 
 Status check_stream(const void *stream) {
-  ZERO_CHECK(stream == nullptr, ZERO_E_UNSUPPORTED, "stream is %p, but must be NULL: groups and buffers work on host memory", stream);
+  ZERO_CHECK(stream == nullptr, ZERO_E_UNSUPPORTED,
+             "stream is %p, but must be NULL: buffers, and groups without ZERO_KEY_NCCL, work on host memory", stream);
   return {};
 }
 

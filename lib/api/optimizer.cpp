@@ -5,8 +5,16 @@
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "api/structs.h"
+#include "core/choice.h"
 
 using namespace zero;
+
+namespace {
+
+constexpr Choice kRules[] = {
+    {ZERO_SYNC_NONE, "ZERO_SYNC_NONE"}, {ZERO_SYNC_AVERAGE, "ZERO_SYNC_AVERAGE"}, {ZERO_SYNC_BROADCAST, "ZERO_SYNC_BROADCAST"}};
+
+}  // namespace
 
 int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size) {
   return api::guarded([&] { return api::init_struct(out, struct_size); });
@@ -71,7 +79,7 @@ int32_t zero_optimizer_add_module_buffer(zero_optimizer *optimizer, const char *
   return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
     ZERO_TRY(api::check_pointer(name, "name"));
     ZERO_TRY(api::check_dtype(dtype));
-    ZERO_TRY(api::check_bounds(rule, ZERO_SYNC_NONE, ZERO_SYNC_BROADCAST, "rule"));
+    ZERO_TRY(check_choice(kRules, rule, "rule"));
     ZERO_TRY(api::check_pointer(out_id, "out_id"));
     return object.add_module_buffer(name, dtype, shape, ndim, rule, out_id);
   });

@@ -1,6 +1,7 @@
 /// @file zero/optimizer.h: the calls that may wait for other ranks.
 #include "api/optimizer_work.h"
 #include "api/structs.h"
+#include "core/choice.h"
 #include "engine/optimizer.h"
 
 namespace zero::api {
@@ -15,6 +16,12 @@ Status find_optimizer(Work &work, const zero_optimizer *handle, void *stream, st
 
 namespace {
 
+constexpr Choice kSources[] = {
+    {ZERO_SOURCE_LOCAL, "ZERO_SOURCE_LOCAL"}, {ZERO_SOURCE_ROOT, "ZERO_SOURCE_ROOT"}, {ZERO_SOURCE_SHARDS, "ZERO_SOURCE_SHARDS"}};
+constexpr Choice kMicroSteps[] = {{ZERO_MICRO_STEP_LAST, "ZERO_MICRO_STEP_LAST"},
+                                  {ZERO_MICRO_STEP_LOCAL, "ZERO_MICRO_STEP_LOCAL"},
+                                  {ZERO_MICRO_STEP_REDUCE, "ZERO_MICRO_STEP_REDUCE"}};
+
 Status describe_seal(Work &work, zero_optimizer *handle) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, nullptr, &optimizer));
@@ -26,7 +33,7 @@ Status describe_seal(Work &work, zero_optimizer *handle) {
 Status describe_begin(Work &work, zero_optimizer *handle, int32_t source) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, nullptr, &optimizer));
-  ZERO_TRY(check_bounds(source, ZERO_SOURCE_LOCAL, ZERO_SOURCE_SHARDS, "source"));
+  ZERO_TRY(check_choice(kSources, source, "source"));
   work.task.emplace(optimizer->begin(source));
   return {};
 }
@@ -80,7 +87,7 @@ Status describe_sync(Work &work, zero_optimizer *handle, void *stream) {
 Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  ZERO_TRY(check_bounds(kind, ZERO_MICRO_STEP_LAST, ZERO_MICRO_STEP_REDUCE, "kind"));
+  ZERO_TRY(check_choice(kMicroSteps, kind, "kind"));
   work.task.emplace(optimizer->micro_step(kind));
   return {};
 }

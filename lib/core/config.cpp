@@ -1,6 +1,8 @@
 /// @file The key table, and setting and reading values.
 #include "core/config.h"
 
+#include "core/number_text.h"
+
 #include <zero/dtype.h>
 
 #include <cmath>
@@ -140,23 +142,6 @@ Status check_type(int32_t key, KeyType type, const KeyInfo **out) {
   return {};
 }
 
-/// "A (0), B (1) or C (2)"
-std::string choices_text(std::span<const Choice> choices) {
-  std::string text;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    if (i > 0) text += i + 1 < choices.size() ? ", " : " or ";
-    text += std::string(choices[i].name) + " (" + std::to_string(choices[i].value) + ")";
-  }
-  return text;
-}
-
-const Choice *find_choice(const KeyInfo &info, int64_t value) {
-  for (const Choice &choice : info.choices) {
-    if (choice.value == value) return &choice;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::span<const KeyInfo> all_keys() { return kKeys; }
@@ -171,24 +156,24 @@ const KeyInfo *find_key(int32_t key) {
 Status check_i64(int32_t key, int64_t value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::i64, &info));
-  ZERO_CHECK(info->choices.empty() || find_choice(*info, value) != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %s",
-             info->name, lld(value), choices_text(info->choices).c_str());
+  if (!info->choices.empty()) ZERO_TRY(check_choice(info->choices, value, info->name));
   ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld",
              info->name, lld(value), lld(info->min_i64), lld(info->max_i64));
   return {};
 }
 
-const char *choice_name(int32_t key, int64_t value) { return find_choice(*find_key(key), value)->name; }
+const char *choice_name(int32_t key, int64_t value) { return find_choice(find_key(key)->choices, value)->name; }
 
 Status check_f64(int32_t key, double value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::f64, &info));
-  ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be in %.17g .. %.17g",
-             info->name, value, info->min_f64, info->max_f64);
+  ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %s, but must be in %s .. %s", info->name,
+             number_text(value).c_str(), number_text(info->min_f64).c_str(),
+             info->max_f64 == kBelowOne ? "below 1" : number_text(info->max_f64).c_str());
   ZERO_CHECK(key != ZERO_KEY_NEWTON_SCHULZ_STEPS || value == std::floor(value), ZERO_E_INVALID_ARGUMENT,
-             "%s is %.17g, but must be a whole number", info->name, value);
-  ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %.17g, but must be 0 or 1", info->name,
-             value);
+             "%s is %s, but must be a whole number", info->name, number_text(value).c_str());
+  ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %s, but must be 0 or 1", info->name,
+             number_text(value).c_str());
   return {};
 }
 

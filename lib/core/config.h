@@ -2,6 +2,7 @@
 /// it.
 #pragma once
 
+#include "core/choice.h"
 #include "core/status.h"
 
 #include <zero/config.h>
@@ -14,12 +15,6 @@
 namespace zero {
 
 enum class KeyType : int64_t { i64 = 1, f64 = 2, str = 3 };
-
-/// A value that a key takes, and what it is called in the public header.
-struct Choice {
-  int64_t value;
-  const char *name;
-};
 
 /// One row of the key table.
 struct KeyInfo {

@@ -2,6 +2,7 @@
 /// are made.
 #include "engine/optimizer.h"
 
+#include "core/choice.h"
 #include "engine/host_copy.h"
 #include "kernels/convert.h"
 #include "kernels/initialise.h"
@@ -25,8 +26,10 @@ double largest_of(DType dtype) {
 
 /// Every value that may come must be a number of the parameter's dtype.
 Status check_values(const Param &param, int32_t initialiser, double a, double b) {
-  ZERO_CHECK(initialiser >= ZERO_INITIALISER_CONSTANT && initialiser <= ZERO_INITIALISER_NORMAL, ZERO_E_INVALID_ARGUMENT,
-             "initialiser is %d, but must be a zero_initialiser (0 .. 2)", initialiser);
+  static constexpr Choice kInitialisers[] = {{ZERO_INITIALISER_CONSTANT, "ZERO_INITIALISER_CONSTANT"},
+                                             {ZERO_INITIALISER_UNIFORM, "ZERO_INITIALISER_UNIFORM"},
+                                             {ZERO_INITIALISER_NORMAL, "ZERO_INITIALISER_NORMAL"}};
+  ZERO_TRY(check_choice(kInitialisers, initialiser, "initialiser"));
   ZERO_CHECK(std::isfinite(a) && std::isfinite(b), ZERO_E_INVALID_ARGUMENT, "a is %.17g and b %.17g, but both must be finite", a, b);
   ZERO_CHECK(initialiser != ZERO_INITIALISER_UNIFORM || a <= b, ZERO_E_INVALID_ARGUMENT,
              "a is %.17g and b %.17g, but uniform values lie in [a, b), which needs a <= b", a, b);

@@ -34,7 +34,8 @@ Status ModuleBuffers::add(const char *name, int32_t dtype, const int64_t *shape,
   ZERO_CHECK(rule >= ZERO_SYNC_NONE && rule <= ZERO_SYNC_BROADCAST, ZERO_E_INVALID_ARGUMENT,
              "%s: rule is %d, but must be a zero_sync (0 .. 2)", name, rule);
   ZERO_CHECK(rule != ZERO_SYNC_AVERAGE || is_float(type), ZERO_E_UNSUPPORTED,
-             "%s: rule is ZERO_SYNC_AVERAGE, but %s is no dtype of fractions; use ZERO_SYNC_BROADCAST", name, dtype_name(type));
+             "%s: rule is ZERO_SYNC_AVERAGE, which needs f32, f64, f16 or bf16, but the dtype is %s; use ZERO_SYNC_BROADCAST", name,
+             dtype_name(type));
   ZERO_CHECK(!has(name), ZERO_E_INVALID_ARGUMENT, "a module buffer with the name \"%s\" was added before; names must be unique", name);
   int64_t before = 0;
   for (const ModuleBuffer &buffer : buffers_) before += buffer.count;

@@ -47,8 +47,8 @@ namespace zero {
 
 /// Arguments are checked here, except addresses of results, which must not be nullptr, and `stream`. Functions that return a Task are
 /// collectives: their task runs in the queue named, in the same order on every rank, the optimizer must outlive it, and a state error is
-/// found when it runs. Functions that return a Status never wait for a task; while one that changes parameters is under way they
-/// return ZERO_E_STATE.
+/// found when it runs. Functions that return a Status wait for no task that was given to that queue (while one that changes
+/// parameters is under way they return ZERO_E_STATE), only for gathers behind a step, free buckets and devices.
 class Optimizer {
  public:
   static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out);
@@ -145,7 +145,7 @@ class Optimizer {
   /// How a parameter is held by the caller.
   struct Access {
     int64_t count = 0;                 ///< acquires without release
-    std::byte *data = nullptr;         ///< what was handed out; in stage 3 valid while count > 0
+    std::byte *data = nullptr;         ///< what was handed out; of what is gathered or decoded, valid while count > 0
     bool pooled = false;               ///< data belongs to the pool
     std::vector<void *> streams = {};  ///< of a device, on which it is used
   };

@@ -1,5 +1,5 @@
-/// @file ParamPool: buffers for whole tensors of stage 3. There are never more of them than were in use at one time, and none is larger
-/// than the largest tensor; after a step that repeats, taking one allocates nothing. Knows no shards.
+/// @file ParamPool: buffers for whole tensors that are gathered or decoded. There are never more of them than were in use at one time, and
+/// none is larger than the largest tensor; after a step that repeats, taking one allocates nothing. Knows no shards.
 #pragma once
 
 #include "memory/arena.h"

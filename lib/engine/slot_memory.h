@@ -67,7 +67,6 @@ class SlotMemory {
   const Slot &grad() const { return slots_[1]; }
 
   const SlotPlace &place(const Slot &slot, int64_t bucket) const { return slot.places[static_cast<size_t>(bucket)]; }
-  std::byte *param_at(int64_t bucket, int64_t index) const { return place(param(), bucket).at(index); }
   /// Scales of a coded parameter, from that of the bucket's element `index` on, which is on a line.
   float *param_scales_at(int64_t bucket, int64_t index) const {
     return reinterpret_cast<float *>(place(*find(ZERO_SLOT_PARAM_SCALE), bucket).at(index));

@@ -18,13 +18,15 @@ TEST(NumberText, ReadsBackAsTheSameNumber) {
 }
 
 TEST(NumberText, BytesHaveTheUnitThatShowsThem) {
-  EXPECT_EQ(nbytes_text(0), "0.00 KB");
+  EXPECT_EQ(nbytes_text(0), "0 bytes");
+  EXPECT_EQ(nbytes_text(1), "1 byte");
+  EXPECT_EQ(nbytes_text(999), "999 bytes");
   EXPECT_EQ(nbytes_text(4096), "4.10 KB");
   EXPECT_EQ(nbytes_text(999'990), "999.99 KB");
   EXPECT_EQ(nbytes_text(1e6), "1.00 MB");
   EXPECT_EQ(nbytes_text(19'500'000), "19.50 MB");
   EXPECT_EQ(nbytes_text(49.5e9), "49.50 GB");
-  EXPECT_EQ(nbytes_text(1e18), "1000000000.00 GB");
+  EXPECT_EQ(nbytes_text(1e18), "1000000.00 TB");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
   if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
   return Status::error(ZERO_E_RENDEZVOUS,
                        "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
-                       "or raise the rendezvous deadline",
+                       "or raise ZERO_KEY_RENDEZVOUS_MS",
                        lld(terms.rank), lld(terms.size), lld(terms.deadline_ms), terms.name.c_str(), knows.c_str());
 }
 

@@ -45,7 +45,7 @@ Status Hub::poll(bool *out_ready) {
   if (status.ok() && terms_.deadline.passed()) {
     status = Status::error(ZERO_E_RENDEZVOUS,
                            "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
-                           "name, or raise the rendezvous deadline",
+                           "name, or raise ZERO_KEY_RENDEZVOUS_MS",
                            lld(joined_), lld(terms_.size), terms_.name.c_str(), lld(terms_.deadline_ms), missing_ranks().c_str());
   }
   return status.ok() ? status : refuse_all(status);

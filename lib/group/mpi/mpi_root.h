@@ -92,7 +92,7 @@ class MpiRoot {
   MpiRoot(const MpiRoot &) = delete;
   ~MpiRoot() = default;
 
-  /// Every member but the constructor and retire is called with this lock held.
+  /// Every member but the constructor, may_call and check_thread is called with this lock held.
   std::mutex &mutex() { return mutex_; }
 
   /// @name Set-up

@@ -237,7 +237,7 @@ Status TcpGuest::at_deadline() {
   if (leader_ != nullptr && !verdict_->passed()) return {};
   return Status::error(ZERO_E_RENDEZVOUS,
                        "rank %lld of %lld waited %lld ms to meet the others: %s. Start all ranks with the same id, see that their hosts "
-                       "reach each other, or raise the rendezvous deadline",
+                       "reach each other, or raise ZERO_KEY_RENDEZVOUS_MS",
                        lld(plan_.terms.rank), lld(plan_.terms.size), lld(plan_.terms.deadline_ms), knows().c_str());
 }
 

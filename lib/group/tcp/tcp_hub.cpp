@@ -206,12 +206,12 @@ Status TcpHub::too_late() const {
   if (lobby_) {
     return Status::error(ZERO_E_RENDEZVOUS,
                          "%lld of %lld ranks met at %s within %lld ms; missing: %s. Start all ranks with the same id, see that their hosts "
-                         "reach this port, or raise the rendezvous deadline",
+                         "reach this port, or raise ZERO_KEY_RENDEZVOUS_MS",
                          lld(joined_), size, place.c_str(), waited, missing_ranks().c_str());
   }
   return Status::error(ZERO_E_RENDEZVOUS,
                        "%lld ranks met at %s but were not connected to each other within %lld ms; not ready: %s. See that the hosts reach "
-                       "each other on all ports, or raise the rendezvous deadline",
+                       "each other on all ports, or raise ZERO_KEY_RENDEZVOUS_MS",
                        size, place.c_str(), waited, unready_ranks().c_str());
 }
 
