@@ -18,6 +18,15 @@ namespace {
 
 constexpr const char *kSealedDiffers = "ranks were sealed with different parameters or configurations";
 
+/// That no other object draws, here or in another process.
+int64_t drawn_number(const void *object) {
+  Hash hash;
+  hash.add(now_ns());
+  hash.add(::getpid());
+  hash.add(object);
+  return static_cast<int64_t>(hash.value());
+}
+
 }  // namespace
 
 Task Optimizer::seal() { return run(seal_body(), Caller::seal); }
@@ -112,11 +121,7 @@ NeedOptions Optimizer::needs() const {
 
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
 Task Optimizer::name_replicas(int64_t *out) {
-  Hash drawn;
-  drawn.add(now_ns());
-  drawn.add(::getpid());
-  drawn.add(this);
-  const auto mine = static_cast<int64_t>(drawn.value());
+  const int64_t mine = drawn_number(this);
   std::vector<int64_t> all(static_cast<size_t>(group_->size()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
