@@ -40,13 +40,16 @@ Task tell_all(Group &group, Fingerprint fingerprint, std::span<const int64_t> mi
   return group.collective(fingerprint, tell_round(group, mine, all));
 }
 
-Task agree_on(Group &group, Status mine, const char *what) {
-  const int64_t code = mine.code();
-  std::vector<int64_t, CachedAllocator<int64_t>> codes(static_cast<size_t>(group.size()));
+Task tell_word(Group &group, SealRound round, int64_t mine, std::span<int64_t> all) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
-  fingerprint.detail = 1;
-  ZERO_CO_AWAIT(tell_all(group, fingerprint, {&code, 1}, codes));
+  fingerprint.detail = static_cast<uint64_t>(round);
+  co_return co_await tell_all(group, fingerprint, {&mine, 1}, all);
+}
+
+Task agree_on(Group &group, Status mine, const char *what) {
+  std::vector<int64_t, CachedAllocator<int64_t>> codes(static_cast<size_t>(group.size()));
+  ZERO_CO_AWAIT(tell_word(group, SealRound::agreement, mine.code(), codes));
   if (!mine.ok()) co_return mine;
   const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t other) { return other != ZERO_OK; });
   ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s", lld(failed - codes.begin()), what,

@@ -101,7 +101,7 @@ Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int
   ZERO_CO_AWAIT(agree_on(group, std::move(mine), "zero_optimizer_seal"));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
-  fingerprint.detail = 2;
+  fingerprint.detail = static_cast<uint64_t>(SealRound::memory);
   ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
   for (int64_t rank = 0; rank < group.size(); ++rank) {
     for (const Store *store : {&kHost, &kControlGroup}) {

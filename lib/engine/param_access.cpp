@@ -108,7 +108,8 @@ Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
     if (*out_pooled) ZERO_CO_TRY(param_pool_.take(nbytes, data));
-    gather_group_->set_caller(Caller::param_acquire);
+    // What is whole here is decoded beside gathers that may be under way; for what is gathered they have ended.
+    if (tensors_.sharded(id)) gather_group_->set_caller(Caller::param_acquire);
     ZERO_CO_AWAIT(gather_param(id, *data));
   } else if (*out_pooled) {
     *data = ahead;

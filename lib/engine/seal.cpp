@@ -121,12 +121,8 @@ NeedOptions Optimizer::needs() const {
 
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
 Task Optimizer::name_replicas(int64_t *out) {
-  const int64_t mine = drawn_number(this);
   std::vector<int64_t> all(static_cast<size_t>(group_->size()));
-  Fingerprint fingerprint;
-  fingerprint.kind = OperationKind::seal;
-  fingerprint.detail = 4;
-  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&mine, 1}, all));
+  ZERO_CO_AWAIT(tell_word(*group_, SealRound::replicas, drawn_number(this), all));
   *out = all[0];
   co_return Status();
 }
@@ -138,10 +134,7 @@ Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
   const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.known().loss_scale) + "\n";
   ZERO_CO_AWAIT(compare_texts(*model_parent_, kSealedDiffers, text));
   std::vector<int64_t> names(static_cast<size_t>(model_parent_->size()));
-  Fingerprint fingerprint;
-  fingerprint.kind = OperationKind::seal;
-  fingerprint.detail = 5;
-  ZERO_CO_AWAIT(tell_all(*model_parent_, fingerprint, {&replicas, 1}, names));
+  ZERO_CO_AWAIT(tell_word(*model_parent_, SealRound::model, replicas, names));
   for (auto name = names.begin(); name != names.end(); ++name) {
     const auto first = std::find(names.begin(), name, *name);
     if (first == name) continue;
@@ -255,15 +248,10 @@ bool Optimizer::lines_up() const {
 Task Optimizer::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(group_->size()));
   std::vector<int64_t> reached(devices.size());
-  const int64_t mine = device_->index();
-  Fingerprint fingerprint;
-  fingerprint.kind = OperationKind::seal;
-  fingerprint.detail = 3;
-  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&mine, 1}, devices));
+  ZERO_CO_AWAIT(tell_word(*gather_group_, SealRound::devices, device_->index(), devices));
   const bool here = group_->transport().within_process() &&
                     std::all_of(devices.begin(), devices.end(), [this](int64_t device) { return device_->reach(device).ok(); });
-  const int64_t word = here ? 1 : 0;
-  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&word, 1}, reached));
+  ZERO_CO_AWAIT(tell_word(*gather_group_, SealRound::devices, here ? 1 : 0, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();
 }

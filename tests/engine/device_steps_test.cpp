@@ -355,15 +355,20 @@ TEST_F(StepsOnDevice, WhatCannotBeCapturedIsAnError) {
   });
 }
 
+/// As one must come before a capture.
+void plain_step(Optimizer &kept, Feed &feed) {
+  feed.fill(0);
+  feed.give(kept);
+  expect_ok(run_task(kept, kept.step(nullptr, feed.stream())), "step");
+}
+
 /// Whatever comes last in them: the work of the optimizer's stream is joined to the program's.
 TEST_F(StepsOnDevice, GraphsThatEndWithAReleaseOrARefusedGradientAreWhole) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const Kind &kind = kKinds[0];
     const auto kept = make(group, kind, true);
     Feed feed(kind);
-    feed.fill(0);
-    feed.give(*kept);
-    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+    plain_step(*kept, feed);
     const auto acquire_and_release = [&] {
       void *data = nullptr;
       expect_ok(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, feed.stream())), "param_acquire");
@@ -407,9 +412,7 @@ TEST_F(StepsOnDevice, StepsOfSeveralRanksAreNotCaptured) {
     const Kind &kind = kKinds[0];
     const auto kept = make(group, kind, true);
     Feed feed(kind);
-    feed.fill(0);
-    feed.give(*kept);
-    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+    plain_step(*kept, feed);
     if (group->rank() == 0) {
       caller_capture_begin(feed.stream());
       expect_refused(run_task(*kept, kept->step(nullptr, feed.stream())), ZERO_E_UNSUPPORTED, "wait for one another on the host");
