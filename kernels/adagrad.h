@@ -22,8 +22,6 @@ struct AdagradConstants {
   float epsilon;
 };
 
-AdagradConstants adagrad_constants(const HyperParameters &hyper);
-
 namespace reference {
 /// The plain loop, also for the last few elements of the SIMD targets.
 void adagrad_elements(const Slots &slots, const AdagradConstants &constants);

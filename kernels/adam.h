@@ -29,9 +29,6 @@ struct AdamConstants {
   float epsilon;
 };
 
-AdamConstants adam_constants(const HyperParameters &hyper);
-AdamConstants adamw_constants(const HyperParameters &hyper);
-
 namespace reference {
 /// The plain loop, also for the last few elements of the SIMD targets.
 void adam_elements(const Slots &slots, const AdamConstants &constants);

@@ -1,10 +1,7 @@
 /// @file The optimizer algorithms that the library has: one row each. Knows their needs, not their arithmetic.
-#include "kernels/adagrad.h"
-#include "kernels/adam.h"
 #include "kernels/constants.h"
-#include "kernels/lamb.h"
-#include "kernels/lion.h"
-#include "kernels/sgd.h"
+#include "kernels/reference/lamb-inl.h"
+#include "kernels/reference/updates-inl.h"
 
 #include <zero/config.h>
 #include <zero/optimizer.h>
@@ -33,12 +30,12 @@ constexpr int32_t kFirst = ZERO_SLOT_FIRST_MOMENT;
 constexpr int32_t kSecond = ZERO_SLOT_SECOND_MOMENT;
 
 constexpr Algorithm kAlgorithms[] = {
-    {"sgd", &Table::sgd, constants_of<sgd_constants>, 1, {kFirst}, kSgdKeys, {}},
-    {"adam", &Table::adam, constants_of<adam_constants>, 2, {kFirst, kSecond}, kAdamKeys, {}},
-    {"adamw", &Table::adam, constants_of<adamw_constants>, 2, {kFirst, kSecond}, kAdamKeys, kAdamWDefaults},
-    {"adagrad", &Table::adagrad, constants_of<adagrad_constants>, 1, {kSecond}, kAdagradKeys, kAdagradDefaults, kInitialAccumulator},
-    {"lion", &Table::lion, constants_of<lion_constants>, 1, {kFirst}, kLionKeys, kLionDefaults},
-    {"lamb", &Table::lamb, constants_of<lamb_constants>, 2, {kFirst, kSecond}, kAdamKeys, kLambDefaults, nullptr, true},
+    {"sgd", &Table::sgd, constants_of<reference::Sgd>, 1, {kFirst}, kSgdKeys, {}},
+    {"adam", &Table::adam, constants_of<reference::Adam>, 2, {kFirst, kSecond}, kAdamKeys, {}},
+    {"adamw", &Table::adam, constants_of<reference::AdamW>, 2, {kFirst, kSecond}, kAdamKeys, kAdamWDefaults},
+    {"adagrad", &Table::adagrad, constants_of<reference::Adagrad>, 1, {kSecond}, kAdagradKeys, kAdagradDefaults, kInitialAccumulator},
+    {"lion", &Table::lion, constants_of<reference::Lion>, 1, {kFirst}, kLionKeys, kLionDefaults},
+    {"lamb", &Table::lamb, constants_of<reference::LambParam>, 2, {kFirst, kSecond}, kAdamKeys, kLambDefaults, nullptr, true},
     {"muon", nullptr, nullptr, 1, {kFirst}, kMuonKeys, kMuonDefaults, nullptr, false, true},
 };
 

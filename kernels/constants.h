@@ -8,10 +8,10 @@
 
 namespace zero::kernels {
 
-/// kMake: what makes the constants of one algorithm, as adam_constants does.
-template <auto kMake>
+/// Algorithm: a struct of reference/ that makes constants, as Adam in adam-inl.h does.
+template <class Algorithm>
 Constants constants_of(const HyperParameters &hyper) {
-  const auto made = kMake(hyper);
+  const auto made = Algorithm::constants(hyper);
   Constants constants;
   static_assert(sizeof made <= sizeof constants.bytes && std::is_trivially_copyable_v<decltype(made)>);
   std::memcpy(constants.bytes, &made, sizeof made);

@@ -7,6 +7,7 @@
 #include "core/partition.h"
 #include "core/reduction.h"
 #include "kernels/exact_sum.h"
+#include "kernels/update_kernels.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -144,10 +145,9 @@ struct Table {
   void (*average)(float *average, const float *values, int64_t count, float weight);
   /// Adds the squares of each line of kLine elements in a fixed order in fp64, and the lines to `sum`. `values` begins on a line.
   void (*add_squares)(const float *values, int64_t count, ExactSum &sum);
-  UpdateKernel sgd;
-  UpdateKernel adam;  ///< and adamw, whose constants differ
-  UpdateKernel adagrad;
-  UpdateKernel lion;
+#define ZERO_FIELD(kernel, Algorithm) UpdateKernel kernel;
+  ZERO_UPDATE_KERNELS(ZERO_FIELD)
+#undef ZERO_FIELD
   UpdateKernel lamb;
   /// The other passes of lamb (kernels/lamb.h): the moments, and the direction from them and the parameter.
   UpdateKernel lamb_moments;

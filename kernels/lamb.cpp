@@ -1,4 +1,4 @@
-/// @file LAMB: constants, and the passes before the parameters' own.
+/// @file LAMB: the passes before the parameters' own.
 #include "kernels/lamb.h"
 
 #include "kernels/block.h"
@@ -14,10 +14,8 @@ Slots moments_of(Block &block, int64_t count) {
 
 }  // namespace
 
-LambConstants lamb_constants(const HyperParameters &hyper) { return reference::LambParam::constants(hyper); }
-
 void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
-  const Constants constants = constants_of<adamw_constants>(scalars.hyper);
+  const Constants constants = constants_of<reference::AdamW>(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     Slots slots = {.param = nullptr, .grad = nullptr, .state = {}, .count = block.move(begin)};
@@ -29,7 +27,7 @@ void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &s
 }
 
 void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction) {
-  const Constants constants = constants_of<lamb_constants>(scalars.hyper);
+  const Constants constants = constants_of<reference::LambParam>(scalars.hyper);
   Block block(table, piece, scalars);
   float values[Block::kMost];
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {

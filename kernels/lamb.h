@@ -25,8 +25,6 @@ struct LambConstants {
   float negative_step;  ///< -lr * trust_ratio
 };
 
-LambConstants lamb_constants(const HyperParameters &hyper);
-
 /// First pass: the two moments of `piece`.
 void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars);
 

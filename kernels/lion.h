@@ -24,8 +24,6 @@ struct LionConstants {
   float moment_weight;  ///< 1 - beta2
 };
 
-LionConstants lion_constants(const HyperParameters &hyper);
-
 namespace reference {
 /// The plain loop, also for the last few elements of the SIMD targets.
 void lion_elements(const Slots &slots, const LionConstants &constants);

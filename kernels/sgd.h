@@ -26,8 +26,6 @@ struct SgdConstants {
   MomentumForm form;
 };
 
-SgdConstants sgd_constants(const HyperParameters &hyper);
-
 namespace reference {
 /// The plain loop, also for the last few elements of the SIMD targets.
 void sgd_elements(const Slots &slots, const SgdConstants &constants);

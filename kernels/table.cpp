@@ -3,6 +3,7 @@
 
 #define ZERO_QUOTE(name) #name
 #define ZERO_NAME_OF(name) ZERO_QUOTE(name)
+#define ZERO_AND_ENTRY(kernel, Algorithm) , .kernel = kernel
 
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 
@@ -25,11 +26,7 @@ constinit const Table kTable = {
     .add = add,
     .clamp = clamp,
     .average = average,
-    .add_squares = add_squares,
-    .sgd = sgd,
-    .adam = adam,
-    .adagrad = adagrad,
-    .lion = lion,
+    .add_squares = add_squares ZERO_UPDATE_KERNELS(ZERO_AND_ENTRY),
     .lamb = lamb,
     .lamb_moments = lamb_moments,
     .lamb_direction = lamb_direction,

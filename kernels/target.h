@@ -28,10 +28,9 @@ void add(float *out, const float *a, const float *b, int64_t count);
 void clamp(float *out, const float *values, int64_t count, float limit);
 void average(float *average, const float *values, int64_t count, float weight);
 void add_squares(const float *values, int64_t count, ExactSum &sum);
-void sgd(const Slots &slots, const Constants &constants);
-void adam(const Slots &slots, const Constants &constants);
-void adagrad(const Slots &slots, const Constants &constants);
-void lion(const Slots &slots, const Constants &constants);
+#define ZERO_DECLARATION(kernel, Algorithm) void kernel(const Slots &slots, const Constants &constants);
+ZERO_UPDATE_KERNELS(ZERO_DECLARATION)
+#undef ZERO_DECLARATION
 void lamb(const Slots &slots, const Constants &constants);
 void lamb_moments(const Slots &slots, const Constants &constants);
 void lamb_direction(float *out, const Slots &slots, const Constants &constants);

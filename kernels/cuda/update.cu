@@ -3,11 +3,8 @@
 
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/lamb.h"
-#include "kernels/reference/adagrad-inl.h"
-#include "kernels/reference/adam-inl.h"
-#include "kernels/reference/lion-inl.h"
 #include "kernels/reference/muon-inl.h"
-#include "kernels/reference/sgd-inl.h"
+#include "kernels/reference/updates-inl.h"
 
 #include <cstring>
 #include <iterator>
@@ -59,8 +56,9 @@ struct List {
   }
 };
 
-using Algorithms =
-    List<reference::Sgd, reference::Adam, reference::AdamW, reference::Adagrad, reference::Lion, reference::Lamb, reference::Muon>;
+#define ZERO_LISTED(kernel, Algorithm) reference::Algorithm,
+using Algorithms = List<ZERO_UPDATE_KERNELS(ZERO_LISTED) reference::AdamW, reference::Lamb, reference::Muon>;
+#undef ZERO_LISTED
 
 /// One thread per recipe.
 struct Preparing : ThreadsAlone {

@@ -1,13 +1,13 @@
 /// @file Memory of a device, for trainings whose tensors lie there.
 #pragma once
 
+#include "tests/algorithms.h"
 #include "tests/engine/training.h"
 #include "tests/memory/caller_device.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -111,10 +111,10 @@ class DeviceMemory final : public RemoteMemory {
 
 /// Random, and every second one has 8-bit parameters.
 inline Model random_model_for_devices(uint64_t seed, int64_t ranks) {
-  static constexpr std::array kAlgorithms = {"adamw", "sgd", "lion", "lamb", "muon", "adam", "adagrad"};
+  const Names names = all_names();
   Model model = random_model(seed, ranks, 1 << 13);
   model.counts.resize(std::min<size_t>(model.counts.size(), 8));
-  model.algorithm = kAlgorithms[seed % kAlgorithms.size()];
+  model.algorithm = names[seed % names.size()];
   model.recipe = random_recipe(seed, model.algorithm);
   if (seed % 2 == 0) model.recipe.coded = true;
   if (model.recipe.coded) model.recipe.master = ZERO_MASTER_F32;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/layout.h"
+#include "tests/algorithms.h"
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>
@@ -54,9 +55,9 @@ inline Manner stage_of(int64_t stage) {
 
 /// A model of several storages, cut over up to five ranks.
 inline Model laid_out_model(uint64_t seed) {
-  static constexpr const char *kMore[] = {"adamw", "sgd", "lion", "muon"};
+  const Names names = all_names();
   Model model = random_model(seed, static_cast<int64_t>(seed % 5) + 1, int64_t{1} << 14);
-  model.algorithm = kMore[seed % 4];
+  model.algorithm = names[seed % names.size()];
   model.recipe = random_recipe(seed, model.algorithm);
   if (seed % 3 == 0) {
     model.recipe.tied = true;

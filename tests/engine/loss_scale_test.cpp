@@ -1,4 +1,5 @@
 /// @file The loss scale: static and dynamic, step by step against tables written by hand.
+#include "tests/algorithms.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/status_text.h"
@@ -164,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
 /// Powers of two change no bits of fp32, as long as nothing leaves its range.
 TEST_P(Stages, AStaticScaleIsTakenOutAgainToTheBit) {
   for (const int64_t ranks : {1, 2, 3}) {
-    for (const char *algorithm : {"sgd", "adamw", "lion"}) {
+    for (const char *algorithm : elementwise_names()) {
       Model model;
       model.ranks = ranks;
       model.counts = {300, 31};

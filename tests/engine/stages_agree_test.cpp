@@ -1,4 +1,5 @@
 /// @file Bit-identity: what decides where numbers lie and when they move must not decide the numbers.
+#include "tests/algorithms.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/sizes.h"
@@ -93,9 +94,9 @@ Count compare_recipes(const Model &model, uint64_t seed, int64_t manners) {
 }
 
 Model random_recipe_model(uint64_t seed, int64_t ranks, int64_t most) {
-  static constexpr const char *kMore[] = {"adagrad", "lion", "lamb", "muon"};
+  const Names more = all_names({"sgd", "adam", "adamw"});  // which random_model draws
   Model model = random_model(seed, ranks, most);
-  if (seed % 2 == 0) model.algorithm = kMore[seed / 2 % 4];
+  if (seed % 2 == 0) model.algorithm = more[seed / 2 % more.size()];
   model.recipe = random_recipe(seed, model.algorithm);
   if (seed % 4 == 0) {
     model.recipe.tied = true;

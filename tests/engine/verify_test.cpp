@@ -1,4 +1,5 @@
 /// @file verify: every single bit that changes in memory is found and named, and nothing is found where nothing changed.
+#include "tests/algorithms.h"
 #include "tests/engine/flipped_bits.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
@@ -38,11 +39,11 @@ TEST(Verify, FindsEverySingleBitAndNamesIt) {
 
 TEST(Verify, FindsNothingWhereNothingChanged) {
   const int64_t models = full_tests() ? 400 : 40;
-  static constexpr const char *kMore[] = {"adagrad", "lion"};
+  const Names more = elementwise_names({"sgd", "adam", "adamw"});  // which random_model draws
   for (int64_t i = 0; i < models; ++i) {
     const auto seed = static_cast<uint64_t>(i) + 70'001;
     Model model = random_model(seed, i % 4 + 1, 1 << 13);
-    if (seed % 3 == 0) model.algorithm = kMore[seed / 3 % 2];
+    if (seed % 3 == 0) model.algorithm = more[seed / 3 % more.size()];
     model.recipe = random_recipe(seed, model.algorithm);
     model.recipe.tied = seed % 4 == 0;
     if (model.recipe.tied) model.counts.push_back(model.counts.front());

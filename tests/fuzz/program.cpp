@@ -1,6 +1,7 @@
 /// @file Drawing programs and ways.
 #include "tests/fuzz/program.h"
 
+#include "tests/algorithms.h"
 #include "tests/sizes.h"
 
 #include <cmath>
@@ -54,9 +55,13 @@ void draw_loss_scale(Random &random, Settings &settings) {
   if (random.one_in(2)) settings.push_back({ZERO_KEY_LOSS_SCALE_MIN, 0.25});
 }
 
+std::string name_of(Random &random, const Names &names) { return names[static_cast<size_t>(random.below(std::ssize(names)))]; }
+
 void draw_settings(Random &random, Program &program) {
   Settings &settings = program.settings;
-  program.algorithm = random.of<std::string>({"adamw", "adamw", "adam", "sgd", "sgd", "adagrad", "lion", "lamb", "muon", "custom"});
+  Names names = all_names();
+  names.insert(names.end(), {"adamw", "sgd", "custom"});  // the most usual ones twice
+  program.algorithm = name_of(random, names);
   settings.push_back({ZERO_KEY_ALGORITHM, program.algorithm});
   const bool custom = program.algorithm == "custom";
   if (custom) settings.push_back({ZERO_KEY_CUSTOM_SLOTS, random.below(3)});
@@ -87,8 +92,7 @@ void draw_sets(Random &random, Program &program) {
   if (program.algorithm == "custom") return;
   for (int64_t i = random.below(3); i > 0; --i) {
     Settings set;
-    if (program.algorithm == "muon" || random.one_in(3))
-      set.push_back({ZERO_KEY_ALGORITHM, random.of<std::string>({"adamw", "sgd", "lion"})});
+    if (program.algorithm == "muon" || random.one_in(3)) set.push_back({ZERO_KEY_ALGORITHM, name_of(random, elementwise_names())});
     set.push_back({ZERO_KEY_LR, 0.002 * static_cast<double>(i)});
     program.sets.push_back(std::move(set));
   }

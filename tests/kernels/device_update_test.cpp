@@ -1,6 +1,7 @@
 /// @file Updates on a device: the bits of kernels/update.h with the plain table, whatever the storage, the sources and the cut.
 #include "kernels/update.h"
 
+#include "tests/algorithms.h"
 #include "tests/kernels/device_pieces.h"
 
 #include <cstdio>
@@ -28,12 +29,12 @@ void update_on_device(const cuda::Table &kernels, DeviceMemory &memory, Random &
 using DeviceUpdate = test::DeviceKernels;
 
 TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
-  constexpr const char *kNames[] = {"sgd", "adam", "adamw", "adagrad", "lion"};
+  const zero::test::Names names = zero::test::elementwise_names();
   Random random(70);
   DeviceMemory memory;
   int64_t updates = 0;
   for (int64_t i = 0; i < test::cases(60000); ++i) {
-    const char *name = kNames[i % std::ssize(kNames)];
+    const char *name = names[static_cast<size_t>(i) % names.size()];
     const std::vector<Told> told = {test::random_told(random), test::random_told(random)};
     std::vector<Slots> actual;
     for (int64_t pieces = 1 + random.below(3); pieces > 0; --pieces)

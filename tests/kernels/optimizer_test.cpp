@@ -1,6 +1,4 @@
 /// @file Optimizers: every target against the reference bit for bit, the reference against textbook formulas in float64.
-#include "kernels/adam.h"
-#include "kernels/constants.h"
 #include "kernels/kernels.h"
 
 #include "random.h"
@@ -116,7 +114,7 @@ struct Kernel {
 
 /// The only pass of each algorithm, and of lamb the one that reads gradients.
 std::vector<Kernel> kernels_of_gradients(const HyperParameters &hyper) {
-  std::vector<Kernel> kernels = {{"lamb_moments", &Table::lamb_moments, constants_of<adamw_constants>(hyper), false}};
+  std::vector<Kernel> kernels = {{"lamb_moments", &Table::lamb_moments, find_algorithm("adamw")->constants(hyper), false}};
   for (const Algorithm &algorithm : algorithms()) {
     if (algorithm.matrix || algorithm.layerwise) continue;
     kernels.push_back({algorithm.name, algorithm.update, algorithm.constants(hyper), true});

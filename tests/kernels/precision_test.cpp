@@ -6,6 +6,7 @@
 #include "model.h"
 #include "random.h"
 #include "storage.h"
+#include "tests/algorithms.h"
 #include "tests/sizes.h"
 
 #include <gtest/gtest.h>
@@ -226,13 +227,13 @@ bool has(const Storage &storage, bool (*is)(DType)) {
 }
 
 TEST(Precision, EveryOptimizerAndStorageStaysInItsIntervalForAHundredSteps) {
-  const char *const names[] = {"sgd", "adam", "adamw", "adagrad", "lion", "lamb"};
+  const zero::test::Names names = zero::test::any_shape_names();
   const std::vector<Storage> storages = test::all_storages();
   int64_t runs = 0;
   double furthest = 0;
   double widest[3] = {};  // all that is kept is fp32; some is 16-bit; some is 8-bit
   for (size_t i = 0; i < storages.size(); ++i) {
-    for (size_t name = 0; name < std::size(names); ++name) {
+    for (size_t name = 0; name < names.size(); ++name) {
       if (!zero::test::full_tests() && (i + 5 * name) % 31 != 0) continue;
       Training run(names[name], storages[i], i);
       for (int64_t step = 1; step <= 100; ++step) run.step(step);

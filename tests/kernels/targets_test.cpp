@@ -58,20 +58,24 @@ TEST(Targets, ActiveIsTheFastestUnlessOneIsForced) {
 }
 
 TEST(Algorithms, EachRowIsComplete) {
-  EXPECT_EQ(algorithms().size(), 7U);
   for (const Algorithm &algorithm : algorithms()) {
     EXPECT_EQ(find_algorithm(algorithm.name), &algorithm);
     EXPECT_GE(algorithm.state_count, 1);
     EXPECT_LE(algorithm.state_count, kMaxStates);
     EXPECT_EQ(algorithm.update == nullptr, algorithm.matrix);
     EXPECT_EQ(algorithm.constants == nullptr, algorithm.matrix);
-    EXPECT_EQ(algorithm.state_slot[0], std::string(algorithm.name) == "adagrad" ? ZERO_SLOT_SECOND_MOMENT : ZERO_SLOT_FIRST_MOMENT);
+    for (int i = 0; i < algorithm.state_count; ++i) {
+      EXPECT_TRUE(algorithm.state_slot[i] == ZERO_SLOT_FIRST_MOMENT || algorithm.state_slot[i] == ZERO_SLOT_SECOND_MOMENT)
+          << algorithm.name;
+      EXPECT_TRUE(i == 0 || algorithm.state_slot[i] > algorithm.state_slot[i - 1]) << algorithm.name;
+    }
     EXPECT_EQ(algorithm.keys.front(), ZERO_KEY_LR);
     for (const int32_t key : algorithm.keys) EXPECT_TRUE(key >= 400 && key < 500) << key;
     for (const HyperDefault &row : algorithm.defaults) {
       EXPECT_NE(std::find(algorithm.keys.begin(), algorithm.keys.end(), row.key), algorithm.keys.end()) << algorithm.name;
     }
   }
+  EXPECT_EQ(find_algorithm("adagrad")->state_slot[0], ZERO_SLOT_SECOND_MOMENT);
   EXPECT_TRUE(find_algorithm("sgd")->defaults.empty());
   EXPECT_TRUE(find_algorithm("adam")->defaults.empty());
   EXPECT_EQ(find_algorithm("adamw")->defaults.front().value, 0.01);

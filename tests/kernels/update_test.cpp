@@ -4,6 +4,7 @@
 #include "model.h"
 #include "random.h"
 #include "storage.h"
+#include "tests/algorithms.h"
 
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
@@ -77,7 +78,10 @@ UpdateScalars random_scalars(test::Random &random, const Storage &storage) {
   return scalars;
 }
 
-constexpr const char *kNames[] = {"sgd", "adam", "adamw", "adagrad", "lion", "lamb"};
+const Algorithm &random_algorithm(test::Random &random) {
+  static const zero::test::Names kNames = zero::test::any_shape_names();
+  return *find_algorithm(kNames[static_cast<size_t>(random.below(std::ssize(kNames)))]);
+}
 
 TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
   test::Random random(40);
@@ -89,7 +93,7 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
     UpdateScalars scalars = random_scalars(random, storage);
     if (random.below(4) == 0) scalars.hyper.step = static_cast<int64_t>(random.next() >> 9);
     const Model before = random_model(random, storage, count, i % 3 == 0);
-    const Algorithm &algorithm = *find_algorithm(kNames[random.below(6)]);
+    const Algorithm &algorithm = random_algorithm(random);
     Model expected = before;
     update_by_element(algorithm, expected, scalars);
     for (const Table *table : supported()) {
@@ -191,7 +195,7 @@ TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
     const UpdateScalars scalars = random_scalars(random, storage);
     const Model before = random_model(random, storage, count, special);
     const Peers peers = random_peers(random, storage, count, special);
-    const Algorithm &algorithm = *find_algorithm(kNames[random.below(6)]);
+    const Algorithm &algorithm = random_algorithm(random);
     Model expected = before;
     for (int64_t k = 0; k < count && !peers.sources.empty(); ++k) {
       const float sum = tree_sum(peers.sources, peers.offset + k, 0, peers.sources.size());
