@@ -1,5 +1,5 @@
-/// @file 8-bit parameters: values as codes with a scale per line and back, and masters that follow codes. The threads of a line find its
-/// largest magnitude together. 5 bytes per f32 element must move, of masters that follow too.
+/// @file 8-bit parameters: values as codes with a scale per line and back, and lines whose masters and codes are to agree. The threads of a
+/// line find its largest magnitude together. 5 bytes per f32 element must move, of lines that are to agree too.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"
 #include "kernels/cuda/slots.h"
@@ -63,33 +63,45 @@ struct Decoding {
   }
 };
 
-struct FollowingCodes {
+struct Agreeing {
   struct Registers {
     Quad<float> master;
   };
   struct Shared {
     uint32_t largest[kBlockLines];
-    int32_t differs[kBlockLines];
+    int32_t other_codes[kBlockLines];   ///< those of the masters are not the line's
+    int32_t other_values[kBlockLines];  ///< those of the codes are not its masters
   };
   static constexpr int kPhases = 4;
 
   float *masters;
   Elements codes;
   int64_t count;
+  bool masters_lead;
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &registers, Shared &shared) const {
     const auto [span, line] = elements_of(place, count);
     if constexpr (phase == 0) {
-      if (place.thread < kBlockLines) shared.largest[place.thread] = 0;
-      if (place.thread < kBlockLines) shared.differs[place.thread] = 0;
+      if (place.thread < kBlockLines) {
+        shared.largest[place.thread] = 0;
+        shared.other_codes[place.thread] = 0;
+        shared.other_values[place.thread] = 0;
+      }
     } else if constexpr (phase == 1) {
       if (span.count > 0) registers.master = load<float>(masters, span.index, span.count);
       raise_to(shared.largest[line], largest_of(registers.master, span.count));
     } else if constexpr (phase == 2) {
-      if (span.count > 0 && !is_encoded(span, shared.largest[line], registers.master)) raise(&shared.differs[line]);
-    } else if (span.count > 0 && shared.differs[line] != 0) {
-      store(masters, span.index, span.count, load_decoded(codes, span));
+      if (span.count == 0) return;
+      if (!is_encoded(span, shared.largest[line], registers.master)) raise(&shared.other_codes[line]);
+      if (!is_decoded(span, registers.master)) raise(&shared.other_values[line]);
+    } else if (span.count > 0 && shared.other_codes[line] != 0 && shared.other_values[line] != 0) {
+      if (masters_lead) {
+        const float scale = scale_from(codes, shared.largest[line]);
+        put_codes(codes, span, scale, codes_of(registers.master, scale, dtype_of(codes), nullptr));
+      } else {
+        store(masters, span.index, span.count, load_decoded(codes, span));
+      }
     }
   }
 
@@ -100,6 +112,15 @@ struct FollowingCodes {
     const Quad<uint8_t> given = load<uint8_t>(codes.data, span.index, span.count);
     bool same = std::bit_cast<uint32_t>(scale) == std::bit_cast<uint32_t>(codes.scales[span.index / kLine]);
     for (int i = 0; i < kQuad; ++i) same = same && (i >= span.count || made.element[i] == given.element[i]);
+    return same;
+  }
+
+  /// Whether these masters are what the codes stand for, to the bit.
+  ZERO_DEVICE bool is_decoded(const Span &span, const Quad<float> &master) const {
+    const Quad<float> value = load_decoded(codes, span);
+    bool same = true;
+    for (int i = 0; i < kQuad; ++i)
+      same = same && (i >= span.count || std::bit_cast<uint32_t>(value.element[i]) == std::bit_cast<uint32_t>(master.element[i]));
     return same;
   }
 };
@@ -119,8 +140,8 @@ int32_t decode(int64_t device, void *out, int64_t dtype, const Elements *codes, 
   return over_quads(device, stream, count, Decoding{out, DType(dtype), *codes});
 }
 
-int32_t follow_codes(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream) {
-  return over_lines(device, stream, count, FollowingCodes{masters, *codes, count});
+int32_t agree(int64_t device, float *masters, const Elements *codes, int64_t count, int32_t masters_lead, void *stream) {
+  return over_lines(device, stream, count, Agreeing{masters, *codes, count, masters_lead != 0});
 }
 
 }  // namespace zero::kernels::cuda

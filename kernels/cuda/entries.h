@@ -27,7 +27,7 @@ int32_t add_squares(int64_t device, const void *values, int64_t dtype, int64_t c
 int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
 int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream);
 int32_t decode(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
-int32_t follow_codes(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream);
+int32_t agree(int64_t device, float *masters, const Elements *codes, int64_t count, int32_t masters_lead, void *stream);
 int32_t hash(int64_t device, const Bytes *ranges, int64_t count, uint64_t *out, void *stream);
 
 }  // namespace zero::kernels::cuda

@@ -34,6 +34,6 @@ constinit const zero::kernels::cuda::Table zero_cuda_kernels = {
     .follow = zero::kernels::cuda::follow,
     .encode = zero::kernels::cuda::encode,
     .decode = zero::kernels::cuda::decode,
-    .follow_codes = zero::kernels::cuda::follow_codes,
+    .agree = zero::kernels::cuda::agree,
     .hash = zero::kernels::cuda::hash,
 };

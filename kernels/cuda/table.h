@@ -237,7 +237,7 @@ struct Table {
                     void *stream);
   int32_t (*decode)(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
   /// The lines of masters that are not encoded as these codes take their values.
-  int32_t (*follow_codes)(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream);
+  int32_t (*agree)(int64_t device, float *masters, const Elements *codes, int64_t count, int32_t masters_lead, void *stream);
 
   /// out[i] = a hash of ranges[i] (hash.cu); equal bytes have equal ones, wherever they lie. Both arrays are the device's.
   int32_t (*hash)(int64_t device, const Bytes *ranges, int64_t count, uint64_t *out, void *stream);

@@ -49,21 +49,16 @@ Status describe_param_acquire(Work &work, zero_optimizer *handle, int64_t id, vo
 
 using StepTask = Task (Optimizer::*)(zero_step_result *out, void *stream);
 
-/// The engine fills a result of this library's size; the caller's may be older and shorter.
-Task run_step(Optimizer &optimizer, StepTask step, zero_step_result *out, void *stream) {
-  zero_step_result result = {};
-  result.struct_size = sizeof result;
-  zero_step_result *filled = out != nullptr ? &result : nullptr;
-  ZERO_CO_AWAIT((optimizer.*step)(filled, stream));
-  if (out != nullptr) write_struct(result, out);
-  co_return Status();
-}
-
 Status describe_step(Work &work, zero_optimizer *handle, StepTask step, void *stream, zero_step_result *out) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
-  if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
-  work.task.emplace(run_step(*optimizer, step, out, stream));
+  if (out == nullptr) {
+    work.task.emplace((optimizer.get()->*step)(nullptr, stream));
+    return {};
+  }
+  ZERO_TRY(check_struct(out, "out_result"));
+  work.step.struct_size = sizeof work.step;
+  work.task.emplace(write_after((optimizer.get()->*step)(&work.step, stream), work.step, out));
   return {};
 }
 
@@ -92,18 +87,11 @@ Status describe_micro_step(Work &work, zero_optimizer *handle, int32_t kind, voi
   return {};
 }
 
-Task run_verify(Optimizer &optimizer, zero_verify_result *out, void *stream) {
-  zero_verify_result result = {};
-  ZERO_CO_AWAIT(optimizer.verify(&result, stream));
-  write_struct(result, out);
-  co_return Status();
-}
-
 Status describe_verify(Work &work, zero_optimizer *handle, void *stream, zero_verify_result *out) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));
   ZERO_TRY(check_struct(out, "out_result"));
-  work.task.emplace(run_verify(*optimizer, out, stream));
+  work.task.emplace(write_after(optimizer->verify(&work.verified, stream), work.verified, out));
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/checks.h"
 #include "api/nouns.h"
+#include "api/structs.h"
 #include "core/frame_cache.h"
 #include "core/task.h"
 
@@ -23,7 +24,17 @@ struct Work {
   Makes makes = Makes::nothing;
   std::shared_ptr<Group> group;
   std::shared_ptr<Buffer> buffer;
+  zero_step_result step = {};
+  zero_verify_result verified = {};
 };
+
+/// A result is filled in this library's size; the caller's may be older and shorter.
+template <class Result>
+Task write_after(Task task, const Result &made, Result *out) {
+  ZERO_CO_AWAIT(task);
+  write_struct(made, out);
+  co_return Status();
+}
 
 /// An operation that was begun. Its status may be asked for by one thread at a time.
 class Request {

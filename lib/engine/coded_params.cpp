@@ -15,6 +15,11 @@ Status CodedParams::open(const MemorySource &source) {
   return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, most, &gathered_);
 }
 
+void CodedParams::agree(int64_t id, Range range, Lead lead) const {
+  std::byte *masters = tensors_.at(*tensors_.memory().find(ZERO_SLOT_MASTER), id, range.begin);
+  kernels_.agree(reinterpret_cast<float *>(masters), tensors_.codes_at(id, range.begin), range.count(), lead);
+}
+
 void CodedParams::encode_masters(bool may_skip) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = tensors_.coded(id) && layout_.format_of(id).trains ? tensors_.updated(id) : Range{};

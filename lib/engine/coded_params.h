@@ -30,6 +30,8 @@ class CodedParams {
   void encode(int64_t id, Range range, const void *values, DType dtype, bool may_skip = false) const {
     kernels_.encode(tensors_.codes_at(id, range.begin), values, dtype, range.count(), may_skip);
   }
+  /// As in Kernels::agree, of parameters that have masters.
+  void agree(int64_t id, Range range, Lead lead) const;
   /// What this rank updates of all parameters that train.
   void encode_masters(bool may_skip) const;
   /// A whole tensor. A collective over `group` where it is sharded; one at a time.

@@ -145,9 +145,10 @@ void DeviceKernels::decode(void *out, DType dtype, const kernels::Elements &code
   note(table_.decode(device_.index(), out, code_of(dtype), &from, count, device_.stream()), "decoding values");
 }
 
-void DeviceKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
+void DeviceKernels::agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const {
   const cuda::Elements given = elements_of(codes);
-  note(table_.follow_codes(device_.index(), masters, &given, count, device_.stream()), "masters that follow");
+  const int32_t masters_lead = lead == Lead::masters ? 1 : 0;
+  note(table_.agree(device_.index(), masters, &given, count, masters_lead, device_.stream()), "masters and codes that agree");
 }
 
 Status DeviceKernels::prepare_hashes(int64_t count) const {

@@ -192,13 +192,13 @@ Task Optimizer::take_copy_of_root(int64_t id) {
   co_return Status();
 }
 
-/// A parameter whose fp32 master was written is its rounding.
+/// A parameter whose fp32 master was written is its rounding. Codes that stand for its very values stay as they were written.
 void Optimizer::follow_master(int64_t id) {
   if (!master_written_[static_cast<size_t>(id)]) return;
   const Slot &master = *slots_.find(ZERO_SLOT_MASTER);
   const Range range = tensors_.updated(id);
   if (range.empty() || tensors_.place(master, id).dtype != DType::f32) return;
-  if (tensors_.coded(id)) return coded_params_.encode(id, range, tensors_.at(master, id, range.begin), DType::f32);
+  if (tensors_.coded(id)) return coded_params_.agree(id, range, Lead::masters);
   kernels_.convert(tensors_.at(slots_.param(), id, range.begin), params_[id].dtype, tensors_.at(master, id, range.begin), DType::f32,
                    range.count());
 }
@@ -214,7 +214,7 @@ void Optimizer::follow_param(int64_t id) {
   float *masters = nullptr;
   if (tensors_.find(ZERO_SLOT_MASTER, id, &slot) && tensors_.place(*slot, id).dtype == DType::f32)
     masters = reinterpret_cast<float *>(tensors_.at(*slot, id, range.begin));
-  if (masters != nullptr && tensors_.coded(id)) kernels_.follow_codes(masters, tensors_.codes_at(id, range.begin), range.count());
+  if (masters != nullptr && tensors_.coded(id)) coded_params_.agree(id, range, Lead::codes);
   if (masters != nullptr && !tensors_.coded(id)) kernels_.follow(masters, param, dtype, range.count());
   const bool begins_average = !begun_ && !average_written_[static_cast<size_t>(id)] && tensors_.find(ZERO_SLOT_AVERAGE, id, &slot);
   if (!begins_average) return;

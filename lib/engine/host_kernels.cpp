@@ -225,18 +225,27 @@ void HostKernels::decode(void *out, DType dtype, const kernels::Elements &codes,
   });
 }
 
-void HostKernels::follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const {
-  const auto *given = static_cast<const uint8_t *>(codes.data);
+void HostKernels::agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const {
+  const kernels::Table &table = kernels::active();
+  auto *given = static_cast<uint8_t *>(codes.data);
   over_lines(count, [&](Range range) {
     for (int64_t begin = range.begin; begin < range.end; begin += kLine) {
       const int64_t part = std::min(kLine, range.end - begin);
       uint8_t made[kLine];
+      float values[kLine];
       float scale = 0;
-      kernels::active().encode(made, &scale, codes.dtype, masters + begin, part, nullptr);
-      const float *line_scale = codes.scales + begin / kLine;
-      const bool same =
-          std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0;
-      if (!same) kernels::active().decode(masters + begin, given + begin, line_scale, codes.dtype, part);
+      float *line_scale = codes.scales + begin / kLine;
+      table.encode(made, &scale, codes.dtype, masters + begin, part, nullptr);
+      if (std::memcmp(made, given + begin, static_cast<size_t>(part)) == 0 && std::memcmp(&scale, line_scale, sizeof scale) == 0) continue;
+      table.decode(values, given + begin, line_scale, codes.dtype, part);
+      const auto nbytes = static_cast<size_t>(part) * sizeof(float);
+      if (std::memcmp(values, masters + begin, nbytes) == 0) continue;
+      if (lead == Lead::masters) {
+        std::memcpy(given + begin, made, static_cast<size_t>(part));
+        *line_scale = scale;
+      } else {
+        std::memcpy(masters + begin, values, nbytes);
+      }
     }
   });
 }

@@ -47,7 +47,7 @@ class HostKernels final : public Kernels {
   void follow(float *masters, const void *values, DType dtype, int64_t count) const override;
   void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const override;
   void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
-  void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const override;
+  void agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const override;
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
   /// One per thread.
   int64_t workspace_count(int64_t matrices) const override { return std::min(threads_, matrices); }

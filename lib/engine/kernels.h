@@ -31,6 +31,9 @@ struct UpdateJob {
   /// @}
 };
 
+/// Whose values stay where masters and 8-bit codes do not agree.
+enum class Lead { masters, codes };
+
 /// Addresses are those of arenas. On a device work may go on when a function has returned; what is asked for later comes after it, and
 /// errors are told by status().
 class Kernels {
@@ -64,8 +67,8 @@ class Kernels {
   virtual void encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip = false) const = 0;
   /// out = codes * scales.
   virtual void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const = 0;
-  /// The lines of masters that are not encoded as these codes take their values.
-  virtual void follow_codes(float *masters, const kernels::Elements &codes, int64_t count) const = 0;
+  /// A line's codes are those of its masters, or the masters are its codes' values. Where neither is so one of the two follows the other.
+  virtual void agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const = 0;
   /// @}
 
   /// Workspaces of update(): of `matrices` jobs of matrix algorithms, number i works in workspace i % workspace_count(matrices).

@@ -41,6 +41,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero {
@@ -150,15 +151,18 @@ class Optimizer {
     std::vector<void *> streams = {};  ///< of a device, on which it is used
   };
 
-  /// One more while it lives.
+  /// One more while it lives. A task takes it from the frame, which may outlive the task, to a variable of its own.
   class Counted {
    public:
-    explicit Counted(std::atomic<int64_t> &number) : number_(number) { number_.fetch_add(1, std::memory_order_release); }
-    Counted(const Counted &) = delete;
-    ~Counted() { number_.fetch_sub(1, std::memory_order_release); }
+    explicit Counted(std::atomic<int64_t> &number) : number_(&number) { number_->fetch_add(1, std::memory_order_release); }
+    Counted(Counted &&other) noexcept : number_(std::exchange(other.number_, nullptr)) {}
+    Counted &operator=(Counted &&) = delete;
+    ~Counted() {
+      if (number_ != nullptr) number_->fetch_sub(1, std::memory_order_release);
+    }
 
    private:
-    std::atomic<int64_t> &number_;
+    std::atomic<int64_t> *number_;
   };
 
   struct Times {
@@ -210,10 +214,14 @@ class Optimizer {
   /// For functions that are not tasks.
   Status check_call(const char *call, Phase first, Phase last) const;
   Status check_range(int64_t id, int64_t offset, int64_t count) const;
-  /// Runs the body of a collective; an error that other ranks cannot share makes the optimizer unusable on all of them.
   enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
   Status usable();
-  Task run(Task body, Caller caller, Uses uses = Uses::parameters);
+  /// The task of a collective: under way from now on, though it may wait for others in the queue. An error that other ranks cannot share
+  /// makes the optimizer unusable on all of them.
+  Task run(Task body, Caller caller, Uses uses = Uses::parameters) {
+    return run_counted(std::move(body), caller, uses, Counted(under_way_));
+  }
+  Task run_counted(Task body, Caller caller, Uses uses, Counted queued);
   void name_caller(Caller caller);
   void take_deadline();
   void lose(const Status &cause);
@@ -261,6 +269,7 @@ class Optimizer {
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
   /// @{
+  Task acquire_counted(Task body, int64_t id, Counted queued);
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
   Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_host_memory(const void *memory, const char *argument) const;
@@ -290,7 +299,8 @@ class Optimizer {
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Task update();
-  Status forget_written_masters();
+  void forget_updated_masters();
+  Status forget_masters_after_device();
   enum class Gathered { trained, coded, all };
   bool gathers(int64_t bucket, Gathered which) const;
   Task gather_params(Gathered which);
@@ -373,8 +383,8 @@ class Optimizer {
 
   Phase phase_ = Phase::building;
   std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
-  std::atomic<int64_t> under_way_{0};  ///< tasks that change parameters or states and have begun and not ended
-  std::atomic<int64_t> acquiring_{0};  ///< param_acquires that have begun and not ended
+  std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
+  std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
   Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;

@@ -7,13 +7,17 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
+  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), id, Counted(acquiring_));
+}
+
+Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
+  const Counted counted(std::move(queued));
   ZERO_CO_TRY(usable());
   take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
-  const Counted counted(acquiring_);
   Status status;
   try {
-    status = co_await acquire_body(id, dst, dst_count, out_data, stream);
+    status = co_await body;
   } catch (...) {
     status = exception_status();  // there was no memory for the task
   }

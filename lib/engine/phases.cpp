@@ -97,10 +97,10 @@ void Optimizer::name_caller(Caller caller) {
   }
 }
 
-Task Optimizer::run(Task body, Caller caller, Uses uses) {
+Task Optimizer::run_counted(Task body, Caller caller, Uses uses, Counted queued) {
+  const Counted counted(std::move(queued));
   ZERO_CO_TRY(usable());
   take_deadline();
-  const Counted counted(under_way_);
   Status status;
   try {
     if (uses == Uses::parameters) status = co_await prefetch_.drop();

@@ -8,6 +8,12 @@
 #include <bit>
 
 namespace zero {
+namespace {
+
+/// What such a sum is compared by: a rank that reduces the step's only micro-step must not meet it.
+constexpr uint64_t kMicroSums = 1;
+
+}  // namespace
 
 void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
   group_ = std::move(group);
@@ -84,6 +90,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   const SlotPlace &place = slots_.place(slots_.grad(), index);
   std::byte *own = place.at(bucket.own.begin);
   bool finite = true;
+  group_->set_caller(goal == Goal::slot ? Caller::gradients : Caller::micro_sums);
   if (goal == Goal::slot) {
     ReduceScatter call{contribution, own, &bucket.cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
     ZERO_CO_AWAIT(reduce_scatter(*group_, call));
@@ -115,6 +122,7 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   const bool first = !summed_[static_cast<size_t>(index)];
   float *to = first ? sums_of(index) : arrived_;
   ReduceScatter call{contribution, to, &bucket.cuts, slots_.place(slots_.grad(), index).dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  call.what = kMicroSums;
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;

@@ -282,9 +282,9 @@ Task Optimizer::gather_body() {
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (device_judges_) {
     run_.end_on_device(counts);
-    ZERO_CO_TRY(forget_written_masters());
+    ZERO_CO_TRY(forget_masters_after_device());
   } else if (!skips_ && counts) {
-    master_written_.assign(master_written_.size(), false);  // every parameter is its master's rounding now
+    forget_updated_masters();
     run_.count();
   }
   prefetch_.end_step();
@@ -293,12 +293,19 @@ Task Optimizer::gather_body() {
   co_return kernels_.status();
 }
 
-/// Parameters that were written as masters are those masters' roundings after a step. Only then is the device's verdict waited for.
-Status Optimizer::forget_written_masters() {
+/// Parameters that a step updated are their masters' roundings. Others wait for begin.
+void Optimizer::forget_updated_masters() {
+  for (size_t id = 0; id < master_written_.size(); ++id) {
+    if (touched_.empty() || touched_[id] > 0) master_written_[id] = false;
+  }
+}
+
+/// Only where masters were written is the device's verdict waited for.
+Status Optimizer::forget_masters_after_device() {
   const bool any = std::find(master_written_.begin(), master_written_.end(), true) != master_written_.end();
   if (!any || run_.captured()) return {};
   ZERO_TRY(run_.learn());
-  if (run_.known().skips == 0) master_written_.assign(master_written_.size(), false);
+  if (run_.known().skips == 0) forget_updated_masters();
   return {};
 }
 

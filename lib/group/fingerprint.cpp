@@ -28,6 +28,8 @@ const char *caller_name(Caller caller) {
       return "parameters gathered ahead of zero_optimizer_param_acquire";
     case Caller::gradients:
       return "the gradients' reduction";
+    case Caller::micro_sums:
+      return "the reduction of a micro-step of kind ZERO_MICRO_STEP_REDUCE";
     case Caller::micro_step:
       return "zero_optimizer_micro_step";
     case Caller::step:
@@ -130,11 +132,12 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   const std::string their_text = to_text(theirs);
   const auto my_number = lld(my_rank);
   const auto their_number = lld(their_rank);
-  ZERO_CHECK(!same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
-             "rank %lld and rank %lld both called %s, but about different buffers, tensors, parts or settings (hash %016llx against %016llx); all "
-             "ranks give the same",
-             my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
-             static_cast<unsigned long long>(theirs.detail));
+  ZERO_CHECK(
+      !same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
+      "rank %lld and rank %lld both called %s, but about different buffers, tensors, parts or settings (hash %016llx against %016llx); all "
+      "ranks give the same",
+      my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
+      static_cast<unsigned long long>(theirs.detail));
   return Status::error(ZERO_E_MISMATCH, "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
                        my_number, my_text.c_str(), their_number, their_text.c_str());
 }

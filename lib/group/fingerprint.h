@@ -38,6 +38,7 @@ enum class Caller : uint8_t {
   param_acquire,
   gather_ahead,
   gradients,
+  micro_sums,
   micro_step,
   step,
   gather_behind,

@@ -1,4 +1,4 @@
-/// @file zero/group.h and zero/request.h: the documented rules that only calls can show. Numbers are tested where collectives are.
+/// @file zero/group.h: the documented rules that only calls can show. Numbers are tested where collectives are.
 #include "api_world.h"
 
 #include <unistd.h>

@@ -155,6 +155,58 @@ TEST_P(CodedParams, MastersFollowCodesThatWereWritten) {
   });
 }
 
+/// Line 0 gets codes and a scale of its own, line 1 codes that its scale was not made for; others are as masters were encoded.
+void write_lines(Optimizer &optimizer) {
+  const int64_t all = optimizer.group()->rank() == 0 ? 1 : 0;
+  std::vector<uint8_t> codes;
+  for (int i = 0; i < 2 * kLine; ++i) codes.push_back(static_cast<uint8_t>(i * 7 % 0x50 | (i % 3 == 0 ? 0x80 : 0)));
+  const float scale = 0.37F;
+  ASSERT_TRUE(run_task(optimizer, optimizer.write(0, ZERO_SLOT_PARAM, 0, codes.data(), all * std::ssize(codes))).ok());
+  ASSERT_TRUE(run_task(optimizer, optimizer.write(0, ZERO_SLOT_PARAM_SCALE, 0, &scale, all)).ok());
+  ASSERT_TRUE(run_task(optimizer, optimizer.begin(ZERO_SOURCE_SHARDS)).ok());
+}
+
+std::vector<std::vector<std::byte>> saved(Optimizer &optimizer, int64_t id) {
+  std::vector<std::vector<std::byte>> slots;
+  int64_t count = 0;
+  EXPECT_TRUE(optimizer.slot_count(id, &count).ok());
+  for (int64_t i = 0; i < count; ++i) {
+    SlotInfo info{};
+    EXPECT_TRUE(optimizer.slot(id, i, &info).ok());
+    slots.emplace_back(static_cast<size_t>(info.count * dtype_nbytes(info.dtype)));
+    EXPECT_TRUE(run_task(optimizer, optimizer.read(id, info.number, 0, slots.back().data(), info.count)).ok());
+  }
+  return slots;
+}
+
+void restore(Optimizer &optimizer, int64_t id, const std::vector<std::vector<std::byte>> &slots) {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    SlotInfo info{};
+    EXPECT_TRUE(optimizer.slot(id, static_cast<int64_t>(i), &info).ok());
+    const int64_t mine = optimizer.group()->rank() == 0 ? info.count : 0;
+    EXPECT_TRUE(run_task(optimizer, optimizer.write(id, info.number, 0, slots[i].data(), mine)).ok());
+  }
+}
+
+TEST_P(CodedParams, ComeBackFromShardsAsTheyWereSaved) {
+  const auto [stage, ranks] = GetParam();
+  const Model model = model_of(ranks);
+  run_world(ranks, [&, stage = stage](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner_of(stage));
+    write_lines(*optimizer);
+    for (int64_t step = 0; step < 2; ++step) {
+      const auto again = make_optimizer(group, model, manner_of(stage));
+      for (int64_t id = 0; id < model.tensors(); ++id) restore(*again, id, saved(*optimizer, id));
+      ASSERT_TRUE(run_task(*again, again->begin(ZERO_SOURCE_SHARDS)).ok());
+      for (int64_t id = 0; id < model.tensors(); ++id) {
+        EXPECT_TRUE(saved(*again, id) == saved(*optimizer, id)) << "tensor " << id << " step " << step;
+        EXPECT_EQ(differing(acquired(*again, model, id), acquired(*optimizer, model, id)), 0) << "tensor " << id << " step " << step;
+      }
+      (void)train_step(*optimizer, model, manner_of(stage), step);
+    }
+  });
+}
+
 TEST_P(CodedParams, AreHeldAndSentAsOneByteAndAScalePerLine) {
   const auto [stage, ranks] = GetParam();
   Model model = model_of(ranks);

@@ -346,6 +346,26 @@ TEST_P(Stages, WhatNobodyFilledStaysUntouchedOnAllRanksAndWhatOneRankFilledIsUpd
   std::printf("stage %lld: %lld cases\n", static_cast<long long>(GetParam()), static_cast<long long>(cases));
 }
 
+TEST_P(Stages, MastersThatWereWrittenWaitForBeginWhereAStepLeavesTheirParameterUntouched) {
+  const std::vector<Tensor> tensors = {{300, DType::bf16}, {531, DType::bf16}};
+  for (const int64_t ranks : {1, 2, 3}) {
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      Config config = config_of(GetParam());
+      EXPECT_TRUE(config.set_i64(ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED).ok());
+      const auto optimizer = make(group, config, {kSets[0]}, tensors, {0, 1});
+      const std::vector<float> written(531, 3);
+      const int64_t mine = group->rank() == ranks - 1 ? 531 : 0;
+      EXPECT_TRUE(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_MASTER, 0, written.data(), mine)).ok());
+      give(*optimizer, 0, tensors[0], 0, 0);
+      step(*optimizer);
+      EXPECT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+      std::vector<std::byte> values(531 * 2);
+      EXPECT_TRUE(run_task(*optimizer, optimizer->read(1, ZERO_SLOT_PARAM, 0, values.data(), 531)).ok());
+      EXPECT_TRUE(values == encode(written, DType::bf16)) << "ranks " << ranks;
+    });
+  }
+}
+
 TEST_P(Stages, WhatNobodyFilledCountsAsZeroByDefault) {
   const std::vector<Tensor> tensors = {{300, DType::f32}, {31, DType::f32}, {700, DType::f32}};
   for (const int64_t ranks : {1, 3}) {

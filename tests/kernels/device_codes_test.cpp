@@ -1,4 +1,4 @@
-/// @file 8-bit parameters on a device: codes, scales, values and masters that follow have the bits of the plain host kernels.
+/// @file 8-bit parameters on a device: codes, scales, values and lines that are made to agree have the bits of the plain host kernels.
 #include "kernels/convert.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/tested_device.h"
@@ -139,34 +139,49 @@ TEST_F(DeviceCodes, AreDecodedAsOnTheHost) {
   }
 }
 
-/// Of each line: the master was encoded as these codes, or one code is another, or the scale is.
-TEST_F(DeviceCodes, AreFollowedByTheLinesOfMastersThatAreNotEncodedSo) {
+/// Of each line: the masters are encoded as these codes, or are what they stand for, or one code is another, or the scale is.
+TEST_F(DeviceCodes, AgreeWithMastersWhicheverLead) {
   DeviceMemory memory;
   int64_t followed = 0;
   int64_t kept = 0;
   for (int64_t i = 0; i < test::cases(4000); ++i) {
     const int64_t count = random_count(random_);
     const DType code_dtype = random_code();
+    const bool masters_lead = random_.below(2) == 0;
     std::vector<float> actual = with_one_more(random_values(random_, count), 7.0F);
-    std::vector<float> expected = actual;
     Coded coded(count);
     plain().encode(coded.codes.data(), coded.scales.data(), code_dtype, actual.data(), count, nullptr);
+    std::vector<float> expected = actual;
+    Coded expected_codes = coded;
     for (int64_t begin = 0; begin < count; begin += kLine) {
       const int64_t part = std::min(kLine, count - begin);
       const int64_t kind = random_.below(4);
-      ++(kind == 0 || kind == 1 ? followed : kept);
+      float *masters = &actual[static_cast<size_t>(begin)];
+      uint8_t *codes = &coded.codes[static_cast<size_t>(begin)];
       float &scale = coded.scales[static_cast<size_t>(begin / kLine)];
-      if (kind == 0) coded.codes[static_cast<size_t>(begin + random_.below(part))] ^= static_cast<uint8_t>(1 << random_.below(8));
-      if (kind == 1) scale = std::bit_cast<float>(std::bit_cast<uint32_t>(scale) ^ (1U << random_.below(32)));
-      if (kind <= 1)
-        plain().decode(&expected[static_cast<size_t>(begin)], &coded.codes[static_cast<size_t>(begin)], &scale, code_dtype, part);
+      if (kind == 0) codes[random_.below(part)] ^= static_cast<uint8_t>(1 << random_.below(8));
+      if (kind == 1 || kind == 2) scale = std::bit_cast<float>(std::bit_cast<uint32_t>(scale) ^ (1U << random_.below(32)));
+      if (kind == 2) plain().decode(masters, codes, &scale, code_dtype, part);
+      float values[kLine];
+      plain().decode(values, codes, &scale, code_dtype, part);
+      const bool agree = kind == 3 || std::memcmp(values, masters, static_cast<size_t>(part) * sizeof(float)) == 0;
+      ++(agree ? kept : followed);
+      const bool codes_stay = agree || !masters_lead;
+      std::memcpy(&expected[static_cast<size_t>(begin)], codes_stay && !agree ? values : masters,
+                  static_cast<size_t>(part) * sizeof(float));
+      if (codes_stay) {
+        std::memcpy(&expected_codes.codes[static_cast<size_t>(begin)], codes, static_cast<size_t>(part));
+        expected_codes.scales[static_cast<size_t>(begin / kLine)] = scale;
+      }
     }
     float *masters = memory.place(actual, test::random_offset(random_, DType::f32));
     const cuda::Elements codes = place(memory, coded, code_dtype);
     memory.upload();
-    ASSERT_EQ(kernels_->follow_codes(0, masters, &codes, count, memory.stream()), 0);
+    ASSERT_EQ(kernels_->agree(0, masters, &codes, count, masters_lead ? 1 : 0, memory.stream()), 0);
     memory.download();
     ASSERT_TRUE(same_bits(actual, expected)) << dtype_name(code_dtype) << " count " << count;
+    ASSERT_TRUE(coded.codes == expected_codes.codes) << dtype_name(code_dtype) << " count " << count;
+    ASSERT_TRUE(same_bits(coded.scales, expected_codes.scales)) << dtype_name(code_dtype) << " count " << count;
   }
   std::printf("%lld lines followed, %lld stayed\n", static_cast<long long>(followed), static_cast<long long>(kept));
 }

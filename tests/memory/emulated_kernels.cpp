@@ -329,11 +329,11 @@ int32_t decode(int64_t device, void *out, int64_t dtype, const Elements *codes, 
   return 0;
 }
 
-int32_t follow_codes(int64_t device, float *masters, const Elements *codes, int64_t count, void *stream) {
+int32_t agree(int64_t device, float *masters, const Elements *codes, int64_t count, int32_t masters_lead, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements given = seen(codes, count);
-    inner().follow_codes(0, seen(masters, nbytes_of(count, kF32)), &given, count, nullptr);
+    inner().agree(0, seen(masters, nbytes_of(count, kF32)), &given, count, masters_lead, nullptr);
   });
   return 0;
 }
@@ -374,7 +374,7 @@ const void *kernels() {
                               .follow = follow,
                               .encode = encode,
                               .decode = decode,
-                              .follow_codes = follow_codes,
+                              .agree = agree,
                               .hash = hash};
   return &table;
 }
