@@ -44,12 +44,12 @@ int64_t Optimizer::gathered_nbytes() const {
   int64_t largest = 0;
   int64_t all = 0;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (!buffers_param(id) || params_[id].tied()) continue;
+    if (!tensors_.buffered(id) || params_[id].tied()) continue;
     const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
     largest = std::max(largest, nbytes);
     if (tensors_.sharded(id)) all += nbytes;
   }
-  return largest + std::min(all, prefetch_.most_nbytes());
+  return largest + std::min(all, gathers_.most_ahead_nbytes());
 }
 
 /// Arenas do not change after seal, so what they hold beyond the formula is padding.
@@ -79,7 +79,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
 Traffic Optimizer::traffic(OperationKind kind) const {
   Traffic sum;
   if (!sealed_.load(std::memory_order_acquire)) return sum;
-  for (const Group *group : {reduce_group_.get(), gather_group_.get(), model_group_.get(), line_up_.group()}) {
+  for (const Group *group : groups_.all()) {
     if (group == nullptr) continue;
     const Traffic part = group->traffic(kind);
     sum.call_count += part.call_count;
@@ -145,7 +145,7 @@ const char *Optimizer::way_text() const {
                       : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";
   }
   if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
-  if (trailing_.allowed()) return "composed: reduce-scatter, update, all-gather behind the step; param_acquire waits for its tensor";
+  if (gathers_.may_trail()) return "composed: reduce-scatter, update, all-gather behind the step; param_acquire waits for its tensor";
   return "composed: reduce-scatter, update, all-gather";
 }
 
@@ -159,7 +159,7 @@ void Optimizer::describe_plan(std::string &text) const {
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
     overlap = "none: a world of one has nothing to reduce";
-  } else if (settings_.overlap && reduce_group_->transport().single_thread()) {
+  } else if (settings_.overlap && groups_.reduce()->transport().single_thread()) {
     overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
   } else if (settings_.overlap) {
     overlap = gradients_.overlapping() ? "on: the progress thread reduces while the caller works"

@@ -1,8 +1,9 @@
-/// @file begin: parameters take over first values from replicas, from rank 0 or from shards.
-#include "engine/optimizer.h"
+/// @file Taking over first values.
+#include "engine/first_values.h"
 
 #include "core/hash.h"
 #include "engine/host_copy.h"
+#include "group/collectives.h"
 
 #include <algorithm>
 #include <array>
@@ -22,80 +23,90 @@ uint64_t hash_of_zeros(int64_t nbytes) {
 
 }  // namespace
 
-Task Optimizer::begin(int32_t source) { return run(begin_body(source), Caller::begin); }
+void FirstValues::open(const MemorySource &source, bool one_copy) {
+  const auto count = static_cast<size_t>(params_.size());
+  source_ = source;
+  one_copy_ = one_copy;
+  copies_.resize(count);
+  master_written_.assign(count, false);
+  average_written_.assign(count, false);
+}
 
-Task Optimizer::begin_body(int32_t source) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
-  ZERO_CO_CHECK(source >= ZERO_SOURCE_LOCAL && source <= ZERO_SOURCE_SHARDS, ZERO_E_INVALID_ARGUMENT,
-                "source is %d, but must be a zero_source (0 .. 2)", source);
-  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "%lld parameters are acquired; zero_optimizer_param_release comes before begin",
-                lld(acquired_count_));
-  ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
-                "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
-  ZERO_CO_CHECK(
-      source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
-      "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
-      "and use ZERO_SOURCE_SHARDS");
-  ZERO_CO_CHECK(
-      source == ZERO_SOURCE_SHARDS || !range_edited_, ZERO_E_STATE,
-      "parameters were given values by zero_optimizer_write or zero_optimizer_init_param, which lie with the ranks that own them; "
-      "begin takes them over with ZERO_SOURCE_SHARDS");
+void FirstValues::note_params(bool begun, bool changed) {
+  edited_ = edited_ || begun;
+  range_edited_ = range_edited_ || changed;
+}
+
+void FirstValues::note_state(int32_t slot, int64_t id) {
+  if (slot == ZERO_SLOT_MASTER) master_written_[static_cast<size_t>(id)] = true;
+  if (slot == ZERO_SLOT_AVERAGE) average_written_[static_cast<size_t>(id)] = true;
+}
+
+bool FirstValues::has_written_masters() const {
+  return std::find(master_written_.begin(), master_written_.end(), true) != master_written_.end();
+}
+
+void FirstValues::forget_updated_masters(std::span<const int64_t> filled) {
+  for (size_t id = 0; id < master_written_.size(); ++id) {
+    if (filled.empty() || filled[id] > 0) master_written_[id] = false;
+  }
+}
+
+Task FirstValues::take_over(int32_t source) {
   switch (source) {
     case ZERO_SOURCE_LOCAL:
-      ZERO_CO_AWAIT(begin_local());
+      ZERO_CO_AWAIT(take_replicas());
       break;
     case ZERO_SOURCE_ROOT:
-      ZERO_CO_AWAIT(begin_root());
+      ZERO_CO_AWAIT(take_root());
       break;
     default:
       for (int64_t id = 0; id < params_.size(); ++id) follow_master(id);
-      ZERO_CO_AWAIT(gather_params(Gathered::all));
+      ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
       break;
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
   ZERO_CO_TRY(kernels_.status());
   // Nobody edits the one copy again before all have taken it over.
-  if (one_copy()) ZERO_CO_AWAIT(barrier(*gather_group_));
-  for (Arena &copy : first_copies_) copy.release();
+  if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
+  for (Arena &copy : copies_) copy.release();
   master_written_.assign(master_written_.size(), false);
   average_written_.assign(average_written_.size(), false);
   begun_ = true;
   edited_ = false;
   range_edited_ = false;
-  phase_ = Phase::running;
-  co_return verifier_.move_window();
+  co_return Status();
 }
 
-/// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.
-Status Optimizer::whole_copy(int64_t id, std::byte **out) {
-  Arena &copy = first_copies_[static_cast<size_t>(id)];
+Status FirstValues::whole_copy(int64_t id, std::byte **out) {
+  Arena &copy = copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) {
-    ZERO_TRY(Arena::create_private(memory_source(), ZERO_MEMORY_PARAM_POOL, params_[id].count * dtype_nbytes(params_[id].dtype), &copy));
+    ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_PARAM_POOL, params_[id].count * dtype_nbytes(params_[id].dtype), &copy));
   }
   *out = copy.data();
   return {};
 }
 
-Task Optimizer::begin_local() {
+Task FirstValues::take_replicas() {
   // What any rank wrote into the one copy is there.
-  if (one_copy()) ZERO_CO_AWAIT(barrier(*gather_group_));
+  if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
   ZERO_CO_AWAIT(check_replicas());
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (buffers_param(id)) keep_copy(id);
+    if (tensors_.buffered(id)) keep_copy(id);
   }
-  co_return co_await gather_params(Gathered::coded);
+  co_return co_await gathers_.gather(ParamGathers::Buckets::coded);
 }
 
 /// A tensor that this rank never acquired keeps what its shard holds. Masters of codes are the values as they were written.
-void Optimizer::keep_copy(int64_t id) {
-  const Arena &copy = first_copies_[static_cast<size_t>(id)];
+void FirstValues::keep_copy(int64_t id) {
+  const Arena &copy = copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) return;
   const Range range = tensors_.coded(id) ? tensors_.updated(id) : tensors_.own(id);
   if (range.empty()) return;
   const DType dtype = params_[id].dtype;
   const std::byte *values = copy.data() + range.begin * dtype_nbytes(dtype);
   if (!tensors_.coded(id)) {
-    kernels_.copy(tensors_.own_cut(slots_.param(), id), values, dtype, range.count());
+    kernels_.copy(tensors_.own_cut(param_slot(), id), values, dtype, range.count());
     return;
   }
   const Slot *master = nullptr;
@@ -104,30 +115,30 @@ void Optimizer::keep_copy(int64_t id) {
     kernels_.convert(tensors_.at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
 
-Status Optimizer::param_hash(int64_t id, uint64_t *out) {
+Status FirstValues::param_hash(int64_t id, uint64_t *out) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   *out = 0;
-  if (nbytes == 0 || params_[id].tied() || (one_copy() && !buffers_param(id))) return {};
-  std::byte *data = buffers_param(id) ? first_copies_[static_cast<size_t>(id)].data() : tensors_.whole_param(id);
+  if (nbytes == 0 || params_[id].tied() || (one_copy_ && !tensors_.buffered(id))) return {};
+  std::byte *data = tensors_.buffered(id) ? copies_[static_cast<size_t>(id)].data() : tensors_.whole_param(id);
   if (data == nullptr) {
     *out = hash_of_zeros(nbytes);
     return {};
   }
   HostCopy values;
-  ZERO_TRY(values.open(memory_source(), data, nbytes));
+  ZERO_TRY(values.open(source_, data, nbytes));
   *out = hash_of(values.data(), static_cast<size_t>(nbytes));
   return {};
 }
 
-Task Optimizer::check_replicas() {
+Task FirstValues::check_replicas() {
   const int64_t count = params_.size();
-  const int64_t ranks = group_->size();
+  const int64_t ranks = groups_.gather()->size();
   std::vector<uint64_t> hashes(static_cast<size_t>(count * ranks));
-  uint64_t *mine = hashes.data() + group_->rank() * count;
+  uint64_t *mine = hashes.data() + groups_.gather()->rank() * count;
   for (int64_t id = 0; id < count; ++id) ZERO_CO_TRY(param_hash(id, &mine[id]));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * count, (rank + 1) * count});
-  ZERO_CO_AWAIT(all_gather(*gather_group_, mine, hashes.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(*groups_.gather(), mine, hashes.data(), cuts, DType::i64));
   for (int64_t id = 0; id < count; ++id) {
     std::string different;
     for (int64_t rank = 1; rank < ranks; ++rank) {
@@ -135,7 +146,7 @@ Task Optimizer::check_replicas() {
       different += (different.empty() ? "" : ", ") + std::to_string(rank);
     }
     // All have heard of it before the model group does, whose errors they heed.
-    if (!different.empty() && model_group_ != nullptr) ZERO_CO_AWAIT(barrier(*gather_group_));
+    if (!different.empty() && groups_.model() != nullptr) ZERO_CO_AWAIT(barrier(*groups_.gather()));
     ZERO_CO_CHECK(
         different.empty(), ZERO_E_REPLICAS_DIFFER,
         "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or begin with ZERO_SOURCE_ROOT, in a new "
@@ -145,25 +156,25 @@ Task Optimizer::check_replicas() {
   co_return Status();
 }
 
-Task Optimizer::begin_root() {
-  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-    const SlotPlace &place = slots_.place(slots_.param(), index);
-    if (place.whole && !one_copy() && !layout_.format_in(plan_.bucket(index)).coded()) {
-      ZERO_CO_AWAIT(broadcast(*gather_group_, place.at(0), plan_.bucket(index).flat.count(), place.dtype, 0));
+Task FirstValues::take_root() {
+  for (int64_t index = 0; index < plan().bucket_count(); ++index) {
+    const SlotPlace &place = tensors_.memory().place(param_slot(), index);
+    if (place.whole && !one_copy_ && !layout_.format_in(plan().bucket(index)).coded()) {
+      ZERO_CO_AWAIT(broadcast(*groups_.gather(), place.at(0), plan().bucket(index).flat.count(), place.dtype, 0));
     }
   }
-  if (buffers_params()) ZERO_CO_AWAIT(begin_root_copies());
-  co_return co_await gather_params(Gathered::coded);
+  if (tensors_.any_buffered()) ZERO_CO_AWAIT(take_copies_of_root());
+  co_return co_await gathers_.gather(ParamGathers::Buckets::coded);
 }
 
 /// Rank 0 sends every owner its cut of each tensor that it wrote.
-Task Optimizer::begin_root_copies() {
-  std::vector<uint8_t> written(first_copies_.size());
-  for (size_t id = 0; id < written.size(); ++id) written[id] = first_copies_[id].data() != nullptr ? 1 : 0;
-  ZERO_CO_AWAIT(broadcast(*gather_group_, written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
-  const auto self = static_cast<size_t>(group_->rank());
-  std::vector<Offer> offers(static_cast<size_t>(group_->size()));
-  std::vector<Receive> receives(static_cast<size_t>(group_->size()));
+Task FirstValues::take_copies_of_root() {
+  std::vector<uint8_t> written(copies_.size());
+  for (size_t id = 0; id < written.size(); ++id) written[id] = copies_[id].data() != nullptr ? 1 : 0;
+  ZERO_CO_AWAIT(broadcast(*groups_.gather(), written.data(), static_cast<int64_t>(written.size()), DType::u8, 0));
+  const auto self = static_cast<size_t>(groups_.gather()->rank());
+  std::vector<Offer> offers(static_cast<size_t>(groups_.gather()->size()));
+  std::vector<Receive> receives(static_cast<size_t>(groups_.gather()->size()));
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (written[static_cast<size_t>(id)] == 0) continue;
     if (tensors_.coded(id)) {
@@ -171,46 +182,46 @@ Task Optimizer::begin_root_copies() {
       continue;
     }
     const int64_t element = dtype_nbytes(params_[id].dtype);
-    const Cuts &cuts = plan_.param(id).cuts;
+    const Cuts &cuts = plan().param(id).cuts;
     if (self == 0) {
-      const std::byte *whole = first_copies_[static_cast<size_t>(id)].data();
+      const std::byte *whole = copies_[static_cast<size_t>(id)].data();
       for (size_t rank = 0; rank < offers.size(); ++rank) offers[rank] = {whole + cuts[rank].begin * element, cuts[rank].count() * element};
     }
-    receives[0] = {tensors_.own_cut(slots_.param(), id), cuts[self].count() * element};
-    ZERO_CO_AWAIT(exchange(*gather_group_, offers, receives));
+    receives[0] = {tensors_.own_cut(param_slot(), id), cuts[self].count() * element};
+    ZERO_CO_AWAIT(exchange(*groups_.gather(), offers, receives));
   }
   co_return Status();
 }
 
 /// Lines are encoded whole, so each rank takes the whole tensor, one at a time.
-Task Optimizer::take_copy_of_root(int64_t id) {
+Task FirstValues::take_copy_of_root(int64_t id) {
   std::byte *copy = nullptr;
   ZERO_CO_TRY(whole_copy(id, &copy));
-  ZERO_CO_AWAIT(broadcast(*gather_group_, copy, params_[id].count, params_[id].dtype, 0));
+  ZERO_CO_AWAIT(broadcast(*groups_.gather(), copy, params_[id].count, params_[id].dtype, 0));
   keep_copy(id);
-  first_copies_[static_cast<size_t>(id)].release();
+  copies_[static_cast<size_t>(id)].release();
   co_return Status();
 }
 
 /// A parameter whose fp32 master was written is its rounding. Codes that stand for its very values stay as they were written.
-void Optimizer::follow_master(int64_t id) {
+void FirstValues::follow_master(int64_t id) {
   if (!master_written_[static_cast<size_t>(id)]) return;
-  const Slot &master = *slots_.find(ZERO_SLOT_MASTER);
+  const Slot &master = *tensors_.memory().find(ZERO_SLOT_MASTER);
   const Range range = tensors_.updated(id);
   if (range.empty() || tensors_.place(master, id).dtype != DType::f32) return;
   if (tensors_.coded(id)) return coded_params_.agree(id, range, Lead::masters);
-  kernels_.convert(tensors_.at(slots_.param(), id, range.begin), params_[id].dtype, tensors_.at(master, id, range.begin), DType::f32,
+  kernels_.convert(tensors_.at(param_slot(), id, range.begin), params_[id].dtype, tensors_.at(master, id, range.begin), DType::f32,
                    range.count());
 }
 
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
 /// to its parameter. Averages begin with the master, or the parameter where there is none.
-void Optimizer::follow_param(int64_t id) {
+void FirstValues::follow_param(int64_t id) {
   const Range range = tensors_.updated(id);
   if (range.empty()) return;
   const Slot *slot = nullptr;
   const DType dtype = params_[id].dtype;
-  const std::byte *param = tensors_.at(slots_.param(), id, range.begin);
+  const std::byte *param = tensors_.at(param_slot(), id, range.begin);
   float *masters = nullptr;
   if (tensors_.find(ZERO_SLOT_MASTER, id, &slot) && tensors_.place(*slot, id).dtype == DType::f32)
     masters = reinterpret_cast<float *>(tensors_.at(*slot, id, range.begin));

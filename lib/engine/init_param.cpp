@@ -80,18 +80,17 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_CHECK(!params_[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one", params_[id].name.c_str(),
              params_[params_.holder(id)].name.c_str());
   ZERO_TRY(check_values(params_[id], initialiser, a, b));
-  ZERO_CHECK(!prefetch_.runs_ahead(), ZERO_E_STATE,
+  ZERO_CHECK(!gathers_.runs_ahead(), ZERO_E_STATE,
              "parameters are gathered ahead of the caller (ZERO_KEY_PREFETCH_BYTES), from memory that would be written; initialise before "
              "the first zero_optimizer_param_acquire of a step");
   ZERO_CHECK(acquiring_.load(std::memory_order_acquire) == 0, ZERO_E_STATE,
              "a zero_optimizer_param_acquire is under way; initialise when it has ended");
   ZERO_CHECK(phase_ != Phase::running || !gradients_.started(), ZERO_E_STATE,
              "gradients of a step were given; zero_optimizer_step comes before parameters are initialised");
-  const Status arrived = trailing_.finish();
+  const Status arrived = gathers_.all_arrived();
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);
-  edited_ = edited_ || phase_ == Phase::running;
-  range_edited_ = true;
+  first_values_.note_params(phase_ == Phase::running, true);
   const Range range = tensors_.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;

@@ -87,7 +87,10 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       run_(loss_scale.first(), device_kernels_.get()),
       verifier_(params_, layout_, tensors_, kernels_, run_),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
-      updates_(plan_, settings_, slots_, params_, kernels_, sets_) {}
+      updates_(plan_, settings_, slots_, params_, kernels_, sets_),
+      groups_(group_, line_up_),
+      gathers_(params_, layout_, tensors_, coded_params_, kernels_, settings_, trace_),
+      first_values_(params_, layout_, tensors_, coded_params_, kernels_, gathers_, groups_) {}
 
 Optimizer::~Optimizer() { unseal(); }
 
@@ -155,7 +158,7 @@ Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
   ZERO_CHECK(group != group_ || alone(), ZERO_E_INVALID_ARGUMENT,
              "the model group is the group of the optimizer itself, whose ranks hold the same part of the model; give the group over which "
              "the model is cut");
-  model_parent_ = std::move(group);
+  groups_.set_model_parent(std::move(group));
   return {};
 }
 
@@ -185,7 +188,7 @@ Task Optimizer::sync_module_buffers() { return run(sync_body(), Caller::sync_mod
 
 Task Optimizer::sync_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
-  ZERO_CO_AWAIT(module_buffers_.sync(*gather_group_));
+  ZERO_CO_AWAIT(module_buffers_.sync(*groups_.gather()));
   co_return Status();
 }
 
@@ -198,7 +201,7 @@ Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
     ZERO_TRY(params_.check_id(ids[i]));
     order.push_back(params_.holder(ids[i]));
   }
-  prefetch_.set_order(std::move(order));
+  gathers_.set_order(std::move(order));
   return {};
 }
 

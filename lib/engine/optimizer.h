@@ -4,8 +4,10 @@
 
 #include "core/config.h"
 #include "core/task.h"
+#include "engine/ballot.h"
 #include "engine/coded_params.h"
 #include "engine/device_kernels.h"
+#include "engine/first_values.h"
 #include "engine/gradients.h"
 #include "engine/host_kernels.h"
 #include "engine/hyper_set.h"
@@ -14,17 +16,16 @@
 #include "engine/loss_scale.h"
 #include "engine/memory_need.h"
 #include "engine/module_buffers.h"
-#include "engine/param_pool.h"
+#include "engine/optimizer_groups.h"
+#include "engine/param_gathers.h"
 #include "engine/params.h"
 #include "engine/peer_views.h"
 #include "engine/plan.h"
-#include "engine/prefetch.h"
 #include "engine/results.h"
 #include "engine/settings.h"
 #include "engine/slot_memory.h"
 #include "engine/tensor_slots.h"
 #include "engine/trace.h"
-#include "engine/trailing_gathers.h"
 #include "engine/training_run.h"
 #include "engine/updates.h"
 #include "engine/verifier.h"
@@ -137,10 +138,6 @@ class Optimizer {
   /// @}
 
  private:
-  /// Words of the vote, which are added over ranks; behind them one word per parameter where unfilled ones stay untouched.
-  static constexpr size_t kNonfinite = 0, kHyperHash = 1, kCorrupt = 2, kWeightless = 3, kEdited = 4, kSplits = 5, kLimbs = 6;
-  static constexpr size_t kVoteWords = kLimbs + kernels::ExactSum::kExported;
-
   enum class Phase { building, sealed, running, reduced };
 
   /// How a parameter is held by the caller.
@@ -178,8 +175,6 @@ class Optimizer {
   bool alone() const { return group_->size() == 1; }
   /// True when parameters are kept as shards, small ones perhaps excepted.
   bool shards_params() const { return !alone() && settings_.stage == 3; }
-  /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
-  bool buffers_param(int64_t id) const { return tensors_.sharded(id) || tensors_.coded(id); }
   bool buffers_params() const { return shards_params() || layout_.any_coded(); }
   /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
   bool one_copy() const { return settings_.one_copy && !alone(); }
@@ -222,9 +217,9 @@ class Optimizer {
     return run_counted(std::move(body), caller, uses, Counted(under_way_));
   }
   Task run_counted(Task body, Caller caller, Uses uses, Counted queued);
-  void name_caller(Caller caller);
-  void take_deadline();
   void lose(const Status &cause);
+  /// Passes an error on; one of those that last loses the optimizer.
+  Status lasting(Status status);
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
   Task in_order(Task body, void *stream);
   /// @}
@@ -246,25 +241,14 @@ class Optimizer {
   bool lines_up() const;
   void make_views();
   std::vector<bool> counted_buckets() const;
-  void open_gathers();
   Status prepare();
   void plan_ways();
   void unseal();
   /// @}
 
-  /// @name First values (first_values.cpp)
+  /// @name First values (begin.cpp, init_param.cpp)
   /// @{
   Task begin_body(int32_t source);
-  Task begin_local();
-  Task begin_root();
-  Task begin_root_copies();
-  void follow_master(int64_t id);
-  void follow_param(int64_t id);
-  Task check_replicas();
-  Status param_hash(int64_t id, uint64_t *out);
-  Status whole_copy(int64_t id, std::byte **out);
-  Task take_copy_of_root(int64_t id);
-  void keep_copy(int64_t id);
   /// @}
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
@@ -274,10 +258,7 @@ class Optimizer {
   Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_host_memory(const void *memory, const char *argument) const;
   Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream);
-  Task gather_whole(int64_t id, std::byte **data, bool *out_pooled);
-  Task gather_param(int64_t id, std::byte *whole);
   Status follow_user(void *stream) const;
-  Task gather_ahead(int64_t id, std::byte *whole);
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
@@ -299,18 +280,15 @@ class Optimizer {
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Task update();
-  void forget_updated_masters();
   Status forget_masters_after_device();
-  enum class Gathered { trained, coded, all };
-  bool gathers(int64_t bucket, Gathered which) const;
-  Task gather_params(Gathered which);
-  Task gather_bucket(int64_t index, Trace::Track track);
   void end_step();
   Status write_result(zero_step_result *out) const;
   /// @}
 
   /// @name The vote of a step (vote.cpp), also on devices that come into line (vote_on_devices.cpp)
   /// @{
+  void fill_in_ballot(bool with_run);
+  bool weightless() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0); }
   Task vote(Finding &change);
   Task vote_of_model();
   Task vote_on_devices();
@@ -371,14 +349,10 @@ class Optimizer {
   PeerViews param_views_;
   PeerViews state_views_;  ///< where states are shared
   LineUp line_up_;         ///< open: steps whose ranks wait for one another on their devices
-  ParamPool param_pool_;
+  OptimizerGroups groups_;
   ModuleBuffers module_buffers_;
-  Prefetch prefetch_;
-  TrailingGathers trailing_;
-  std::shared_ptr<Group> model_parent_;  ///< the group that was set; nullptr: none
-  std::shared_ptr<Group> model_group_;   ///< split from it for votes
-  std::shared_ptr<Group> reduce_group_;
-  std::shared_ptr<Group> gather_group_;
+  ParamGathers gathers_;
+  FirstValues first_values_;
   const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
 
   Phase phase_ = Phase::building;
@@ -388,26 +362,18 @@ class Optimizer {
   Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;
-  std::vector<Arena> first_copies_;  ///< stage 3 before begin: whole first values, where acquired
   int64_t acquired_count_ = 0;
   std::vector<View> views_;
-  std::vector<bool> master_written_;  ///< by parameter, since the last begin
-  std::vector<bool> average_written_;
-  bool begun_ = false;
-  bool edited_ = false;        ///< parameters were written since the last begin
-  bool range_edited_ = false;  ///< by range, since the last begin or before it, so that other ranks hold what they own of them
 
   bool device_judges_ = false;  ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
   bool skips_ = false;          ///< the vote of the step under way; false where the device judges
   bool applied_ = false;        ///< the step under way was applied
   int64_t unfilled_count_ = 0;
-  bool replicates_ = false;       ///< step() writes what it updates into all ranks' memory itself
-  bool splits_ = false;           ///< the step under way is reduce, apply and gather
-  bool replicated_ = false;       ///< it wrote what it updated into all ranks' memory
-  bool sums_ = false;             ///< and sums gradients on the way: one pass over memory
-  std::vector<int64_t> touched_;  ///< by parameter: ranks that filled it
-  std::vector<int64_t> votes_;
-  std::vector<int64_t> vote_sums_;
+  bool replicates_ = false;  ///< step() writes what it updates into all ranks' memory itself
+  bool splits_ = false;      ///< the step under way is reduce, apply and gather
+  bool replicated_ = false;  ///< it wrote what it updated into all ranks' memory
+  bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
+  Ballot ballot_;
   Times times_;
 };
 

@@ -13,7 +13,7 @@ Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **o
 Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
   const Counted counted(std::move(queued));
   ZERO_CO_TRY(usable());
-  take_deadline();
+  groups_.take_deadline();
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   Status status;
   try {
@@ -23,8 +23,7 @@ Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
   }
   // A rank that could not take part leaves the others waiting.
   if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
-  if (poisons_group(status.code()) || status.code() == ZERO_E_DEVICE_FAILED) lose(status);
-  co_return status;
+  co_return lasting(std::move(status));
 }
 
 Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
@@ -44,20 +43,20 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
     ZERO_CO_TRY(check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
   if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   if (count > 0) {
-    const Status arrived = co_await trailing_.wait(plan_.param(params_.holder(id)).bucket);
+    const Status arrived = co_await gathers_.arrived(plan_.param(params_.holder(id)).bucket);
     if (!arrived.ok()) lose(arrived);
     ZERO_CO_TRY(arrived);
   }
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   std::byte *data = access.data;
   if (count > 0 && access.count == 0) {
-    if (!buffers_param(id)) {
+    if (!tensors_.buffered(id)) {
       data = tensors_.whole_param(id);
     } else if (phase_ == Phase::sealed) {
-      ZERO_CO_TRY(whole_copy(params_.holder(id), &data));
+      ZERO_CO_TRY(first_values_.whole_copy(params_.holder(id), &data));
     } else {
       data = dst_on_device != settings_.on_device ? nullptr : static_cast<std::byte *>(dst);
-      ZERO_CO_AWAIT(gather_whole(params_.holder(id), &data, &access.pooled));
+      ZERO_CO_AWAIT(gathers_.whole(params_.holder(id), &data, &access.pooled));
     }
     access.data = data;
   }
@@ -104,39 +103,6 @@ Status Optimizer::copy_param(void *dst, const std::byte *data, int64_t nbytes, b
   return device_->store(dst, nbytes, stream, std::cref(fill));
 }
 
-/// Into *data, or a buffer of the pool where that is nullptr. What was gathered ahead is copied when it is wanted elsewhere.
-Task Optimizer::gather_whole(int64_t id, std::byte **data, bool *out_pooled) {
-  const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
-  std::byte *ahead = nullptr;
-  if (tensors_.sharded(id)) ZERO_CO_AWAIT(prefetch_.take(id, &ahead));
-  *out_pooled = *data == nullptr;
-  if (ahead == nullptr) {
-    if (*out_pooled) ZERO_CO_TRY(param_pool_.take(nbytes, data));
-    // What is whole here is decoded beside gathers that may be under way; for what is gathered they have ended.
-    if (tensors_.sharded(id)) gather_group_->set_caller(Caller::param_acquire);
-    ZERO_CO_AWAIT(gather_param(id, *data));
-  } else if (*out_pooled) {
-    *data = ahead;
-  } else {
-    kernels_.copy(*data, ahead, DType::u8, nbytes);
-    param_pool_.give_back(ahead);
-  }
-  co_return tensors_.sharded(id) ? prefetch_.run_ahead() : Status();
-}
-
-Task Optimizer::gather_param(int64_t id, std::byte *whole) {
-  if (tensors_.coded(id)) return coded_params_.decode(*gather_group_, id, whole);
-  return all_gather(*gather_group_, tensors_.own_cut(slots_.param(), id), whole, plan_.param(id).cuts, params_[id].dtype,
-                    static_cast<uint64_t>(id));
-}
-
-/// On the progress thread, or that of whoever waits.
-Task Optimizer::gather_ahead(int64_t id, std::byte *whole) {
-  const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
-  gather_group_->set_caller(Caller::gather_ahead);
-  co_return co_await gather_param(id, whole);
-}
-
 /// What a stream was given before may still use memory of ours. A graph that it is captured into ends where its own stream does.
 Status Optimizer::follow_user(void *stream) const {
   bool captured = false;
@@ -160,7 +126,7 @@ Status Optimizer::param_release(int64_t id) {
   }
   --acquired_count_;
   if (--access.count == 0) {
-    if (access.pooled) param_pool_.give_back(access.data);
+    if (access.pooled) gathers_.give_back(access.data);
     access.pooled = false;
     access.data = nullptr;
   }

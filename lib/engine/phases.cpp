@@ -57,21 +57,13 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
 void Optimizer::lose(const Status &cause) {
   if (!failure_.ok()) return;
   failure_ = cause;
-  // Every rank of both groups has found out that memory was changed; that replicas differ, every rank of these. Others would wait.
-  if (cause.code() == ZERO_E_CORRUPT) return;
-  if (model_group_ != nullptr) model_group_->fail(cause);
-  if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
-  if (reduce_group_ != nullptr) reduce_group_->fail(cause);
-  if (gather_group_ != nullptr) gather_group_->fail(cause);
-  if (line_up_.is_open()) line_up_.group()->fail(cause);
+  groups_.fail(cause);
 }
 
-void Optimizer::take_deadline() {
-  if (gather_group_ == nullptr) return;
-  reduce_group_->set_deadline_ms(group_->deadline_ms());
-  gather_group_->set_deadline_ms(group_->deadline_ms());
-  if (model_group_ != nullptr) model_group_->set_deadline_ms(model_parent_->deadline_ms());
-  if (line_up_.is_open()) line_up_.group()->set_deadline_ms(group_->deadline_ms());
+/// Of a call that is no collective: what memory was short for, or an argument was wrong for, can be asked for again.
+Status Optimizer::lasting(Status status) {
+  if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
+  return status;
 }
 
 Task Optimizer::in_order(Task body, void *stream) {
@@ -90,22 +82,14 @@ Status Optimizer::usable() {
   return status;
 }
 
-/// Of the groups that the optimizer has to itself, in which nothing else runs now.
-void Optimizer::name_caller(Caller caller) {
-  for (Group *group : {gather_group_.get(), model_group_.get(), line_up_.group()}) {
-    if (group != nullptr) group->set_caller(caller);
-  }
-}
-
 Task Optimizer::run_counted(Task body, Caller caller, Uses uses, Counted queued) {
   const Counted counted(std::move(queued));
   ZERO_CO_TRY(usable());
-  take_deadline();
+  groups_.take_deadline();
   Status status;
   try {
-    if (uses == Uses::parameters) status = co_await prefetch_.drop();
-    if (uses == Uses::parameters && status.ok()) status = co_await trailing_.drain();
-    if (uses == Uses::parameters) name_caller(caller);
+    if (uses == Uses::parameters) status = co_await gathers_.end();
+    if (uses == Uses::parameters) groups_.name_caller(caller);
     if (status.ok()) status = co_await body;
   } catch (...) {
     status = exception_status();  // there was no memory for a task

@@ -34,25 +34,26 @@ Task Optimizer::seal() { return run(seal_body(), Caller::seal); }
 Task Optimizer::seal_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
   const CallerScope in_group(*group_, Caller::seal);
+  Group *model = groups_.model_parent().get();
   std::optional<CallerScope> in_model;
-  if (model_parent_ != nullptr) in_model.emplace(*model_parent_, Caller::seal);
+  if (model != nullptr) in_model.emplace(*model, Caller::seal);
   Status agreed = co_await agree_on_plan();
   const bool planned = agreed.ok();
   int64_t replicas = 0;
-  if (planned && model_parent_ != nullptr) agreed = co_await name_replicas(&replicas);
-  if (model_parent_ != nullptr) agreed = co_await agree_on_model(std::move(agreed), replicas);
+  if (planned && model != nullptr) agreed = co_await name_replicas(&replicas);
+  if (model != nullptr) agreed = co_await agree_on_model(std::move(agreed), replicas);
   // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
-  bool others_wait = planned && !agreed.ok() && !model_parent_->usable().ok();
+  bool others_wait = planned && !agreed.ok() && !model->usable().ok();
   if (agreed.ok()) {
     agreed = co_await make_groups();
-    others_wait = !agreed.ok() && model_parent_ != nullptr;
+    others_wait = !agreed.ok() && model != nullptr;
   }
   if (agreed.ok()) agreed = co_await agree_on(*group_, allocate(), "zero_optimizer_seal");
   if (agreed.ok()) agreed = co_await agree_on(*group_, co_await reach(), "zero_optimizer_seal");
   if (!agreed.ok()) {
     if (others_wait) {
       group_->fail(agreed);
-      model_parent_->fail(agreed);
+      model->fail(agreed);
     }
     unseal();
     co_return agreed;
@@ -68,27 +69,17 @@ Task Optimizer::make_groups() {
   if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
   std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
-  ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &reduce_group_, reducer));
-  ZERO_CO_AWAIT(split(*group_, 0, group_->rank(), &gather_group_, reducer));
-  reduce_group_->set_caller(Caller::gradients);
-  gather_group_->set_caller(Caller::seal);
-  if (model_parent_ != nullptr) {
-    ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_group_, on_host));
-    // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
-    model_group_->heed(gather_group_);
-    gather_group_->heed(model_group_);
-    reduce_group_->heed(model_group_);
-    gradients_.go_on_beside(*model_group_);
-  }
-  gradients_.go_on_beside(*gather_group_);
+  ZERO_CO_AWAIT(groups_.open(reducer, on_host));
+  if (groups_.model() != nullptr) gradients_.go_on_beside(*groups_.model());
+  gradients_.go_on_beside(*groups_.gather());
   co_return Status();
 }
 
 Status Optimizer::write_sealed_text(std::string *out) const {
   try {
     const std::string scale = loss_scale_.text(run_.known().loss_scale);
-    *out = sealed_text(settings_, sets_, scale, params_, prefetch_.order()) + module_buffers_.text();
-    *out += model_parent_ != nullptr ? "a model group\n" : "no model group\n";
+    *out = sealed_text(settings_, sets_, scale, params_, gathers_.order()) + module_buffers_.text();
+    *out += groups_.model_parent() != nullptr ? "a model group\n" : "no model group\n";
     return {};
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for what ranks compare when they seal");
@@ -130,11 +121,12 @@ Task Optimizer::name_replicas(int64_t *out) {
 /// `mine`: whether this rank's own group agreed, which has the number `replicas`. What the whole model clips and skips by is the same
 /// everywhere, and no part of it is there twice.
 Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
-  ZERO_CO_AWAIT(agree_on(*model_parent_, std::move(mine), "zero_optimizer_seal"));
+  Group &model = *groups_.model_parent();
+  ZERO_CO_AWAIT(agree_on(model, std::move(mine), "zero_optimizer_seal"));
   const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.known().loss_scale) + "\n";
-  ZERO_CO_AWAIT(compare_texts(*model_parent_, kSealedDiffers, text));
-  std::vector<int64_t> names(static_cast<size_t>(model_parent_->size()));
-  ZERO_CO_AWAIT(tell_word(*model_parent_, SealRound::model, replicas, names));
+  ZERO_CO_AWAIT(compare_texts(model, kSealedDiffers, text));
+  std::vector<int64_t> names(static_cast<size_t>(model.size()));
+  ZERO_CO_AWAIT(tell_word(model, SealRound::model, replicas, names));
   for (auto name = names.begin(); name != names.end(); ++name) {
     const auto first = std::find(names.begin(), name, *name);
     if (first == name) continue;
@@ -143,7 +135,7 @@ Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
                       "ranks %lld and %lld of the model group belong to one group of an optimizer, so that both hold the same part "
                       "of the model; a model group has one rank of each such group",
                       lld(first - names.begin()), lld(name - names.begin()));
-    model_parent_->fail(twice);
+    model.fail(twice);
     co_return twice;
   }
   co_return Status();
@@ -152,24 +144,19 @@ Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
 Status Optimizer::allocate() {
   try {
     trace_.open(settings_.trace_events);
-    for (const Group *group : {reduce_group_.get(), gather_group_.get(), model_group_.get()}) {
+    for (const Group *group : groups_.all()) {
       if (group != nullptr) accounting_.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
     }
     if (device_ != nullptr) ZERO_TRY(allocate_on_device());
     ZERO_TRY(slots_.allocate(plan_, layout_.formats(), sharding(), memory_source()));
-    ZERO_TRY(gradients_.open(reduce_group_, memory_source(), counted_buckets()));
-    param_pool_.open(memory_source());
+    ZERO_TRY(gradients_.open(groups_.reduce(), memory_source(), counted_buckets()));
     ZERO_TRY(coded_params_.open(memory_source()));
     ZERO_TRY(module_buffers_.allocate(host_source()));
-    open_gathers();
+    gathers_.open(groups_.gather(), memory_source(), one_copy());
+    first_values_.open(memory_source(), one_copy());
     access_.resize(plan_.params().size());
-    first_copies_.resize(plan_.params().size());
-    master_written_.resize(plan_.params().size());
-    average_written_.resize(plan_.params().size());
     make_views();
-    if (settings_.leaves_unfilled) touched_.resize(plan_.params().size());
-    votes_.resize(kVoteWords + touched_.size());
-    vote_sums_.resize(votes_.size());
+    ballot_.open(settings_.leaves_unfilled ? params_.size() : 0);
     return {};
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", lld(params_.size()));
@@ -181,28 +168,14 @@ Status Optimizer::allocate_on_device() {
   ZERO_TRY(device_->allocate());
   accounting_.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
   if (!settings_.on_device) return {};
-  const int64_t round_nbytes = alone() ? 0 : reduce_group_->transport().round_nbytes();
+  const int64_t round_nbytes = alone() ? 0 : groups_.reduce()->transport().round_nbytes();
   return device_kernels_->allocate(memory_source(), Arena::view_nbytes(round_nbytes) + group_->size() * kViewAlignment);
-}
-
-/// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time.
-void Optimizer::open_gathers() {
-  const bool overlaps = settings_.overlap && !alone() && !gather_group_->transport().single_thread();
-  const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy();
-  trailing_.open(gather_group_, plan_.bucket_count(), overlaps && trails);
-  const bool useful = shards_params() && overlaps;
-  std::vector<int64_t> nbytes;
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    nbytes.push_back(tensors_.sharded(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
-  }
-  prefetch_.open(gather_group_, &param_pool_, useful ? settings_.prefetch_nbytes : 0, std::move(nbytes),
-                 [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
 }
 
 /// Tensors that all ranks of the model group hold count once: on its rank 0.
 std::vector<bool> Optimizer::counted_buckets() const {
   std::vector<bool> counted;
-  const bool first = model_group_ == nullptr || model_group_->rank() == 0;
+  const bool first = groups_.model() == nullptr || groups_.model()->rank() == 0;
   for (const PlannedBucket &bucket : plan_.buckets()) counted.push_back(first || !layout_.format_in(bucket).replicated);
   return counted;
 }
@@ -211,7 +184,7 @@ std::vector<bool> Optimizer::counted_buckets() const {
 Task Optimizer::reach() {
   Status shared = co_await share_memory();
   if (!shared.ok()) {
-    for (const std::shared_ptr<Group> &group : {reduce_group_, gather_group_}) group->fail(shared);
+    for (const std::shared_ptr<Group> &group : {groups_.reduce(), groups_.gather()}) group->fail(shared);
     co_return shared;
   }
   co_return prepare();
@@ -226,9 +199,9 @@ Task Optimizer::share_memory() {
   std::shared_ptr<Mapping> params;
   if (reaches) contributions = settings_.stage < 2 ? slots_.grad_mapping() : gradients_.pool().mapping();
   if (reaches) params = slots_.param_mapping();
-  ZERO_CO_AWAIT(grad_views_.open(*reduce_group_, contributions));
-  ZERO_CO_AWAIT(param_views_.open(*gather_group_, params));
-  if (shares_states()) ZERO_CO_AWAIT(state_views_.open(*gather_group_, slots_.state_mapping()));
+  ZERO_CO_AWAIT(grad_views_.open(*groups_.reduce(), contributions));
+  ZERO_CO_AWAIT(param_views_.open(*groups_.gather(), params));
+  if (shares_states()) ZERO_CO_AWAIT(state_views_.open(*groups_.gather(), slots_.state_mapping()));
   if (lines_up()) {
     ZERO_CO_AWAIT(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
     device_kernels_->meet(line_up_.memory());
@@ -240,7 +213,7 @@ Task Optimizer::share_memory() {
 /// Where one pass takes a step all the way, threads of one process can leave the waiting to their devices. Checksums are the host's.
 bool Optimizer::lines_up() const {
   return settings_.on_device && grad_views_.reach_all() && param_views_.reach_all() && settings_.stage == 1 &&
-         settings_.algorithm != nullptr && !settings_.overlap && settings_.divisor != ZERO_DIVISOR_WEIGHTS && model_group_ == nullptr &&
+         settings_.algorithm != nullptr && !settings_.overlap && settings_.divisor != ZERO_DIVISOR_WEIGHTS && groups_.model() == nullptr &&
          settings_.verify_every == 0 && group_->size() <= kernels::cuda::kMostSources;
 }
 
@@ -248,10 +221,10 @@ bool Optimizer::lines_up() const {
 Task Optimizer::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(group_->size()));
   std::vector<int64_t> reached(devices.size());
-  ZERO_CO_AWAIT(tell_word(*gather_group_, SealRound::devices, device_->index(), devices));
+  ZERO_CO_AWAIT(tell_word(*groups_.gather(), SealRound::devices, device_->index(), devices));
   const bool here = group_->transport().within_process() &&
                     std::all_of(devices.begin(), devices.end(), [this](int64_t device) { return device_->reach(device).ok(); });
-  ZERO_CO_AWAIT(tell_word(*gather_group_, SealRound::devices, here ? 1 : 0, reached));
+  ZERO_CO_AWAIT(tell_word(*groups_.gather(), SealRound::devices, here ? 1 : 0, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();
 }
@@ -267,7 +240,7 @@ Status Optimizer::prepare() {
     }
     ZERO_TRY(updates_.build(layout_.formats(), updates_all(), memory_source()));
     ZERO_TRY(updates_.begin_states(memory_source()));
-    ZERO_TRY(verifier_.open(gather_group_, settings_.verify_every, one_copy()));
+    ZERO_TRY(verifier_.open(groups_.gather(), settings_.verify_every, one_copy()));
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
@@ -278,7 +251,7 @@ Status Optimizer::prepare() {
 /// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0 states. What reductions find out, or do while
 /// the caller works, needs reductions; so do weights, which they exchange.
 void Optimizer::plan_ways() {
-  device_judges_ = settings_.on_device && alone() && model_group_ == nullptr;
+  device_judges_ = settings_.on_device && alone() && groups_.model() == nullptr;
   if (alone()) return;
   const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
   replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached;
@@ -308,8 +281,7 @@ void Optimizer::make_views() {
 
 /// Gives everything back that seal made.
 void Optimizer::unseal() {
-  prefetch_.stop();
-  trailing_.stop();
+  gathers_.close();
   // Work may still use what is given back, other ranks' included: this rank's last comes after it.
   if (settings_.on_device) (void)device_->wait();
   line_up_.close();
@@ -318,27 +290,25 @@ void Optimizer::unseal() {
   state_views_.close();
   gradients_.close();
   if (device_kernels_ != nullptr) device_kernels_->release();
-  if (gather_group_ != nullptr) {
+  if (groups_.gather() != nullptr) {
     accounting_.add(ZERO_MEMORY_STAGING, -accounting_.now(ZERO_MEMORY_STAGING));
     for (const auto &mapping : {slots_.param_mapping(), slots_.state_mapping()}) {
-      if (mapping != nullptr) gather_group_->transport().unshare(*mapping);
+      if (mapping != nullptr) groups_.gather()->transport().unshare(*mapping);
     }
   }
-  if (reduce_group_ != nullptr && slots_.grad_mapping() != nullptr) reduce_group_->transport().unshare(*slots_.grad_mapping());
+  if (groups_.reduce() != nullptr && slots_.grad_mapping() != nullptr) groups_.reduce()->transport().unshare(*slots_.grad_mapping());
   slots_.release();
-  param_pool_.release();
+  gathers_.release();
   coded_params_.release();
   module_buffers_.release();
   if (device_ != nullptr) device_->release();
   verifier_.close();
-  first_copies_.clear();
+  first_values_.release();
   access_.clear();
   views_.clear();
   updates_.clear();
   layout_.clear();
-  reduce_group_.reset();
-  gather_group_.reset();
-  model_group_.reset();
+  groups_.close();
 }
 
 }  // namespace zero

@@ -58,7 +58,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   const SlotPlace &place = tensors_.place(*from, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
   const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
-  ZERO_CO_AWAIT(read_range(*gather_group_, whole, {offset, offset + count}, data));
+  ZERO_CO_AWAIT(read_range(*groups_.gather(), whole, {offset, offset + count}, data));
   co_return Status();
 }
 
@@ -71,20 +71,17 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   ZERO_CO_CHECK(!of_param || !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were given; zero_optimizer_step comes before parameters are written");
-  const auto holder = static_cast<size_t>(params_.holder(id));
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = tensors_.place(*to, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
   std::byte *own = tensors_.own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   bool any = false;
-  ZERO_CO_AWAIT(write_range(*gather_group_, whole, {offset, offset + count}, data, &any));
-  if (any && slot == ZERO_SLOT_MASTER) master_written_[holder] = true;
-  if (any && slot == ZERO_SLOT_AVERAGE) average_written_[holder] = true;
+  ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, {offset, offset + count}, data, &any));
+  if (any) first_values_.note_state(slot, params_.holder(id));
   // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*gather_group_, own, tensors_.at(*to, id, 0), cuts, place.dtype));
-  edited_ = edited_ || (of_param && phase_ == Phase::running);
-  range_edited_ = range_edited_ || (of_param && any);
+  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*groups_.gather(), own, tensors_.at(*to, id, 0), cuts, place.dtype));
+  if (of_param) first_values_.note_params(phase_ == Phase::running, any);
   co_return verifier_.note_write(id, slot);
 }
 

@@ -35,13 +35,12 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
   ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
-  take_deadline();
+  groups_.take_deadline();
   void *data = nullptr;
   int64_t accumulate = 0;
   Status status = gradients_.acquire(id, &data, &accumulate);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);
-  if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
-  ZERO_TRY(status);
+  ZERO_TRY(lasting(std::move(status)));
   *out_data = data;
   *out_accumulate = accumulate;
   return {};
@@ -51,7 +50,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
-  take_deadline();
+  groups_.take_deadline();
   const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
   bool grad_on_device = settings_.on_device;
   Status status = grad != nullptr ? find_memory(grad, "grad", &grad_on_device) : Status();
@@ -66,8 +65,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   const Status led = follows ? device_->lead(stream) : Status();
   if (status.ok()) status = led;
   if (status.ok()) status = kernels_.status();
-  if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
-  return status;
+  return lasting(std::move(status));
 }
 
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream), Caller::step); }
@@ -102,7 +100,7 @@ Task Optimizer::step_body(zero_step_result *out) {
 Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_TRY(check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
-  ZERO_CO_CHECK(!edited_, ZERO_E_STATE,
+  ZERO_CO_CHECK(!first_values_.edited(), ZERO_E_STATE,
                 "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
   ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !layout_.any_coded()), ZERO_E_STATE,
@@ -121,7 +119,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   ZERO_CO_TRY(verifier_.find_change(&change));
   ZERO_CO_AWAIT(vote(change));
   if (replicates_ && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(splits));
-  if (vote_sums_[kWeightless] > 0) {
+  if (ballot_.sum(Ballot::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0 in this step, so that there is no gradient; nothing was applied");
@@ -136,9 +134,9 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   bool captured = false;
   if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
   if (!captured) return {};
-  ZERO_CHECK(alone() && model_group_ == nullptr, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(alone() && groups_.model() == nullptr, ZERO_E_UNSUPPORTED,
              "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph", lld(group_->size()),
-             model_group_ != nullptr ? " with a model group" : "");
+             groups_.model() != nullptr ? " with a model group" : "");
   ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
              lld(settings_.verify_every));
@@ -159,7 +157,7 @@ Task Optimizer::choose_way() {
   const bool might_overflow = settings_.skips_nonfinite && !gradients_.bounded();
   const int64_t mine[] = {might_overflow ? 1 : 0, splits_ ? 1 : 0};
   int64_t all[2] = {};
-  ZERO_CO_AWAIT(all_reduce(*gather_group_, mine, all, 2, DType::i64, ReduceOp::sum));
+  ZERO_CO_AWAIT(all_reduce(*groups_.gather(), mine, all, 2, DType::i64, ReduceOp::sum));
   ZERO_CO_TRY(check_same_call(all[1]));
   sums_ = replicated_ && all[0] == 0;
   if (!sums_) ZERO_CO_AWAIT(gradients_.reduce_late());
@@ -186,9 +184,7 @@ Status Optimizer::result(zero_step_result *out, void *stream) {
   ZERO_TRY(check_call("zero_optimizer_result", Phase::running, Phase::reduced));
   ZERO_TRY(check_not_captured("zero_optimizer_result", stream));
   if (settings_.on_device) ZERO_TRY(device_->follow(stream));
-  const Status status = write_result(out);
-  if (!status.ok()) lose(status);
-  return status;
+  return lasting(write_result(out));
 }
 
 Status Optimizer::refresh(void *stream) {
@@ -199,9 +195,7 @@ Status Optimizer::refresh(void *stream) {
   run_.tell();
   device_kernels_->refresh(updates_.all_jobs());
   ZERO_TRY(device_->lead(stream));
-  const Status status = kernels_.status();
-  if (!status.ok()) lose(status);
-  return status;
+  return lasting(kernels_.status());
 }
 
 Status Optimizer::loss_scale_address(void *stream, void **out) {
@@ -214,9 +208,7 @@ Status Optimizer::loss_scale_address(void *stream, void **out) {
   ZERO_TRY(device_->follow(stream));
   run_.tell();
   ZERO_TRY(device_->lead(stream));
-  const Status status = kernels_.status();
-  if (!status.ok()) lose(status);
-  ZERO_TRY(status);
+  ZERO_TRY(lasting(kernels_.status()));
   *out = run_.loss_scale();
   return {};
 }
@@ -231,8 +223,9 @@ Task Optimizer::apply_body() {
 
 Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
-  const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), touched_, sums_, replicated_};
-  const Status updated = co_await updates_.run(*gather_group_, scalars);
+  const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), ballot_.filled(), sums_,
+                            replicated_};
+  const Status updated = co_await updates_.run(*groups_.gather(), scalars);
   if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
   ZERO_CO_TRY(updated);
   applied_ = true;
@@ -245,7 +238,8 @@ void Optimizer::count_direct() const {
     const PlannedBucket &bucket = plan_.bucket(index);
     const int64_t others = bucket.flat.count() - bucket.own.count();
     if (sums_ || device_judges_)
-      reduce_group_->count_direct(OperationKind::reduce_scatter, others, others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
+      groups_.reduce()->count_direct(OperationKind::reduce_scatter, others,
+                                     others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
     const Format &format = layout_.format_in(bucket);
     count_replicas(ZERO_SLOT_PARAM, index);
@@ -259,7 +253,7 @@ void Optimizer::count_direct() const {
 void Optimizer::count_replicas(int32_t slot, int64_t bucket) const {
   const SlotPlace &place = slots_.place(*slots_.find(slot), bucket);
   const int64_t entries = (group_->size() - 1) * place.entries(plan_.bucket(bucket).own.count());
-  gather_group_->count_direct(OperationKind::all_gather, entries, entries * dtype_nbytes(place.dtype));
+  groups_.gather()->count_direct(OperationKind::all_gather, entries, entries * dtype_nbytes(place.dtype));
 }
 
 Task Optimizer::gather_body() {
@@ -269,73 +263,30 @@ Task Optimizer::gather_body() {
   if (device_judges_ && replicated_) {
     ZERO_CO_AWAIT(line_up_.run());
   } else if (!skips_ && replicated_) {
-    ZERO_CO_AWAIT(barrier(*gather_group_));
-  } else if (!skips_ && trailing_.allowed() && acquired_count_ == 0) {
-    for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-      if (gathers(index, Gathered::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers));
-    }
-    // Nothing would go on while the caller waits for other ranks elsewhere.
-    if (!trailing_.watched()) ZERO_CO_AWAIT(trailing_.drain());
+    ZERO_CO_AWAIT(barrier(*groups_.gather()));
   } else if (!skips_ && settings_.stage > 0) {
-    ZERO_CO_AWAIT(gather_params(Gathered::trained));
+    ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (device_judges_) {
     run_.end_on_device(counts);
     ZERO_CO_TRY(forget_masters_after_device());
   } else if (!skips_ && counts) {
-    forget_updated_masters();
+    first_values_.forget_updated_masters(ballot_.filled());
     run_.count();
   }
-  prefetch_.end_step();
+  gathers_.end_step();
   end_step();
   ZERO_CO_TRY(verifier_.move_window());
   co_return kernels_.status();
 }
 
-/// Parameters that a step updated are their masters' roundings. Others wait for begin.
-void Optimizer::forget_updated_masters() {
-  for (size_t id = 0; id < master_written_.size(); ++id) {
-    if (touched_.empty() || touched_[id] > 0) master_written_[id] = false;
-  }
-}
-
 /// Only where masters were written is the device's verdict waited for.
 Status Optimizer::forget_masters_after_device() {
-  const bool any = std::find(master_written_.begin(), master_written_.end(), true) != master_written_.end();
-  if (!any || run_.captured()) return {};
+  if (!first_values_.has_written_masters() || run_.captured()) return {};
   ZERO_TRY(run_.learn());
-  if (run_.known().skips == 0) forget_updated_masters();
+  if (run_.known().skips == 0) first_values_.forget_updated_masters(ballot_.filled());
   return {};
-}
-
-/// True for buckets of that kind that all ranks hold.
-bool Optimizer::gathers(int64_t bucket, Gathered which) const {
-  const Format &format = layout_.format_in(plan_.bucket(bucket));
-  const bool wanted = which == Gathered::all || (which == Gathered::coded ? format.coded() : format.trains);
-  return wanted && slots_.place(slots_.param(), bucket).whole;
-}
-
-Task Optimizer::gather_params(Gathered which) {
-  if (alone()) co_return Status();
-  if (one_copy()) co_return co_await barrier(*gather_group_);
-  for (int64_t index = 0; index < plan_.bucket_count(); ++index) {
-    if (gathers(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations));
-  }
-  co_return Status();
-}
-
-/// Every rank's cut goes to all of them.
-Task Optimizer::gather_bucket(int64_t index, Trace::Track track) {
-  const PlannedBucket &bucket = plan_.bucket(index);
-  const SlotPlace &place = slots_.place(slots_.param(), index);
-  const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
-  if (track == Trace::Track::gathers) gather_group_->set_caller(Caller::gather_behind);
-  ZERO_CO_AWAIT(all_gather(*gather_group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
-  if (!layout_.format_in(bucket).coded()) co_return Status();
-  const SlotPlace &scales = slots_.place(*slots_.find(ZERO_SLOT_PARAM_SCALE), index);
-  const Cuts cuts = TensorSlots::entry_cuts(scales, bucket.cuts);
-  co_return co_await all_gather(*gather_group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype);
 }
 
 void Optimizer::end_step() {

@@ -34,6 +34,13 @@ Range TensorSlots::updated(int64_t id) const {
 
 bool TensorSlots::sharded(int64_t id) const { return has_elements(id) && !place(memory_.param(), id).whole; }
 
+bool TensorSlots::any_buffered() const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (buffered(id)) return true;
+  }
+  return false;
+}
+
 Cuts TensorSlots::entry_cuts(const SlotPlace &place, const Cuts &elements) {
   Cuts cuts;
   for (const Range &cut : elements) cuts.push_back({place.entries(cut.begin), place.entries(cut.end)});

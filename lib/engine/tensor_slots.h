@@ -45,6 +45,9 @@ class TensorSlots {
   bool sharded(int64_t id) const;
   /// True when the parameter is stored as codes.
   bool coded(int64_t id) const { return has_elements(id) && layout_.format_of(id).coded(); }
+  /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
+  bool buffered(int64_t id) const { return sharded(id) || coded(id); }
+  bool any_buffered() const;
   /// Cuts of elements counted in entries of a slot.
   static Cuts entry_cuts(const SlotPlace &place, const Cuts &elements);
 

@@ -40,14 +40,14 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
 
 /// Whether a rank wrote parameters that begin has not taken over; initialisers are no collectives, so each rank knows only its own calls.
 Task Optimizer::any_edited(bool *out) {
-  *out = edited_;
+  *out = first_values_.edited();
   if (alone()) co_return Status();
-  const int64_t mine = edited_ ? 1 : 0;
+  const int64_t mine = first_values_.edited() ? 1 : 0;
   std::vector<int64_t> all(static_cast<size_t>(group_->size()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = 1;
-  ZERO_CO_AWAIT(tell_all(*gather_group_, fingerprint, {&mine, 1}, all));
+  ZERO_CO_AWAIT(tell_all(*groups_.gather(), fingerprint, {&mine, 1}, all));
   *out = std::any_of(all.begin(), all.end(), [](int64_t word) { return word != 0; });
   co_return Status();
 }

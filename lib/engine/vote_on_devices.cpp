@@ -3,7 +3,6 @@
 /// when all parameters are written.
 #include "engine/optimizer.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -11,20 +10,17 @@ namespace zero {
 
 /// Steps and reduces of late gradients both begin here, so that one which meets the other is told.
 Task Optimizer::meet_in_line() {
-  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(false));
-  votes_[kEdited] = run_.edited() ? 1 : 0;
-  votes_[kSplits] = splits_ ? 1 : 0;
-  for (size_t id = 0; id < touched_.size(); ++id) votes_[kVoteWords + id] = gradients_.filled(static_cast<int64_t>(id)) ? 1 : 0;
-  const std::span<const int64_t> words = std::span(votes_).first(touched_.empty() ? kLimbs : votes_.size());
-  ZERO_CO_AWAIT(line_up_.run(words, std::span(vote_sums_).first(words.size())));
-  co_return check_same_call(vote_sums_[kSplits]);
+  fill_in_ballot(false);
+  ballot_.mine(Ballot::edited) = run_.edited() ? 1 : 0;
+  const std::span<const int64_t> words = ballot_.words(false);
+  ZERO_CO_AWAIT(line_up_.run(words, ballot_.sums(words)));
+  co_return check_same_call(ballot_.sum(Ballot::splits));
 }
 
 Task Optimizer::vote_on_devices() {
   ZERO_CO_AWAIT(meet_in_line());
   ZERO_CO_AWAIT(check_alike(false));
-  std::copy(vote_sums_.begin() + kVoteWords, vote_sums_.end(), touched_.begin());
-  if (vote_sums_[kEdited] > 0) ZERO_CO_AWAIT(compare_runs());
+  if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_runs());
   sums_ = !settings_.grad_norm;
   skips_ = false;
   if (settings_.skips_nonfinite || settings_.grad_norm) {
@@ -38,8 +34,9 @@ Task Optimizer::vote_on_devices() {
 /// Runs go alike until a caller sets their scalars; then all ranks must have come to the same, and wait for their devices to know.
 Task Optimizer::compare_runs() {
   ZERO_CO_TRY(run_.learn());
-  votes_[kHyperHash] = static_cast<int64_t>(hyper_hash(true));
-  ZERO_CO_AWAIT(line_up_.run(std::span(votes_).first(kLimbs), std::span(vote_sums_).first(kLimbs)));
+  fill_in_ballot(true);
+  const std::span<const int64_t> words = ballot_.words(false);
+  ZERO_CO_AWAIT(line_up_.run(words, ballot_.sums(words)));
   ZERO_CO_AWAIT(check_alike(true));
   run_.compared();
   co_return Status();

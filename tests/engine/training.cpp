@@ -152,6 +152,7 @@ Config make_config(const Model &model, const Manner &manner) {
   EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, manner.stage).ok());
   EXPECT_TRUE(config.set_str(ZERO_KEY_ALGORITHM, model.algorithm.c_str()).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_BUCKET_BYTES, manner.bucket_nbytes).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_POOL_LIMIT, manner.pool_nbytes).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_DIVISOR, model.divisor).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_GRAD_NORM, manner.norm ? 1 : 0).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_OVERLAP, manner.overlap ? 1 : 0).ok());

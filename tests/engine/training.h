@@ -100,6 +100,7 @@ class RemoteMemory {
 struct Manner {
   int64_t stage = 0;
   int64_t bucket_nbytes = 26'214'400;
+  int64_t pool_nbytes = 0;  ///< most that buckets may hold unreduced; 0: any
   bool overlap = false;
   bool caller_memory = false;            ///< gradients come from the test's memory, otherwise acquired addresses are filled
   const RemoteMemory *remote = nullptr;  ///< where the test's memory lies, and parameters are acquired to; nullptr: on the host
