@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,12 @@ Status Mapping::enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std:
 Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   const int64_t page = ::sysconf(_SC_PAGESIZE);
   if (nbytes < page) nbytes = page;
+  // Past this limit the system would end the process, with SIGXFSZ, rather than refuse.
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  ZERO_CHECK(!limited || static_cast<rlim_t>(nbytes) <= limit.rlim_cur, ZERO_E_OUT_OF_MEMORY,
+             "%lld bytes of shared memory are needed, but files may have %lld (RLIMIT_FSIZE; ulimit -f)", lld(nbytes),
+             lld(static_cast<int64_t>(limit.rlim_cur)));
   const int fd = ::memfd_create("libzero", MFD_CLOEXEC);
   ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
   if (::ftruncate(fd, nbytes) != 0) {

@@ -153,13 +153,19 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
 /// Only what waits needs the clock.
 bool Group::late() {
   if (deadline_) return deadline_->passed();
-  deadline_ = Deadline::after_ms(deadline_ms());
+  begin_to_wait();
   return false;
 }
 
 int64_t Group::left_ms() {
-  if (!deadline_) deadline_ = Deadline::after_ms(deadline_ms());
+  if (!deadline_) begin_to_wait();
   return deadline_->left_ms();
+}
+
+/// A deadline that is set meanwhile is the next call's.
+void Group::begin_to_wait() {
+  limit_ms_ = deadline_ms();
+  deadline_ = Deadline::after_ms(limit_ms_);
 }
 
 Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
@@ -205,7 +211,7 @@ Status Round::poll(bool *out_ready) {
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
   ZERO_TRY(above_.look(group_));
-  if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (group_.late()) return group_.timeout_error(group_.current_, group_.limit_ms_);
   group_.progress_messages(nullptr);
   group_.progress_beside();
   return {};
@@ -215,7 +221,7 @@ Status Quiet::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll_quiet(out_ready));
   if (*out_ready) return {};
   ZERO_TRY(above_.look(group_));
-  if (group_.late()) return group_.timeout_error(group_.current_, group_.deadline_ms());
+  if (group_.late()) return group_.timeout_error(group_.current_, group_.limit_ms_);
   return {};
 }
 

@@ -103,6 +103,7 @@ class Group : public std::enable_shared_from_this<Group> {
   void progress_beside();
   /// The deadline of the collective under way has passed.
   bool late();
+  void begin_to_wait();
   /// The error of a group above that was aborted, also on a rank that is not in this group.
   Status aborted_above() const;
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
@@ -136,6 +137,7 @@ class Group : public std::enable_shared_from_this<Group> {
   Fingerprint current_;
   bool first_round_ = false;
   std::optional<Deadline> deadline_;  ///< from its first wait on
+  int64_t limit_ms_ = 0;              ///< what that deadline gave it
   std::vector<uint64_t> sent_messages_;
   std::vector<uint64_t> received_messages_;
 

@@ -113,6 +113,14 @@ TEST_F(Pair, ADeadlineEndsACallAndPoisonsTheGroup) {
   EXPECT_EQ(ZERO_E_TIMEOUT, zero_group_barrier(ranks.rank[0]));
 }
 
+TEST_F(Pair, ATimeoutTellsTheDeadlineThatTheCallHad) {
+  zero_request *request = nullptr;
+  ZERO_ASSERT_OK(zero_group_set_deadline(ranks.rank[0], 100));
+  ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[0], &request));
+  ZERO_ASSERT_OK(zero_group_set_deadline(ranks.rank[0], 60'000));
+  EXPECT_TRUE(failed_with(finish(request), ZERO_E_TIMEOUT, "waited 100 ms in #1 barrier"));
+}
+
 TEST_F(Pair, AbortReachesTheOtherRankWithItsReason) {
   zero_request *request = nullptr;
   ZERO_ASSERT_OK(zero_group_barrier_async(ranks.rank[1], &request));

@@ -1,4 +1,5 @@
 /// @file The local transport and the rendezvous with ranks as processes: descriptors travel, memory is shared, nothing is left.
+#include "group/local/local_processes.h"
 #include "tests/group/bind_to_core.h"
 #include "tests/group/local_ranks.h"
 #include "tests/group/process_ranks.h"
@@ -10,6 +11,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -296,6 +298,16 @@ TEST(LocalProcesses, TooFewDescriptorsAreAnErrorOnEveryRankAndNotAHang) {
       },
       20'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+}
+
+TEST(LocalProcesses, NothingIsSaidAgainstOneThatCannotBeLookedAt) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const ProcessState state = process_state(::getpid());
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(state, ProcessState::running);
 }
 
 }  // namespace

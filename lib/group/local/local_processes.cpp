@@ -19,7 +19,8 @@ ProcessState process_state(int64_t process) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%lld/stat", lld(process));
   std::FILE *file = std::fopen(path, "re");
-  if (file == nullptr) return ProcessState::ended;
+  // For want of a descriptor, say, nothing is known against it.
+  if (file == nullptr) return errno == ENOENT || errno == ESRCH ? ProcessState::ended : ProcessState::running;
   char text[512] = {};
   const size_t nbytes = std::fread(text, 1, sizeof text - 1, file);
   std::fclose(file);
