@@ -40,7 +40,8 @@
  * 256 / 448, code to nearest even; 1 + 1 / 64 bytes per element. They need an fp32 master (also f32 parameters keep one then), from which
  * each update makes them anew. In every stage param_acquire decodes them into a buffer, in the dtype they were registered with, which
  * counts as that of stage 3 does: whole copies to be written before the first begin, read-only later, released before a step or begin.
- * First values become masters as they were written, and codes of them; frozen parameters keep the codes only.
+ * First values become masters as they were written, and codes of them; frozen parameters keep the codes only. Where masters are written,
+ * begin makes codes anew but those that stand for their masters to the bit, so that what was read from all slots comes back as it was.
  *
  * One copy (ZERO_KEY_ONE_COPY, stages 1 and 2, all ranks on one host). Whole parameters lie in shared memory of rank 0, once; each rank
  * updates its shard of them in place, and nothing is gathered. param_acquire gives every rank the address of that copy, so nobody may write

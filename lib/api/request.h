@@ -24,6 +24,7 @@ struct Work {
   Makes makes = Makes::nothing;
   std::shared_ptr<Group> group;
   std::shared_ptr<Buffer> buffer;
+  // Results before they go to the caller:
   zero_step_result step = {};
   zero_verify_result verified = {};
 };

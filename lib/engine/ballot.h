@@ -19,7 +19,6 @@ class Ballot {
   void open(int64_t params);
 
   int64_t &mine(Word word) { return mine_[word]; }
-  int64_t &sum(Word word) { return sums_[word]; }
   int64_t sum(Word word) const { return sums_[word]; }
   /// Of the norm.
   int64_t *mine_limbs() { return &mine_[kFirstWords]; }

@@ -60,7 +60,7 @@ void Optimizer::lose(const Status &cause) {
   groups_.fail(cause);
 }
 
-/// Of a call that is no collective: what memory was short for, or an argument was wrong for, can be asked for again.
+/// What memory was short for, or an argument was wrong for, can be asked for again.
 Status Optimizer::lasting(Status status) {
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;

@@ -72,6 +72,7 @@ void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) {
 
 Task Reductions::exchange_weights(double weight) {
   const auto bits = std::bit_cast<int64_t>(weight);
+  group_->set_caller(Caller::gradients);
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.dtype = static_cast<int32_t>(DType::f64);

@@ -3,7 +3,7 @@
 
 #include "core/clock.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace zero {
 namespace {

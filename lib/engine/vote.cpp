@@ -5,7 +5,8 @@
 #include "core/hash.h"
 #include "engine/sealed_text.h"
 
-#include <algorithm>
+#include <iterator>
+#include <span>
 
 namespace zero {
 namespace {
@@ -102,7 +103,7 @@ void Optimizer::judge() {
 Status Optimizer::judge_on_device() {
   bool captured = false;
   ZERO_TRY(device_->captures(device_->stream(), &captured));
-  fill_in_ballot(false);
+  ballot_.set_filled([this](int64_t id) { return gradients_.filled(id); });
   ballot_.mine(Ballot::weightless) = weightless() ? 1 : 0;
   ballot_.count_alone();
   if (weightless()) {
