@@ -2,6 +2,7 @@
 #include "engine/buffer.h"
 
 #include "api/request.h"
+#include "core/number_text.h"
 
 namespace zero::api {
 namespace {
@@ -40,8 +41,8 @@ Status describe_whole_acquire(Work &work, zero_buffer *handle, const void *strea
 Status describe_reduce_scatter(Work &work, zero_buffer *handle, const void *data, int64_t count, int32_t op, const void *stream) {
   std::shared_ptr<Buffer> buffer;
   ZERO_TRY(find_buffer(work, handle, stream, &buffer));
-  ZERO_CHECK(count == buffer->count(), ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", lld(count),
-             lld(buffer->count()));
+  ZERO_CHECK(count == buffer->count(), ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %s", lld(count),
+             count_text(buffer->count(), "element").c_str());
   ZERO_TRY(check_elements(data, count, static_cast<int32_t>(buffer->dtype()), "data", "count"));
   ZERO_TRY(check_reduce(op));
   work.task.emplace(buffer->reduce_scatter(data, count, static_cast<ReduceOp>(op)));

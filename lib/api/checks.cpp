@@ -1,11 +1,23 @@
 /// @file Checks of arguments that several nouns share.
 #include "api/checks.h"
 
+#include "core/choice.h"
+#include "core/number_text.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 namespace zero::api {
+namespace {
+
+constexpr Choice kReduces[] = {{ZERO_REDUCE_SUM, "ZERO_REDUCE_SUM"},
+                               {ZERO_REDUCE_AVG, "ZERO_REDUCE_AVG"},
+                               {ZERO_REDUCE_MIN, "ZERO_REDUCE_MIN"},
+                               {ZERO_REDUCE_MAX, "ZERO_REDUCE_MAX"},
+                               {ZERO_REDUCE_PROD, "ZERO_REDUCE_PROD"}};
+
+}  // namespace
 
 Status check_pointer(const void *pointer, const char *argument) {
   ZERO_CHECK(pointer != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but must be an address", argument);
@@ -13,8 +25,8 @@ Status check_pointer(const void *pointer, const char *argument) {
 }
 
 Status check_bounds(int64_t value, int64_t low, int64_t high, const char *argument) {
-  ZERO_CHECK(value >= low && value <= high, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld", argument, lld(value),
-             lld(low), lld(high));
+  ZERO_CHECK(value >= low && value <= high, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %s .. %s", argument, lld(value),
+             bound_text(low).c_str(), bound_text(high).c_str());
   return {};
 }
 
@@ -24,30 +36,15 @@ Status check_stream(const void *stream) {
   return {};
 }
 
-Status check_dtype(int32_t dtype) {
-  const auto known = static_cast<DType>(dtype);
-  ZERO_CHECK(dtype_nbytes(known) == 0 || is_array_dtype(known), ZERO_E_INVALID_ARGUMENT,
-             "dtype is %s, which only slots of an optimizer have; collectives and buffers take f32, f64, f16, bf16, i32, i64 and u8",
-             dtype_name(known));
-  ZERO_CHECK(dtype_nbytes(known) != 0, ZERO_E_INVALID_ARGUMENT,
-             "dtype is %d, which is no zero_dtype; expected f32 %d, f64 %d, f16 %d, bf16 %d, i32 %d, i64 %d or u8 %d", dtype,
-             ZERO_DTYPE_F32, ZERO_DTYPE_F64, ZERO_DTYPE_F16, ZERO_DTYPE_BF16, ZERO_DTYPE_I32, ZERO_DTYPE_I64, ZERO_DTYPE_U8);
-  return {};
-}
+Status check_dtype(int32_t dtype) { return check_choice(kArrayDtypes, dtype, "dtype"); }
 
-Status check_reduce(int32_t op) {
-  ZERO_CHECK(reduce_name(static_cast<ReduceOp>(op)) != nullptr, ZERO_E_INVALID_ARGUMENT,
-             "op is %d, which is no zero_reduce; expected sum %d, avg %d, min %d, max %d or prod %d", op, ZERO_REDUCE_SUM, ZERO_REDUCE_AVG,
-             ZERO_REDUCE_MIN, ZERO_REDUCE_MAX, ZERO_REDUCE_PROD);
-  return {};
-}
+Status check_reduce(int32_t op) { return check_choice(kReduces, op, "op"); }
 
 Status check_count(int64_t count, int32_t dtype, const char *argument) {
   ZERO_CHECK(count >= 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must not be negative", argument, lld(count));
   const int64_t largest = std::numeric_limits<int64_t>::max() / dtype_nbytes(static_cast<DType>(dtype));
-  ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT,
-             "%s is %lld, but at most %lld elements of %s have a size in bytes that fits 64 bits", argument, lld(count), lld(largest),
-             dtype_name(static_cast<DType>(dtype)));
+  ZERO_CHECK(count <= largest, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but at most %s elements of %s have a size in bytes that fits 64 bits",
+             argument, lld(count), bound_text(largest).c_str(), dtype_name(static_cast<DType>(dtype)));
   return {};
 }
 
@@ -66,8 +63,8 @@ Status check_range(int64_t offset, int64_t count, int64_t total, const char *who
   ZERO_CHECK(offset >= 0 && offset <= total, ZERO_E_INVALID_ARGUMENT, "offset is %lld, but must be in 0 .. %lld, the elements of %s",
              lld(offset), lld(total), whole);
   ZERO_CHECK(count >= 0 && count <= total - offset, ZERO_E_INVALID_ARGUMENT,
-             "count is %lld, but must be in 0 .. %lld: %s has %lld elements and offset is %lld", lld(count), lld(total - offset), whole,
-             lld(total), lld(offset));
+             "count is %lld, but must be in 0 .. %lld: %s has %s and offset is %lld", lld(count), lld(total - offset), whole,
+             count_text(total, "element").c_str(), lld(offset));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "group/collectives.h"
 
 #include "api/request.h"
+#include "core/number_text.h"
 #include "group/group.h"
 
 namespace zero::api {
@@ -51,8 +52,8 @@ Status check_root(const Group &group, int64_t root) { return check_bounds(root, 
 /// The count of one side must be this rank's share of the whole.
 Status check_share(const Group &group, int64_t count, const char *argument, int64_t total, const char *total_argument) {
   const int64_t share = even_share(total, group.rank(), group.size()).count();
-  ZERO_CHECK(count == share, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but rank %lld of %lld has a share of %lld of the %lld elements in %s",
-             argument, lld(count), lld(group.rank()), lld(group.size()), lld(share), lld(total), total_argument);
+  ZERO_CHECK(count == share, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but rank %lld of %lld has a share of %lld of the %s in %s", argument,
+             lld(count), lld(group.rank()), lld(group.size()), lld(share), count_text(total, "element").c_str(), total_argument);
   return {};
 }
 

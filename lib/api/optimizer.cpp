@@ -44,7 +44,6 @@ int32_t zero_optimizer_add_param(zero_optimizer *optimizer, const zero_config *c
     std::shared_ptr<Config> options;
     if (config != nullptr) ZERO_TRY(api::find(config, "config", &options));
     ZERO_TRY(api::check_pointer(name, "name"));
-    ZERO_TRY(api::check_dtype(dtype));
     ZERO_TRY(api::check_pointer(out_id, "out_id"));
     return object.add_param(options.get(), name, dtype, shape, ndim, out_id);
   });

@@ -3,6 +3,8 @@
 
 #include "core/status.h"
 
+#include <zero/dtype.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +17,14 @@ struct Choice {
   int64_t value;
   const char *name;
 };
+
+inline constexpr Choice kDtypes[] = {{ZERO_DTYPE_F32, "ZERO_DTYPE_F32"},         {ZERO_DTYPE_F64, "ZERO_DTYPE_F64"},
+                                     {ZERO_DTYPE_F16, "ZERO_DTYPE_F16"},         {ZERO_DTYPE_BF16, "ZERO_DTYPE_BF16"},
+                                     {ZERO_DTYPE_I32, "ZERO_DTYPE_I32"},         {ZERO_DTYPE_I64, "ZERO_DTYPE_I64"},
+                                     {ZERO_DTYPE_U8, "ZERO_DTYPE_U8"},           {ZERO_DTYPE_U16, "ZERO_DTYPE_U16"},
+                                     {ZERO_DTYPE_F8_E4M3, "ZERO_DTYPE_F8_E4M3"}, {ZERO_DTYPE_F8_UE5M3, "ZERO_DTYPE_F8_UE5M3"}};
+/// Those that are not of slots alone: collectives and buffers take them.
+inline constexpr std::span<const Choice> kArrayDtypes{kDtypes, 7};
 
 /// nullptr: it is none of them.
 inline const Choice *find_choice(std::span<const Choice> choices, int64_t value) {
@@ -38,6 +48,14 @@ inline std::string choices_text(std::span<const Choice> choices) {
 inline Status check_choice(std::span<const Choice> choices, int64_t value, const char *name) {
   ZERO_CHECK(find_choice(choices, value) != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %s", name, lld(value),
              choices_text(choices).c_str());
+  return {};
+}
+
+/// ZERO_OK when `index` is the number of one of `count` things, which begin with 0. `things` is their plural.
+inline Status check_index(int64_t index, int64_t count, const char *name, const char *things) {
+  ZERO_CHECK(count > 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but there are no %s", name, lld(index), things);
+  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in 0 .. %lld, as %s are numbered", name,
+             lld(index), lld(count - 1), things);
   return {};
 }
 

@@ -157,10 +157,12 @@ Status check_i64(int32_t key, int64_t value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::i64, &info));
   if (!info->choices.empty()) ZERO_TRY(check_choice(info->choices, value, info->name));
-  ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %lld .. %lld",
-             info->name, lld(value), lld(info->min_i64), lld(info->max_i64));
+  ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %s .. %s", info->name,
+             lld(value), bound_text(info->min_i64).c_str(), bound_text(info->max_i64).c_str());
   return {};
 }
+
+std::string setting_text(int32_t key, const std::string &value) { return std::string(find_key(key)->name) + " = " + value; }
 
 const char *choice_name(int32_t key, int64_t value) { return find_choice(find_key(key)->choices, value)->name; }
 
@@ -168,8 +170,8 @@ Status check_f64(int32_t key, double value) {
   const KeyInfo *info = nullptr;
   ZERO_TRY(check_type(key, KeyType::f64, &info));
   ZERO_CHECK(value >= info->min_f64 && value <= info->max_f64, ZERO_E_INVALID_ARGUMENT, "%s is %s, but must be in %s .. %s", info->name,
-             number_text(value).c_str(), number_text(info->min_f64).c_str(),
-             info->max_f64 == kBelowOne ? "below 1" : number_text(info->max_f64).c_str());
+             number_text(value).c_str(), bound_text(info->min_f64).c_str(),
+             info->max_f64 == kBelowOne ? "below 1" : bound_text(info->max_f64).c_str());
   ZERO_CHECK(key != ZERO_KEY_NEWTON_SCHULZ_STEPS || value == std::floor(value), ZERO_E_INVALID_ARGUMENT,
              "%s is %s, but must be a whole number", info->name, number_text(value).c_str());
   ZERO_CHECK(key != ZERO_KEY_NESTEROV || value == 0 || value == 1, ZERO_E_INVALID_ARGUMENT, "%s is %s, but must be 0 or 1", info->name,

@@ -36,6 +36,8 @@ Status check_f64(int32_t key, double value);
 Status check_i64(int32_t key, int64_t value);
 /// The name of a value that a key with choices takes.
 const char *choice_name(int32_t key, int64_t value);
+/// "ZERO_KEY_STAGE = 2"
+std::string setting_text(int32_t key, const std::string &value);
 
 /// Memory hook of a config (zero_config_set_allocator).
 struct AllocatorHook {

@@ -21,9 +21,6 @@ enum class DType : int32_t {
   f8ue5m3 = ZERO_DTYPE_F8_UE5M3,
 };
 
-/// False for dtypes that only slots have: collectives and buffers do not take them.
-constexpr bool is_array_dtype(DType dtype) { return dtype != DType::u16 && dtype != DType::f8e4m3 && dtype != DType::f8ue5m3; }
-
 enum class ReduceOp : int32_t {
   sum = ZERO_REDUCE_SUM,
   avg = ZERO_REDUCE_AVG,

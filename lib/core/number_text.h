@@ -1,7 +1,11 @@
 /// @file Numbers as texts, whatever the locale and the rounding mode.
 #pragma once
 
+#include <bit>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace zero {
@@ -11,6 +15,24 @@ inline std::string number_text(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
+
+/// "1 rank", "2 ranks": of nouns that take an s.
+inline std::string count_text(int64_t count, const char *noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
+
+/// @name Bounds as the public headers write them: "4096", "2^40", "2^62 - 1", "2^-30"; powers of two from 2^20 and up to 2^-20 on
+/// @{
+inline std::string bound_text(int64_t bound) {
+  const auto bits = static_cast<uint64_t>(bound);
+  if (bound < int64_t{1} << 20) return std::to_string(bound);
+  if (std::has_single_bit(bits)) return "2^" + std::to_string(std::countr_zero(bits));
+  return std::has_single_bit(bits + 1) ? "2^" + std::to_string(std::countr_zero(bits + 1)) + " - 1" : std::to_string(bound);
+}
+inline std::string bound_text(double bound) {
+  int exponent = 0;
+  const bool power = std::frexp(bound, &exponent) == 0.5;
+  return power && std::abs(exponent - 1) >= 20 ? "2^" + std::to_string(exponent - 1) : number_text(bound);
+}
+/// @}
 
 /// "1.65 GB", "23.40 MB", "4.10 KB", "640 bytes"; powers of 1000. `nbytes` below 1e36.
 inline std::string nbytes_text(double nbytes) {

@@ -9,7 +9,7 @@ Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
   ZERO_CO_CHECK(source >= ZERO_SOURCE_LOCAL && source <= ZERO_SOURCE_SHARDS, ZERO_E_INVALID_ARGUMENT,
                 "source is %d, but must be a zero_source (0 .. 2)", source);
-  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "%lld parameters are acquired; zero_optimizer_param_release comes before begin",
+  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before begin",
                 lld(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before begin");

@@ -2,6 +2,7 @@
 #include "engine/buffer.h"
 
 #include "core/hash.h"
+#include "core/number_text.h"
 #include "engine/agreement.h"
 #include "engine/params.h"
 #include "engine/ranged_io.h"
@@ -32,8 +33,8 @@ Buffer::~Buffer() {
 
 /// Before the ranks have met nothing is allocated, so ranks that disagree learn of it first.
 Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
-  ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %lld", lld(count),
-                lld(kMostElements));
+  ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %s", lld(count),
+                bound_text(kMostElements).c_str());
   const CallerScope scope(*group, Caller::buffer_create);
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
@@ -95,7 +96,8 @@ Status Buffer::whole_release() {
 }
 
 Task Buffer::reduce_scatter(const void *data, int64_t count, ReduceOp op) {
-  ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %lld elements", lld(count), lld(count_));
+  ZERO_CO_CHECK(count == count_, ZERO_E_INVALID_ARGUMENT, "count is %lld, but the buffer has %s", lld(count),
+                count_text(count_, "element").c_str());
   const CallerScope scope(*group_, Caller::buffer_reduce_scatter);
   ZERO_CO_AWAIT(
       zero::reduce_scatter(*group_, {.whole = data, .out = shard_.data(), .cuts = &cuts_, .dtype = dtype_, .op = op, .what = number_}));
@@ -118,7 +120,7 @@ Task Buffer::write(int64_t offset, const void *data, int64_t count) {
 
 Status Buffer::check_range(int64_t offset, int64_t count) const {
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= count_ && count <= count_ - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but the buffer has %lld elements", lld(offset), lld(count), lld(count_));
+             "offset %lld and count %lld are given, but the buffer has %s", lld(offset), lld(count), count_text(count_, "element").c_str());
   return {};
 }
 

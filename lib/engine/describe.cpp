@@ -1,6 +1,8 @@
 /// @file Statistics of an optimizer, and the text that says what was chosen and why.
 #include "engine/optimizer.h"
 
+#include "core/number_text.h"
+
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -105,9 +107,8 @@ std::string Optimizer::describe() const {
   std::string text;
   add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(), lld(settings_.stage),
            lld(group_->rank()), lld(group_->size()), group_->transport().name());
-  add_line(text,
-           "kernels: target %s, %lld threads (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
-           kernels::active().target, lld(host_kernels_.threads()));
+  add_line(text, "kernels: target %s, %s (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
+           kernels::active().target, count_text(host_kernels_.threads(), "thread").c_str());
   if (settings_.on_device) {
     add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(device_->index()),
              device_->name().c_str());
@@ -127,7 +128,7 @@ std::string Optimizer::describe() const {
 Status Optimizer::trace(std::string *out) const {
   ZERO_CHECK(sealed_.load(std::memory_order_acquire), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
   ZERO_CHECK(trace_.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
-  *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].name; });
+  *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].given_name; });
   return {};
 }
 
@@ -150,10 +151,10 @@ const char *Optimizer::way_text() const {
 }
 
 void Optimizer::describe_plan(std::string &text) const {
-  add_line(text, "parameters: %zu tensors, %lld elements; this rank owns %lld", plan_.params().size(), lld(plan_.element_count()),
-           lld(plan_.own_element_count()));
-  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %zu flat spaces", lld(plan_.bucket_count()),
-           lld(settings_.bucket_nbytes), layout_.formats().size());
+  add_line(text, "parameters: %s, %s; this rank owns %lld", count_text(static_cast<int64_t>(plan_.params().size()), "tensor").c_str(),
+           count_text(plan_.element_count(), "element").c_str(), lld(plan_.own_element_count()));
+  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
+           lld(settings_.bucket_nbytes), count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
   for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";

@@ -204,7 +204,7 @@ Task Gradients::end_micro_step() {
 
 Task Gradients::begin_micro_step(MicroStep kind) {
   ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
-                "%lld gradients are acquired and not all ready; give them to zero_optimizer_grad_ready before the next micro-step",
+                "acquired gradients that are not all ready: %lld; give them to zero_optimizer_grad_ready before the next micro-step",
                 lld(acquired_count_));
   ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
                 "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "

@@ -85,12 +85,11 @@ Status HyperSet::get(int32_t key, double *out) const {
   return {};
 }
 
-std::string HyperSet::text() const {
-  std::string text;
+std::string HyperSet::text(size_t number) const {
+  const std::string ending = " in set " + std::to_string(number) + "\n";
+  std::string text = setting_text(ZERO_KEY_ALGORITHM, algorithm_ != nullptr ? algorithm_->name : "custom or none") + ending;
   for (const HyperKey &row : kHyperKeys) {
-    if (!check_key(row.key).ok()) continue;
-    if (!text.empty()) text += " ";
-    text += std::string(find_key(row.key)->name + sizeof "ZERO_KEY_" - 1) + "=" + number_text(values_.*row.value);
+    if (check_key(row.key).ok()) text += setting_text(row.key, number_text(values_.*row.value)) + ending;
   }
   return text;
 }

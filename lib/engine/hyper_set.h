@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "kernels/kernels.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -21,8 +22,8 @@ class HyperSet {
 
   const kernels::Algorithm *algorithm() const { return algorithm_; }
   const kernels::HyperParameters &values() const { return values_; }
-  /// Every value that the algorithm reads, exactly.
-  std::string text() const;
+  /// A line for the algorithm and one for every value that it reads, exactly. `number`: of the set.
+  std::string text(size_t number) const;
 
  private:
   Status check_key(int32_t key) const;

@@ -1,6 +1,7 @@
 /// @file From registered parameters to formats, flat spaces and a plan.
 #include "engine/layout.h"
 
+#include "core/number_text.h"
 #include "core/partition.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ Status Layout::check_matrices() const {
     const kernels::Algorithm *algorithm = sets_[static_cast<size_t>(param.options.set)].algorithm();
     const bool matrix = algorithm != nullptr && algorithm->matrix && !param.options.frozen && !param.tied();
     ZERO_CHECK(!matrix || param.shape.size() == 2, ZERO_E_UNSUPPORTED,
-               "%s has %zu dimensions, but algorithm \"%s\" updates matrices; put it into a parameter set with another algorithm",
-               param.text().c_str(), param.shape.size(), algorithm->name);
+               "%s has %s, but algorithm \"%s\" updates matrices; put it into a parameter set with another algorithm", param.text().c_str(),
+               count_text(static_cast<int64_t>(param.shape.size()), "dimension").c_str(), algorithm->name);
   }
   return {};
 }
@@ -27,7 +28,7 @@ Status Layout::make(int64_t rank) {
     make_plan(rank);
     return {};
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of %lld parameters", lld(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the plan of all parameters (%lld)", lld(params_.size()));
   }
 }
 

@@ -34,10 +34,12 @@ Status LossScale::set(double value, kernels::LossScaleState &state) const {
 }
 
 std::string LossScale::text(const kernels::LossScaleState &state) const {
-  const std::string kind = rules_.dynamic != 0 ? "dynamic" : "static";
-  return kind + ", " + number_text(state.value) + "; window " + std::to_string(rules_.window) + ", hysteresis " +
-         std::to_string(rules_.hysteresis) + ", backoff " + number_text(rules_.backoff) + ", growth " + number_text(rules_.growth) +
-         ", in " + number_text(rules_.least) + " .. " + number_text(rules_.most);
+  const auto line = [](int32_t key, const std::string &value) { return setting_text(key, value) + "\n"; };
+  return line(ZERO_KEY_LOSS_SCALE_DYNAMIC, std::to_string(rules_.dynamic)) + line(ZERO_KEY_LOSS_SCALE, number_text(state.value)) +
+         line(ZERO_KEY_LOSS_SCALE_WINDOW, std::to_string(rules_.window)) +
+         line(ZERO_KEY_LOSS_SCALE_HYSTERESIS, std::to_string(rules_.hysteresis)) +
+         line(ZERO_KEY_LOSS_SCALE_BACKOFF, number_text(rules_.backoff)) + line(ZERO_KEY_LOSS_SCALE_GROWTH, number_text(rules_.growth)) +
+         line(ZERO_KEY_LOSS_SCALE_MIN, number_text(rules_.least)) + line(ZERO_KEY_LOSS_SCALE_MAX, number_text(rules_.most));
 }
 
 }  // namespace zero

@@ -19,6 +19,7 @@ class LossScale {
   /// Before the first step.
   const kernels::LossScaleState &first() const { return first_; }
   Status set(double value, kernels::LossScaleState &state) const;
+  /// A line for each key.
   std::string text(const kernels::LossScaleState &state) const;
 
  private:

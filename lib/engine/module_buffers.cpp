@@ -1,6 +1,8 @@
 /// @file Registering, laying out and synchronising module buffers.
 #include "engine/module_buffers.h"
 
+#include "core/choice.h"
+#include "core/number_text.h"
 #include "engine/params.h"
 #include "group/collectives.h"
 
@@ -26,21 +28,21 @@ constexpr const char *rule_name(int32_t rule) {
 
 Status ModuleBuffers::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id) {
   ZERO_TRY(check_tensor_name(name));
+  const std::string shown = quoted_name(name);
   const auto type = static_cast<DType>(dtype);
-  ZERO_CHECK(dtype_nbytes(type) != 0 && is_array_dtype(type), ZERO_E_INVALID_ARGUMENT,
-             "%s: dtype is %d, but must be a zero_dtype of arrays (zero/dtype.h)", name, dtype);
+  ZERO_TRY(check_choice(kArrayDtypes, dtype, (shown + ": dtype").c_str()));
   int64_t count = 0;
-  ZERO_TRY(check_tensor_shape(name, shape, ndim, &count));
+  ZERO_TRY(check_tensor_shape(shown.c_str(), shape, ndim, &count));
   ZERO_CHECK(rule >= ZERO_SYNC_NONE && rule <= ZERO_SYNC_BROADCAST, ZERO_E_INVALID_ARGUMENT,
-             "%s: rule is %d, but must be a zero_sync (0 .. 2)", name, rule);
+             "%s: rule is %d, but must be a zero_sync (0 .. 2)", shown.c_str(), rule);
   ZERO_CHECK(rule != ZERO_SYNC_AVERAGE || is_float(type), ZERO_E_UNSUPPORTED,
-             "%s: rule is ZERO_SYNC_AVERAGE, which needs f32, f64, f16 or bf16, but the dtype is %s; use ZERO_SYNC_BROADCAST", name,
-             dtype_name(type));
-  ZERO_CHECK(!has(name), ZERO_E_INVALID_ARGUMENT, "a module buffer with the name \"%s\" was added before; names must be unique", name);
+             "%s: rule is ZERO_SYNC_AVERAGE, which needs f32, f64, f16 or bf16, but the dtype is %s; use ZERO_SYNC_BROADCAST",
+             shown.c_str(), dtype_name(type));
+  ZERO_CHECK(!has(name), ZERO_E_INVALID_ARGUMENT, "a module buffer with the name %s was added before; names must be unique", shown.c_str());
   int64_t before = 0;
   for (const ModuleBuffer &buffer : buffers_) before += buffer.count;
-  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all module buffers together have more than %lld elements", name,
-             lld(kMostElements));
+  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all module buffers together have more than %s elements",
+             shown.c_str(), bound_text(kMostElements).c_str());
   buffers_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, rule});
   *out_id = size() - 1;
   return {};
@@ -50,17 +52,13 @@ bool ModuleBuffers::has(std::string_view name) const {
   return std::any_of(buffers_.begin(), buffers_.end(), [name](const ModuleBuffer &buffer) { return buffer.name == name; });
 }
 
-Status ModuleBuffers::check_id(int64_t id) const {
-  ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld module buffers (from 0)",
-             lld(id), lld(size()));
-  return {};
-}
+Status ModuleBuffers::check_id(int64_t id) const { return check_index(id, size(), "id", "module buffers"); }
 
 std::string ModuleBuffers::text() const {
   std::string text;
   for (size_t id = 0; id < buffers_.size(); ++id) {
     const ModuleBuffer &buffer = buffers_[id];
-    text += "module buffer " + std::to_string(id) + " " + buffer.name + " " + dtype_name(buffer.dtype) + "[";
+    text += "module buffer " + std::to_string(id) + " " + quoted_name(buffer.name) + " " + dtype_name(buffer.dtype) + "[";
     for (size_t i = 0; i < buffer.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(buffer.shape[i]);
     text += std::string("] ") + rule_name(buffer.rule) + "\n";
   }

@@ -113,9 +113,8 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
     return {};
   }
   out->set = config.i64(ZERO_KEY_SET);
-  ZERO_CHECK(out->set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT,
-             "%s: ZERO_KEY_SET is %lld, but there are %zu parameter sets (zero_optimizer_add_set makes more)", name, lld(out->set),
-             sets_.size());
+  ZERO_TRY(check_index(out->set, static_cast<int64_t>(sets_.size()), (std::string(name) + ": ZERO_KEY_SET").c_str(),
+                       "parameter sets (zero_optimizer_add_set)"));
   out->frozen = config.i64(ZERO_KEY_FROZEN) != 0;
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
   read_precision(config, &out->precision);
@@ -126,9 +125,11 @@ Status Optimizer::add_param(const Config *config, const char *name, int32_t dtyp
   ZERO_TRY(check_call("zero_optimizer_add_param", Phase::building, Phase::building));
   ParamOptions options;
   options.precision = settings_.precision;
-  if (config != nullptr) ZERO_TRY(read_options(*config, name, &options));
-  ZERO_CHECK(name == nullptr || !module_buffers_.has(name), ZERO_E_INVALID_ARGUMENT,
-             "\"%s\" is the name of a module buffer; names must be unique in the optimizer", name);
+  ZERO_TRY(check_tensor_name(name));
+  const std::string shown = quoted_name(name);
+  if (config != nullptr) ZERO_TRY(read_options(*config, shown.c_str(), &options));
+  ZERO_CHECK(!module_buffers_.has(name), ZERO_E_INVALID_ARGUMENT,
+             "%s is the name of a module buffer; names must be unique in the optimizer", shown.c_str());
   return params_.add(name, dtype, shape, ndim, options, out_id);
 }
 
@@ -164,15 +165,17 @@ Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
 
 Status Optimizer::set_order(const int64_t *ids, int64_t count) {
   ZERO_TRY(check_call("zero_optimizer_set_order", Phase::building, Phase::building));
-  ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld, but all %lld ids are needed",
-             ids == nullptr ? "NULL" : "given", lld(count), lld(params_.size()));
+  ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT,
+             "ids is %s and count is %lld, but ids must hold all ids of parameters and count be %lld", ids == nullptr ? "NULL" : "given",
+             lld(count), lld(params_.size()));
   return params_.set_order({ids, static_cast<size_t>(count)});
 }
 
 Status Optimizer::add_module_buffer(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id) {
   ZERO_TRY(check_call("zero_optimizer_add_module_buffer", Phase::building, Phase::building));
-  ZERO_CHECK(name == nullptr || !params_.has(name), ZERO_E_INVALID_ARGUMENT,
-             "\"%s\" is the name of a parameter; names must be unique in the optimizer", name);
+  ZERO_TRY(check_tensor_name(name));
+  ZERO_CHECK(!params_.has(name), ZERO_E_INVALID_ARGUMENT, "%s is the name of a parameter; names must be unique in the optimizer",
+             quoted_name(name).c_str());
   return module_buffers_.add(name, dtype, shape, ndim, rule, out_id);
 }
 
@@ -194,7 +197,8 @@ Task Optimizer::sync_body() {
 
 Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
   ZERO_TRY(check_call("zero_optimizer_set_gather_order", Phase::building, Phase::building));
-  ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT, "ids is %s and count %lld",
+  ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT,
+             "ids is %s and count is %lld, but must not be NULL with a count above 0, nor count negative",
              ids == nullptr ? "NULL" : "given", lld(count));
   std::vector<int64_t> order;
   for (int64_t i = 0; i < count; ++i) {
@@ -210,11 +214,7 @@ Status Optimizer::set_weight(double weight) {
   return gradients_.set_weight(weight);
 }
 
-Status Optimizer::check_set(int64_t set) const {
-  ZERO_CHECK(set >= 0 && set < static_cast<int64_t>(sets_.size()), ZERO_E_INVALID_ARGUMENT, "set is %lld, but there are %zu parameter sets",
-             lld(set), sets_.size());
-  return {};
-}
+Status Optimizer::check_set(int64_t set) const { return check_index(set, static_cast<int64_t>(sets_.size()), "set", "parameter sets"); }
 
 /// A momentum buffer is kept only where momentum was on at seal.
 bool Optimizer::lacks_momentum(int64_t set) const {

@@ -1,9 +1,12 @@
 /// @file Registering tensors.
 #include "engine/params.h"
 
+#include "core/number_text.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -12,6 +15,21 @@ constexpr size_t kLongestName = 255;
 constexpr int64_t kMostDimensions = 16;
 
 }  // namespace
+
+std::string quoted_name(std::string_view name) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "\"";
+  for (const char byte : name) {
+    const auto number = static_cast<unsigned char>(byte);
+    if (number < 0x20 || number == 0x7f) {
+      text += {'\\', 'x', kDigits[number >> 4], kDigits[number & 15]};
+      continue;
+    }
+    if (byte == '"' || byte == '\\') text += '\\';
+    text += byte;
+  }
+  return text + "\"";
+}
 
 Status check_tensor_name(const char *name) {
   ZERO_CHECK(name != nullptr, ZERO_E_INVALID_ARGUMENT, "name is NULL, but must be a text of 1 to %zu bytes", kLongestName);
@@ -32,8 +50,8 @@ Status check_tensor_shape(const char *name, const int64_t *shape, int64_t ndim, 
   }
   int64_t count = empty ? 0 : 1;
   for (int64_t i = 0; i < ndim && !empty; ++i) {
-    ZERO_CHECK(shape[i] <= kMostElements / count, ZERO_E_INVALID_ARGUMENT, "%s: the shape has more than %lld elements", name,
-               lld(kMostElements));
+    ZERO_CHECK(shape[i] <= kMostElements / count, ZERO_E_INVALID_ARGUMENT, "%s: the shape has more than %s elements", name,
+               bound_text(kMostElements).c_str());
     count *= shape[i];
   }
   *out_count = count;
@@ -60,9 +78,7 @@ std::string Param::text() const {
 /// A tied parameter is another name for the memory of one that was registered before.
 Status Params::check_tie(const char *name, DType dtype, std::span<const int64_t> shape, const ParamOptions &options) const {
   if (options.tied_to < 0) return {};
-  ZERO_CHECK(options.tied_to < size(), ZERO_E_INVALID_ARGUMENT,
-             "%s: ZERO_KEY_TIED_TO is %lld, but must be that of one of the %lld parameters registered before", name, lld(options.tied_to),
-             lld(size()));
+  ZERO_TRY(check_index(options.tied_to, size(), (std::string(name) + ": ZERO_KEY_TIED_TO").c_str(), "parameters registered before"));
   const Param &other = (*this)[options.tied_to];
   ZERO_CHECK(!other.tied(), ZERO_E_INVALID_ARGUMENT, "%s: ZERO_KEY_TIED_TO names %s, which is itself tied to parameter %lld; name that one",
              name, other.name.c_str(), lld(other.options.tied_to));
@@ -73,19 +89,21 @@ Status Params::check_tie(const char *name, DType dtype, std::span<const int64_t>
 
 Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, const ParamOptions &options, int64_t *out_id) {
   ZERO_TRY(check_tensor_name(name));
+  std::string shown = quoted_name(name);
   const auto type = static_cast<DType>(dtype);
-  ZERO_CHECK(dtype_nbytes(type) != 0, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, which is no zero_dtype", name, dtype);
-  ZERO_TRY(check_precision(name, type, options.precision));
+  ZERO_CHECK(find_choice(kArrayDtypes, dtype) != nullptr, ZERO_E_INVALID_ARGUMENT, "%s: dtype is %d, but must be %s", shown.c_str(), dtype,
+             choices_text(kRegisteredDtypes).c_str());
+  ZERO_TRY(check_precision(shown.c_str(), type, options.precision));
   int64_t count = 0;
-  ZERO_TRY(check_tensor_shape(name, shape, ndim, &count));
-  ZERO_TRY(check_tie(name, type, {shape, static_cast<size_t>(ndim)}, options));
+  ZERO_TRY(check_tensor_shape(shown.c_str(), shape, ndim, &count));
+  ZERO_TRY(check_tie(shown.c_str(), type, {shape, static_cast<size_t>(ndim)}, options));
   int64_t before = 0;
   for (const Param &param : params_) before += param.count;
-  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %lld elements", name,
-             lld(kMostElements));
-  ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name \"%s\" was added before; names must be unique",
-             name);
-  params_.push_back({name, type, std::vector<int64_t>(shape, shape + ndim), count, options});
+  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %s elements",
+             shown.c_str(), bound_text(kMostElements).c_str());
+  ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name %s was added before; names must be unique",
+             shown.c_str());
+  params_.push_back({std::move(shown), type, std::vector<int64_t>(shape, shape + ndim), count, options, name});
   try {
     names_.insert(name);
   } catch (...) {
@@ -97,8 +115,8 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
 }
 
 Status Params::set_order(std::span<const int64_t> ids) {
-  ZERO_CHECK(static_cast<int64_t>(ids.size()) == size(), ZERO_E_INVALID_ARGUMENT, "the order has %zu ids, but there are %lld parameters",
-             ids.size(), lld(size()));
+  ZERO_CHECK(static_cast<int64_t>(ids.size()) == size(), ZERO_E_INVALID_ARGUMENT, "the order has %s, but the optimizer has %s",
+             count_text(static_cast<int64_t>(ids.size()), "id").c_str(), count_text(size(), "parameter").c_str());
   std::vector<bool> seen(ids.size());
   for (const int64_t id : ids) {
     ZERO_TRY(check_id(id));
@@ -111,17 +129,13 @@ Status Params::set_order(std::span<const int64_t> ids) {
 
 Status Params::check_order() const {
   ZERO_CHECK(order_.empty() || static_cast<int64_t>(order_.size()) == size(), ZERO_E_STATE,
-             "zero_optimizer_set_order gave the order of %zu parameters, but there are %lld now; give it again after the last "
+             "zero_optimizer_set_order gave the order of %s, but the optimizer has %lld now; give it again after the last "
              "zero_optimizer_add_param",
-             order_.size(), lld(size()));
+             count_text(static_cast<int64_t>(order_.size()), "parameter").c_str(), lld(size()));
   return {};
 }
 
-Status Params::check_id(int64_t id) const {
-  ZERO_CHECK(id >= 0 && id < size(), ZERO_E_INVALID_ARGUMENT, "id is %lld, but must be that of one of the %lld parameters (from 0)",
-             lld(id), lld(size()));
-  return {};
-}
+Status Params::check_id(int64_t id) const { return check_index(id, size(), "id", "parameters"); }
 
 std::vector<int64_t> Params::order() const {
   if (!order_.empty()) return order_;

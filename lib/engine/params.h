@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -26,21 +27,25 @@ struct ParamOptions {
 };
 
 struct Param {
-  std::string name;
+  std::string name;  ///< as texts tell it (quoted_name)
   DType dtype;
   std::vector<int64_t> shape;
   int64_t count;
   ParamOptions options;
+  std::string given_name;  ///< any bytes
 
   bool tied() const { return options.tied_to >= 0; }
-  /// "fc1.weight f32[10, 4]".
+  /// "\"fc1.weight\" f32[10, 4]"
   std::string text() const;
 };
+
+/// A tensor's name as texts tell it: in quotes, control characters as "\x0a", quotes and backslashes behind a backslash.
+std::string quoted_name(std::string_view name);
 
 /// @name What every registered tensor must satisfy
 /// @{
 Status check_tensor_name(const char *name);
-/// `name` is for the text.
+/// `name` is for the text, as quoted_name has it.
 Status check_tensor_shape(const char *name, const int64_t *shape, int64_t ndim, int64_t *out_count);
 /// @}
 

@@ -49,7 +49,7 @@ Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
   ZERO_TRY(params_.check_id(id));
   const int64_t whole = params_[id].count;
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= whole && count <= whole - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but %s has %lld elements", lld(offset), lld(count), params_[id].name.c_str(),
+             "offset %lld and count %lld are given, but the elements of %s are %lld", lld(offset), lld(count), params_[id].name.c_str(),
              lld(whole));
   return {};
 }

@@ -4,8 +4,6 @@
 namespace zero {
 namespace {
 
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
-
 void read_dtype(const Config &config, int32_t key, DType *out) {
   if (config.is_set(key)) *out = static_cast<DType>(config.i64(key));
 }
@@ -21,7 +19,9 @@ void read_precision(const Config &config, Precision *out) {
 }
 
 Status check_precision(const char *name, DType dtype, const Precision &precision) {
-  ZERO_CHECK(is_float(dtype), ZERO_E_UNSUPPORTED, "%s: dtype is %s, but parameters are f32, f16 or bf16", name, dtype_name(dtype));
+  const auto number = static_cast<int32_t>(dtype);
+  ZERO_CHECK(find_choice(kRegisteredDtypes, number) != nullptr, ZERO_E_UNSUPPORTED, "%s: dtype is %d (%s), but must be %s", name, number,
+             dtype_name(dtype), choices_text(kRegisteredDtypes).c_str());
   ZERO_CHECK(precision.master != Master::remainder || dtype != DType::f16, ZERO_E_UNSUPPORTED,
              "%s: ZERO_KEY_MASTER is ZERO_MASTER_REMAINDER, which completes bf16 parameters, but the parameter is f16", name);
   ZERO_CHECK(precision.param == 0 || precision.master == Master::f32, ZERO_E_UNSUPPORTED,

@@ -11,6 +11,10 @@
 
 namespace zero {
 
+/// Of parameters, as they are registered.
+inline constexpr Choice kRegisteredDtypes[] = {
+    {ZERO_DTYPE_F32, "ZERO_DTYPE_F32"}, {ZERO_DTYPE_F16, "ZERO_DTYPE_F16"}, {ZERO_DTYPE_BF16, "ZERO_DTYPE_BF16"}};
+
 /// Numbers of zero_master.
 enum class Master : int64_t {
   f32 = ZERO_MASTER_F32,
@@ -29,7 +33,7 @@ struct Precision {
 /// Reads the keys that are set; the others keep what `out` holds.
 void read_precision(const Config &config, Precision *out);
 
-/// Which dtypes a parameter of `dtype` may have with it.
+/// Which dtypes a parameter of `dtype` may have with it. `name` is for the text, as quoted_name has it.
 Status check_precision(const char *name, DType dtype, const Precision &precision);
 
 constexpr DType grad_dtype(DType param, const Precision &precision) {

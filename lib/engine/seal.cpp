@@ -77,8 +77,8 @@ Task Optimizer::make_groups() {
 
 Status Optimizer::write_sealed_text(std::string *out) const {
   try {
-    const std::string scale = loss_scale_.text(run_.known().loss_scale);
-    *out = sealed_text(settings_, sets_, scale, params_, gathers_.order()) + module_buffers_.text();
+    const std::string keys = settings_.text() + loss_scale_.text(run_.known().loss_scale);
+    *out = keys + sealed_text(sets_, params_, gathers_.order()) + module_buffers_.text();
     *out += groups_.model_parent() != nullptr ? "a model group\n" : "no model group\n";
     return {};
   } catch (const std::bad_alloc &) {
@@ -123,7 +123,7 @@ Task Optimizer::name_replicas(int64_t *out) {
 Task Optimizer::agree_on_model(Status mine, int64_t replicas) {
   Group &model = *groups_.model_parent();
   ZERO_CO_AWAIT(agree_on(model, std::move(mine), "zero_optimizer_seal"));
-  const std::string text = settings_.model_text() + "loss scale " + loss_scale_.text(run_.known().loss_scale) + "\n";
+  const std::string text = settings_.model_text() + loss_scale_.text(run_.known().loss_scale);
   ZERO_CO_AWAIT(compare_texts(model, kSealedDiffers, text));
   std::vector<int64_t> names(static_cast<size_t>(model.size()));
   ZERO_CO_AWAIT(tell_word(model, SealRound::model, replicas, names));
@@ -159,7 +159,7 @@ Status Optimizer::allocate() {
     ballot_.open(settings_.leaves_unfilled ? params_.size() : 0);
     return {};
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of %lld parameters", lld(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of all parameters (%lld)", lld(params_.size()));
   }
 }
 
@@ -244,7 +244,7 @@ Status Optimizer::prepare() {
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of %lld parameters", lld(params_.size()));
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of all parameters (%lld)", lld(params_.size()));
   }
 }
 

@@ -49,35 +49,34 @@ Task name_difference(Group &group, const char *what, const std::string &mine, co
 
 std::string text_of_sets(std::span<const HyperSet> sets) {
   std::string text;
-  for (size_t set = 0; set < sets.size(); ++set) {
-    const kernels::Algorithm *algorithm = sets[set].algorithm();
-    text +=
-        "set " + std::to_string(set) + " " + (algorithm != nullptr ? algorithm->name : "without algorithm") + " " + sets[set].text() + "\n";
-  }
+  for (size_t set = 0; set < sets.size(); ++set) text += sets[set].text(set);
   return text;
+}
+
+std::string text_of_ids(const char *call, std::span<const int64_t> ids) {
+  std::string text = std::string("the order of ") + call;
+  for (const int64_t id : ids) text += " " + std::to_string(id);
+  return text + "\n";
 }
 
 }  // namespace
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
-                        std::span<const int64_t> gather_order) {
-  std::string text = settings.text() + text_of_sets(sets);
-  text += "loss scale " + std::string(loss_scale) + "\n";
-  text += std::to_string(params.size()) + " parameters\n";
+std::string sealed_text(std::span<const HyperSet> sets, const Params &params, std::span<const int64_t> gather_order) {
+  std::string text = text_of_sets(sets) + count_text(params.size(), "parameter") + "\n";
   for (int64_t id = 0; id < params.size(); ++id) text += "parameter " + std::to_string(id) + " " + params[id].text() + "\n";
-  text += "order";
-  for (const int64_t id : params.order()) text += " " + std::to_string(id);
-  text += "\ngather order";
-  for (const int64_t id : gather_order) text += " " + std::to_string(id);
-  return text + "\n";
+  return text + text_of_ids("zero_optimizer_set_order", params.order()) + text_of_ids("zero_optimizer_set_gather_order", gather_order);
 }
 
 std::string run_text(std::span<const HyperSet> sets, const kernels::RunState *run) {
   std::string text = text_of_sets(sets);
   if (run == nullptr) return text;
-  text += "step count " + std::to_string(run->applied_count) + "\nskipped count " + std::to_string(run->skipped_count) + "\n";
-  text += "loss scale " + number_text(run->loss_scale.value) + "\ngrowth count " + std::to_string(run->loss_scale.growth_count) + "\n";
-  return text + "overflow count " + std::to_string(run->loss_scale.overflow_count) + "\n";
+  const auto add = [&text](int32_t key, const std::string &value) { text += setting_text(key, value) + "\n"; };
+  add(ZERO_KEY_STEP_COUNT, std::to_string(run->applied_count));
+  add(ZERO_KEY_SKIPPED_COUNT, std::to_string(run->skipped_count));
+  add(ZERO_KEY_LOSS_SCALE, number_text(run->loss_scale.value));
+  add(ZERO_KEY_GROWTH_COUNT, std::to_string(run->loss_scale.growth_count));
+  add(ZERO_KEY_OVERFLOW_COUNT, std::to_string(run->loss_scale.overflow_count));
+  return text;
 }
 
 Task compare_texts(Group &group, const char *what, const std::string &mine) {

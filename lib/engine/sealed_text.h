@@ -4,18 +4,16 @@
 #include "core/task.h"
 #include "engine/hyper_set.h"
 #include "engine/params.h"
-#include "engine/settings.h"
 #include "group/group.h"
 #include "kernels/verdict.h"
 
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace zero {
 
-std::string sealed_text(const Settings &settings, std::span<const HyperSet> sets, std::string_view loss_scale, const Params &params,
-                        std::span<const int64_t> gather_order);
+/// What the optimizer was built from, beside its settings and loss scale.
+std::string sealed_text(std::span<const HyperSet> sets, const Params &params, std::span<const int64_t> gather_order);
 
 /// What a caller may set between steps. `run` may be nullptr: hyper-parameters alone.
 std::string run_text(std::span<const HyperSet> sets, const kernels::RunState *run);

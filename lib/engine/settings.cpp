@@ -94,29 +94,38 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
 }
 
 std::string Settings::text() const {
-  std::string text = "stage " + std::to_string(stage) + "\n";
-  text += std::string("algorithm ") + algorithm_name() + " with " + std::to_string(custom_slots) + " custom slots\n";
-  text += "bucket bytes " + std::to_string(bucket_nbytes) + "\n";
-  text += std::string("divisor ") + choice_name(ZERO_KEY_DIVISOR, divisor) + "\n";
+  std::string text;
+  const auto add = [&text](int32_t key, const std::string &value) { text += setting_text(key, value) + "\n"; };
+  const auto add_choice = [&add](int32_t key, int64_t value) { add(key, choice_name(key, value)); };
+  add(ZERO_KEY_STAGE, std::to_string(stage));
+  add(ZERO_KEY_ALGORITHM, algorithm_name());
+  add(ZERO_KEY_CUSTOM_SLOTS, std::to_string(custom_slots));
+  add(ZERO_KEY_BUCKET_BYTES, std::to_string(bucket_nbytes));
+  add_choice(ZERO_KEY_DIVISOR, divisor);
   text += model_text();
-  text += std::string("rounding ") + (stochastic ? "stochastic" : "to nearest") + " with seed " + std::to_string(seed) + "\n";
-  text += std::string("unfilled parameters ") + (leaves_unfilled ? "untouched" : "zero") + "\n";
-  text += std::string("accumulation in ") + (accumulates_in_f32 ? "f32" : "the gradient's dtype") + "\n";
-  text += "moving average " + std::to_string(average ? 1 : 0) + "\n";
-  text += "tensors gathered below " + std::to_string(gather_below) + " elements\n";
-  text += std::string("copies of parameters on a host: ") + (one_copy ? "one" : "one per rank") + "\n";
-  text += std::string("kept on ") + (on_device ? "devices" : "the host") + "\n";
-  text += overlap ? "overlap, gathered ahead " + std::to_string(prefetch_nbytes) + " bytes\n" : "no overlap\n";
-  text += "verify every " + std::to_string(verify_every) + " steps\n";
-  text += "shard weights";
-  for (const int64_t weight : shard_weights) text += " " + std::to_string(weight);
-  return text + "\n";
+  add_choice(ZERO_KEY_ROUNDING, stochastic ? ZERO_ROUNDING_STOCHASTIC : ZERO_ROUNDING_NEAREST);
+  add(ZERO_KEY_SEED, std::to_string(seed));
+  add_choice(ZERO_KEY_UNFILLED, leaves_unfilled ? ZERO_UNFILLED_UNTOUCHED : ZERO_UNFILLED_ZERO);
+  add_choice(ZERO_KEY_ACCUMULATE_DTYPE, accumulates_in_f32 ? ZERO_DTYPE_F32 : 0);
+  add(ZERO_KEY_AVERAGE, std::to_string(average ? 1 : 0));
+  add(ZERO_KEY_GATHER_BELOW, std::to_string(gather_below));
+  add(ZERO_KEY_ONE_COPY, std::to_string(one_copy ? 1 : 0));
+  add_choice(ZERO_KEY_TIER, on_device ? ZERO_TIER_DEVICE : ZERO_TIER_HOST);
+  add(ZERO_KEY_OVERLAP, std::to_string(overlap ? 1 : 0));
+  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes));
+  add(ZERO_KEY_VERIFY_EVERY, std::to_string(verify_every));
+  std::string weights;
+  for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
+  add(ZERO_KEY_SHARD_WEIGHTS, weights);
+  return text;
 }
 
 std::string Settings::model_text() const {
-  std::string text = std::string("non-finite gradients ") + (skips_nonfinite ? "skip" : "propagate") + "\n";
-  text += "clipping by norm " + number_text(clipping.norm) + ", by value " + number_text(clipping.value) + "\n";
-  return text + "gradient norm " + std::to_string(grad_norm ? 1 : 0) + "\n";
+  std::string text =
+      setting_text(ZERO_KEY_NONFINITE, choice_name(ZERO_KEY_NONFINITE, skips_nonfinite ? ZERO_NONFINITE_SKIP : ZERO_NONFINITE_PROPAGATE));
+  text += "\n" + setting_text(ZERO_KEY_CLIP_NORM, number_text(clipping.norm));
+  text += "\n" + setting_text(ZERO_KEY_CLIP_VALUE, number_text(clipping.value));
+  return text + "\n" + setting_text(ZERO_KEY_GRAD_NORM, std::to_string(grad_norm ? 1 : 0)) + "\n";
 }
 
 }  // namespace zero

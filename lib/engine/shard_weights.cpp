@@ -1,6 +1,8 @@
 /// @file Reading shard weights.
 #include "engine/shard_weights.h"
 
+#include "core/number_text.h"
+
 #include <charconv>
 #include <utility>
 
@@ -22,14 +24,15 @@ Status parse_shard_weights(const std::string &text, int64_t size, std::vector<in
     const auto [next, error] = std::from_chars(at, end, weight);
     ZERO_CHECK(error == std::errc() && (next == end || (*next == ',' && next + 1 != end)) && weight >= 0, ZERO_E_INVALID_ARGUMENT,
                "ZERO_KEY_SHARD_WEIGHTS is \"%s\", but must be one non-negative integer per rank, separated by commas", text.c_str());
-    ZERO_CHECK(weight <= kLargestSum - sum, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_SHARD_WEIGHTS is \"%s\", whose sum is above %lld",
-               text.c_str(), lld(kLargestSum));
+    ZERO_CHECK(weight <= kLargestSum - sum, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_SHARD_WEIGHTS is \"%s\", whose sum is above %s",
+               text.c_str(), bound_text(kLargestSum).c_str());
     weights.push_back(weight);
     sum += weight;
     at = next == end ? end : next + 1;
   }
   ZERO_CHECK(static_cast<int64_t>(weights.size()) == size, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_SHARD_WEIGHTS is \"%s\" with %zu weights, but the group has %lld ranks", text.c_str(), weights.size(), lld(size));
+             "ZERO_KEY_SHARD_WEIGHTS is \"%s\" with %s, but the group has %s", text.c_str(),
+             count_text(static_cast<int64_t>(weights.size()), "weight").c_str(), count_text(size, "rank").c_str());
   ZERO_CHECK(sum > 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_SHARD_WEIGHTS is \"%s\", but some rank must have a weight above 0", text.c_str());
   *out = std::move(weights);
   return {};

@@ -1,10 +1,25 @@
 /// @file Slots by range, whoever owns them, and views of what this rank updates.
 #include "engine/optimizer.h"
 
+#include "core/choice.h"
 #include "engine/ranged_io.h"
 
 namespace zero {
 namespace {
+
+constexpr Choice kSlots[] = {{ZERO_SLOT_PARAM, "ZERO_SLOT_PARAM"},
+                             {ZERO_SLOT_GRAD, "ZERO_SLOT_GRAD"},
+                             {ZERO_SLOT_MASTER, "ZERO_SLOT_MASTER"},
+                             {ZERO_SLOT_AVERAGE, "ZERO_SLOT_AVERAGE"},
+                             {ZERO_SLOT_PARAM_SCALE, "ZERO_SLOT_PARAM_SCALE"},
+                             {ZERO_SLOT_FIRST_MOMENT, "ZERO_SLOT_FIRST_MOMENT"},
+                             {ZERO_SLOT_SECOND_MOMENT, "ZERO_SLOT_SECOND_MOMENT"},
+                             {ZERO_SLOT_FIRST_SCALE, "ZERO_SLOT_FIRST_SCALE"},
+                             {ZERO_SLOT_SECOND_SCALE, "ZERO_SLOT_SECOND_SCALE"},
+                             {ZERO_SLOT_CUSTOM, "ZERO_SLOT_CUSTOM"},
+                             {ZERO_SLOT_CUSTOM + 1, "ZERO_SLOT_CUSTOM + 1"},
+                             {ZERO_SLOT_CUSTOM + 2, "ZERO_SLOT_CUSTOM + 2"},
+                             {ZERO_SLOT_CUSTOM + 3, "ZERO_SLOT_CUSTOM + 3"}};
 
 constexpr uint64_t kWrite = uint64_t{1} << 63;
 
@@ -16,9 +31,14 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
 
 /// *out as TensorSlots::find sets it.
 Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
-  ZERO_CHECK(tensors_.find(number, id, out), ZERO_E_UNSUPPORTED, "the %s is not kept for %s by algorithm \"%s\" as it was sealed",
-             slot_name(number).c_str(), params_[id].text().c_str(), settings_.algorithm_name());
-  return {};
+  if (tensors_.find(number, id, out)) return {};
+  std::vector<Choice> kept;
+  const Slot *slot = nullptr;
+  for (const Choice &choice : kSlots) {
+    if (tensors_.find(static_cast<int32_t>(choice.value), id, &slot)) kept.push_back(choice);
+  }
+  return Status::error(ZERO_E_UNSUPPORTED, "slot is %d, but must be %s, which are those of %s", number, choices_text(kept).c_str(),
+                       params_[id].text().c_str());
 }
 
 Status Optimizer::slot_count(int64_t id, int64_t *out) const {
@@ -32,8 +52,7 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
   ZERO_TRY(check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   const std::vector<SlotFormat> slots = layout_.slots_of(id);
-  ZERO_CHECK(index >= 0 && index < static_cast<int64_t>(slots.size()), ZERO_E_INVALID_ARGUMENT, "index is %lld, but %s has %zu slots",
-             lld(index), params_[id].name.c_str(), slots.size());
+  ZERO_TRY(check_index(index, static_cast<int64_t>(slots.size()), "index", ("slots of " + params_[id].name).c_str()));
   const SlotFormat &slot = slots[static_cast<size_t>(index)];
   *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
   return {};
@@ -92,8 +111,8 @@ Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_
   if (params_[id].count == 0) return check_range(id, offset, count);
   const int64_t entries = tensors_.place(**out, id).entries(params_[id].count);
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
-             "offset %lld and count %lld are given, but the %s of %s has %lld entries", lld(offset), lld(count), slot_name(slot).c_str(),
-             params_[id].name.c_str(), lld(entries));
+             "offset %lld and count %lld are given, but the entries of the %s of %s are %lld", lld(offset), lld(count),
+             slot_name(slot).c_str(), params_[id].name.c_str(), lld(entries));
   return {};
 }
 
@@ -106,7 +125,7 @@ Status Optimizer::view_count(int64_t *out) const {
 Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   ZERO_TRY(check_call("zero_optimizer_view", Phase::running, Phase::reduced));
   const auto count = static_cast<int64_t>(views_.size());
-  ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "index is %lld, but there are %lld views", lld(index), lld(count));
+  ZERO_TRY(check_index(index, count, "index", "views"));
   View view = views_[static_cast<size_t>(index)];
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, view.param, &from));

@@ -104,7 +104,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
                 "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
   ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !layout_.any_coded()), ZERO_E_STATE,
-                "%lld parameters are acquired; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
+                "acquired parameters: %lld; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",
                 lld(acquired_count_));
   ZERO_CO_TRY(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
@@ -135,7 +135,7 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
   if (!captured) return {};
   ZERO_CHECK(alone() && groups_.model() == nullptr, ZERO_E_UNSUPPORTED,
-             "steps of %lld ranks%s wait for one another on the host, so they cannot become part of a CUDA graph", lld(group_->size()),
+             "ranks in groups of %lld%s wait for one another on the host, so steps cannot become part of a CUDA graph", lld(group_->size()),
              groups_.model() != nullptr ? " with a model group" : "");
   ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",

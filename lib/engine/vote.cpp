@@ -74,7 +74,7 @@ Task Optimizer::vote_of_model() {
   ZERO_CO_AWAIT(all_reduce(model, words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
   ZERO_CO_CHECK(
       ballot_.alike(Ballot::hyper_hash, model.size()), ZERO_E_MISMATCH,
-      "loss scales differ between the ranks of the model group: rank %lld has %.17g (%lld steps without overflow, %lld overflows)",
+      "loss scales differ between the ranks of the model group: rank %lld has %.17g (steps without overflow: %lld, overflows: %lld)",
       lld(model.rank()), run_.known().loss_scale.value, lld(run_.known().loss_scale.growth_count),
       lld(run_.known().loss_scale.overflow_count));
   co_return Status();

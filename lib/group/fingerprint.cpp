@@ -64,9 +64,51 @@ const char *caller_name(Caller caller) {
   return nullptr;
 }
 
-std::string of_caller(Caller caller) {
-  const char *name = caller_name(caller);
-  return name != nullptr ? std::string(" of ") + name : std::string();
+/// What the detail of a call is made from.
+const char *detail_name(Caller caller) {
+  switch (caller) {
+    case Caller::buffer_create:
+      return "ZERO_KEY_SHARD_WEIGHTS";
+    case Caller::buffer_whole_acquire:
+    case Caller::buffer_reduce_scatter:
+    case Caller::buffer_read:
+    case Caller::buffer_write:
+      return "buffers";
+    case Caller::read:
+    case Caller::write:
+      return "ids or slots";
+    case Caller::param_acquire:
+    case Caller::gather_ahead:
+      return "parameters";
+    default:
+      return "tensors, parts or settings";
+  }
+}
+
+/// Internal operations are known to users by the call that they are made in alone.
+bool is_internal(OperationKind kind) {
+  return kind == OperationKind::exchange || kind == OperationKind::split || kind == OperationKind::seal;
+}
+
+std::string arguments_text(const Fingerprint &fingerprint) {
+  if (fingerprint.kind == OperationKind::barrier || (is_internal(fingerprint.kind) && fingerprint.dtype == 0)) return "";
+  std::string text = std::string("(") + (fingerprint.dtype != 0 ? dtype_name(static_cast<DType>(fingerprint.dtype)) : "bytes");
+  if (fingerprint.kind != OperationKind::exchange) text += ", count " + std::to_string(fingerprint.count);
+  if (const char *op = reduce_name(static_cast<ReduceOp>(fingerprint.op))) text += std::string(", ") + op;
+  if (fingerprint.root >= 0) {
+    const char *role = ", root ";
+    if (fingerprint.kind == OperationKind::send) role = ", to rank ";
+    if (fingerprint.kind == OperationKind::recv) role = ", from rank ";
+    text += role + std::to_string(fingerprint.root);
+  }
+  return text + ")";
+}
+
+std::string call_text(uint64_t sequence, OperationKind kind, Caller caller, const std::string &arguments) {
+  const std::string number = "#" + std::to_string(sequence) + " ";
+  const char *call = caller_name(caller);
+  if (call == nullptr) return number + operation_name(kind) + arguments;
+  return is_internal(kind) ? number + call + arguments : number + operation_name(kind) + arguments + " of " + call;
 }
 
 }  // namespace
@@ -105,24 +147,10 @@ const char *operation_name(OperationKind kind) {
   return "unknown operation";
 }
 
-std::string operation_text(uint64_t sequence, OperationKind kind, Caller caller) {
-  return "#" + std::to_string(sequence) + " " + operation_name(kind) + of_caller(caller);
-}
+std::string operation_text(uint64_t sequence, OperationKind kind, Caller caller) { return call_text(sequence, kind, caller, ""); }
 
 std::string to_text(const Fingerprint &fingerprint) {
-  std::string text = "#" + std::to_string(fingerprint.sequence) + " " + operation_name(fingerprint.kind);
-  if (fingerprint.kind == OperationKind::barrier) return text + of_caller(fingerprint.caller);
-  text += "(";
-  text += fingerprint.dtype != 0 ? dtype_name(static_cast<DType>(fingerprint.dtype)) : "bytes";
-  text += ", count " + std::to_string(fingerprint.count);
-  if (const char *op = reduce_name(static_cast<ReduceOp>(fingerprint.op))) text += std::string(", ") + op;
-  if (fingerprint.root >= 0) {
-    const char *role = ", root ";
-    if (fingerprint.kind == OperationKind::send) role = ", to rank ";
-    if (fingerprint.kind == OperationKind::recv) role = ", from rank ";
-    text += role + std::to_string(fingerprint.root);
-  }
-  return text + ")" + of_caller(fingerprint.caller);
+  return call_text(fingerprint.sequence, fingerprint.kind, fingerprint.caller, arguments_text(fingerprint));
 }
 
 Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &theirs, int64_t their_rank) {
@@ -132,12 +160,9 @@ Status compare(const Fingerprint &mine, int64_t my_rank, const Fingerprint &thei
   const std::string their_text = to_text(theirs);
   const auto my_number = lld(my_rank);
   const auto their_number = lld(their_rank);
-  ZERO_CHECK(
-      !same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
-      "rank %lld and rank %lld both called %s, but about different buffers, tensors, parts or settings (hash %016llx against %016llx); all "
-      "ranks give the same",
-      my_number, their_number, my_text.c_str(), static_cast<unsigned long long>(mine.detail),
-      static_cast<unsigned long long>(theirs.detail));
+  ZERO_CHECK(!same || mine.caller != theirs.caller, ZERO_E_MISMATCH,
+             "rank %lld and rank %lld both called %s, but with different %s; all ranks give the same", my_number, their_number,
+             my_text.c_str(), detail_name(mine.caller));
   return Status::error(ZERO_E_MISMATCH, "rank %lld called %s but rank %lld called %s; all ranks must make the same calls in the same order",
                        my_number, my_text.c_str(), their_number, their_text.c_str());
 }

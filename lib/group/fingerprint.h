@@ -56,7 +56,7 @@ enum class Caller : uint8_t {
   buffer_write,
 };
 
-/// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step".
+/// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step", or of an internal operation "#17 zero_optimizer_read".
 std::string operation_text(uint64_t sequence, OperationKind kind, Caller caller);
 /// A send or a recv.
 constexpr bool is_message(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
@@ -76,7 +76,8 @@ struct Fingerprint {
 };
 static_assert(sizeof(Fingerprint) == 64);
 
-/// "#17 all_reduce(f32, count 1024, sum)"; with a caller "#17 all_reduce(f32, count 1024, sum) of zero_optimizer_step".
+/// "#17 all_reduce(f32, count 1024, sum)"; with a caller "#17 all_reduce(f32, count 1024, sum) of zero_optimizer_step", or
+/// of an internal operation "#17 zero_optimizer_read(f32)".
 std::string to_text(const Fingerprint &fingerprint);
 
 /// ZERO_OK when the two describe the same collective, otherwise ZERO_E_MISMATCH naming both ranks and calls. A send matches a recv.

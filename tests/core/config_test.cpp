@@ -90,6 +90,8 @@ TEST(Config, KeysWithChoicesTakeThoseAndNameThem) {
   EXPECT_STREQ(config.set_i64(ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_F16).text(),
                "ZERO_KEY_FIRST_MOMENT_DTYPE is 3, but must be ZERO_DTYPE_F32 (1), ZERO_DTYPE_BF16 (4) or ZERO_DTYPE_F8_E4M3 (50)");
   EXPECT_STREQ(choice_name(ZERO_KEY_MASTER, 2), "ZERO_MASTER_REMAINDER");
+  EXPECT_STREQ(config.set_i64(ZERO_KEY_SEED, -1).text(), "ZERO_KEY_SEED is -1, but must be in 0 .. 2^62");
+  EXPECT_STREQ(config.set_f64(ZERO_KEY_LOSS_SCALE_GROWTH, 0).text(), "ZERO_KEY_LOSS_SCALE_GROWTH is 0, but must be in 1 .. 2^30");
 }
 
 TEST(Config, TakesNoScalarsOfARunningOptimizer) {

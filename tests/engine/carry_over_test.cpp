@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <map>
 
 namespace zero::test {
@@ -266,7 +267,12 @@ TEST(CarryOver, EverySlotThatIsListedCanBeReadAndWrittenAndNoOther) {
     begin_training(*optimizer, model, manner_of(2, 0));
     std::vector<float> unused(2000);
     for (const int32_t slot : {0, 4, 5, 12, 13, 16, 20, 99, -1}) {
-      EXPECT_EQ(run_task(*optimizer, optimizer->read(0, slot, 0, unused.data(), 1)).code(), ZERO_E_UNSUPPORTED) << slot;
+      const Status refused = run_task(*optimizer, optimizer->read(0, slot, 0, unused.data(), 1));
+      EXPECT_EQ(refused.code(), ZERO_E_UNSUPPORTED) << slot;
+      EXPECT_NE(
+          std::strstr(refused.text(), "must be ZERO_SLOT_PARAM (1), ZERO_SLOT_GRAD (2), ZERO_SLOT_MASTER (3), ZERO_SLOT_FIRST_MOMENT"),
+          nullptr)
+          << refused.text();
       EXPECT_EQ(run_task(*optimizer, optimizer->write(0, slot, 0, unused.data(), 1)).code(), ZERO_E_UNSUPPORTED) << slot;
     }
     EXPECT_EQ(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_GRAD, 0, unused.data(), 1)).code(), ZERO_E_UNSUPPORTED);

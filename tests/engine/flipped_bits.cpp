@@ -165,7 +165,7 @@ void flip_and_step(Optimizer &optimizer, const Trial &trial, Flips &shared) {
   const std::string text = status.text();
   EXPECT_EQ(status.code(), ZERO_E_CORRUPT) << text;
   EXPECT_NE(text.find("rank " + std::to_string(flip.rank)), std::string::npos) << text;
-  EXPECT_NE(text.find(" of p" + std::to_string(flip.param) + ","), std::string::npos) << text;
+  EXPECT_NE(text.find(" of \"p" + std::to_string(flip.param) + "\","), std::string::npos) << text;
   for (size_t i = 0; i < own.size(); ++i)
     EXPECT_EQ(before[i], bytes_at(trial.manner, own[i].data, std::ssize(before[i]))) << "something was applied";
   EXPECT_EQ(run_task(optimizer, optimizer.step(nullptr)).code(), ZERO_E_CORRUPT);

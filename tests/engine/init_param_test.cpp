@@ -162,7 +162,7 @@ TEST_F(BadInitialisers, AreErrorsWithTheReason) {
     expect(0, ZERO_INITIALISER_NORMAL, 0, -1, ZERO_E_INVALID_ARGUMENT, "deviation");
     expect(0, ZERO_INITIALISER_CONSTANT, 65'505, 0, ZERO_E_INVALID_ARGUMENT, "65504");
     expect(0, ZERO_INITIALISER_NORMAL, 0, 8000, ZERO_E_INVALID_ARGUMENT, "65504");
-    expect(2, ZERO_INITIALISER_CONSTANT, 1, 0, ZERO_E_INVALID_ARGUMENT, "p2 is another name of p0");
+    expect(2, ZERO_INITIALISER_CONSTANT, 1, 0, ZERO_E_INVALID_ARGUMENT, "\"p2\" is another name of \"p0\"");
     EXPECT_TRUE(optimizer->init_param(0, ZERO_INITIALISER_CONSTANT, 65'504, 0, 1).ok());
     std::shared_ptr<Optimizer> building;
     ASSERT_TRUE(Optimizer::create(group, Config(), &building).ok());

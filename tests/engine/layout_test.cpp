@@ -88,7 +88,28 @@ TEST(Layout, MuonTakesMatricesOnly) {
   add("bias", {4});
   const Status status = registered.layout_of(0).check_matrices();
   EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
-  EXPECT_NE(std::string(status.text()).find("bias f32[4] has 1 dimensions"), std::string::npos) << status.text();
+  EXPECT_NE(std::string(status.text()).find("\"bias\" f32[4] has 1 dimension,"), std::string::npos) << status.text();
+}
+
+TEST(Params, NamesOfAnyBytesAreReadableInTexts) {
+  Params params;
+  const int64_t shape[] = {2, 3};
+  int64_t id = -1;
+  ASSERT_TRUE(params.add("a\n\x7f\"\\\xc3\xa9", ZERO_DTYPE_F32, shape, 2, {}, &id).ok());
+  EXPECT_EQ(params[id].text(), "\"a\\x0a\\x7f\\\"\\\\\xc3\xa9\" f32[2, 3]");
+  EXPECT_EQ(params[id].given_name, "a\n\x7f\"\\\xc3\xa9");
+}
+
+TEST(Params, DtypesThatAreRefusedNameThoseThatAreNot) {
+  Params params;
+  int64_t id = -1;
+  const char *allowed = "must be ZERO_DTYPE_F32 (1), ZERO_DTYPE_F16 (3) or ZERO_DTYPE_BF16 (4)";
+  constexpr int32_t kRefused[] = {ZERO_DTYPE_F64, ZERO_DTYPE_U8, ZERO_DTYPE_U16, ZERO_DTYPE_F8_E4M3, 0, 99};
+  for (const int32_t dtype : kRefused) {
+    const Status status = params.add("a", dtype, nullptr, 0, {}, &id);
+    EXPECT_EQ(status.code(), dtype == ZERO_DTYPE_F64 || dtype == ZERO_DTYPE_U8 ? ZERO_E_UNSUPPORTED : ZERO_E_INVALID_ARGUMENT) << dtype;
+    EXPECT_NE(std::string(status.text()).find(allowed), std::string::npos) << status.text();
+  }
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST(ModuleBuffers, MustBeTheSameOnAllRanks) {
     ASSERT_TRUE(optimizer->add_module_buffer("mean", ZERO_DTYPE_F32, &count, 1, rule, &id).ok());
     const Status status = group->queue()->run(optimizer->seal());
     EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
-    EXPECT_NE(std::string(status.text()).find("module buffer 0 mean f32[4] averaged"), std::string::npos) << status.text();
+    EXPECT_NE(std::string(status.text()).find("module buffer 0 \"mean\" f32[4] averaged"), std::string::npos) << status.text();
   });
 }
 

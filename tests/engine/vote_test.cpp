@@ -30,13 +30,13 @@ TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
     };
     const int64_t rank = group->rank();
     expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LR, rank == 0 ? 0.5 : 0.25); },
-                    "rank 0 has set 0 adamw LR=0.5 ", "rank 1 has set 0 adamw LR=0.25 ");
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_STEP_COUNT, 4 + rank); }, "rank 0 has step count 4",
-                    "rank 1 has step count 5");
-    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_SKIPPED_COUNT, rank); }, "rank 0 has skipped count 0",
-                    "rank 1 has skipped count 1");
+                    "rank 0 has ZERO_KEY_LR = 0.5 in set 0", "rank 1 has ZERO_KEY_LR = 0.25 in set 0");
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_STEP_COUNT, 4 + rank); },
+                    "rank 0 has ZERO_KEY_STEP_COUNT = 4", "rank 1 has ZERO_KEY_STEP_COUNT = 5");
+    expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_i64(ZERO_KEY_SKIPPED_COUNT, rank); },
+                    "rank 0 has ZERO_KEY_SKIPPED_COUNT = 0", "rank 1 has ZERO_KEY_SKIPPED_COUNT = 1");
     expect_mismatch([rank](Optimizer &optimizer) { return optimizer.set_f64(0, ZERO_KEY_LOSS_SCALE, rank == 0 ? 2 : 4); },
-                    "rank 0 has loss scale 2", "rank 1 has loss scale 4");
+                    "rank 0 has ZERO_KEY_LOSS_SCALE = 2", "rank 1 has ZERO_KEY_LOSS_SCALE = 4");
   });
 }
 

@@ -164,7 +164,7 @@ TEST(RendezvousBreach, AllWhoHaveComeLearnWhyTheMeetingEnds) {
   send_packet(meeting.peers[2].get(), hello_of(2, 5), {}, -1);
   const Status status = meeting.look();
   EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(contains(status, "differ in build or settings")) << status.text();
+  EXPECT_TRUE(contains(status, "differ in their build of libzero or in ZERO_KEY_STAGING_BYTES")) << status.text();
   EXPECT_EQ(meeting.told(status), 4);
 }
 

@@ -129,10 +129,9 @@ Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello)
   ZERO_CHECK(hello.rank >= 0 && hello.rank < terms_.size, ZERO_E_RENDEZVOUS, "process %lld came as rank %lld of %lld", process, rank,
              lld(terms_.size));
   ZERO_CHECK(hello.agree == terms_.agree, ZERO_E_RENDEZVOUS,
-             "rank %lld (process %lld) and rank %lld (process %lld) differ in build or settings (%016llx against %016llx); use one build "
-             "of libzero and the same staging size on all ranks",
-             rank, process, mine, lld(mine_->process), static_cast<unsigned long long>(hello.agree),
-             static_cast<unsigned long long>(terms_.agree));
+             "rank %lld (process %lld) and rank %lld (process %lld) differ in their build of libzero or in ZERO_KEY_STAGING_BYTES; use one "
+             "build and the same value on all ranks",
+             rank, process, mine, lld(mine_->process));
   ZERO_CHECK(hello.process == identity.process, ZERO_E_RENDEZVOUS,
              "rank %lld is process %lld to itself but %lld to rank %lld; ranks of a local group must share one process namespace", rank,
              lld(hello.process), process, mine);

@@ -14,8 +14,6 @@ using Came = TcpLink::Received;
 
 constexpr int kMostNamed = 16;
 
-unsigned long long bits(uint64_t value) { return value; }
-
 /// Begins or ends a list of which not all may be named.
 void name_next(std::string *list, int64_t count, const std::string &name) {
   if (count > kMostNamed) return;
@@ -118,8 +116,8 @@ Status TcpHub::check_terms(const TcpHello &hello) const {
   ZERO_CHECK(hello.rank >= 0 && hello.rank < plan_.terms.size, ZERO_E_RENDEZVOUS, "%s came to a meeting of %lld ranks, 0 .. %lld",
              other.c_str(), lld(plan_.terms.size), lld(plan_.terms.size - 1));
   ZERO_CHECK(hello.agree == plan_.terms.agree, ZERO_E_RENDEZVOUS,
-             "%s and %s differ in build or settings (%016llx against %016llx); use one build of libzero and the same settings on all ranks",
-             other.c_str(), mine.c_str(), bits(hello.agree), bits(plan_.terms.agree));
+             "%s and %s differ in their build of libzero or in ZERO_KEY_STAGING_BYTES; use one build and the same value on all ranks",
+             other.c_str(), mine.c_str());
   return {};
 }
 

@@ -38,8 +38,8 @@ enum zero_key {
                                      of the host alone */
 
   /* buffer and partition: 200 .. 299 */
-  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas ("2,1,1"); shard sizes follow it; default: equal;
-                                   the same on all ranks */
+  ZERO_KEY_SHARD_WEIGHTS = 200, /* str: a non-negative integer per rank, with commas and no spaces ("2,1,1"), their sum 1 .. 2^31; shard
+                                   sizes follow it; default: equal; the same on all ranks */
 
   /* optimizer: 300 .. 399. The same on all ranks, or seal fails with ZERO_E_MISMATCH; ZERO_KEY_POOL_LIMIT, _MEMORY_LIMIT, _TRACE_EVENTS,
      _DEVICE and _CUDA_MODULE may differ. */
@@ -52,7 +52,9 @@ enum zero_key {
   ZERO_KEY_GRAD_NORM = 305,    /* i64, 0 .. 1, 0: compute the global gradient norm in each step */
   ZERO_KEY_OVERLAP = 306,      /* i64, 0 .. 1, 1: reduce and gather buckets on a progress thread while the caller works; 0: inside calls, in
                                   stages 0 and 1 where ranks share memory within the update itself, which moves the fewest bytes */
-  ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit */
+  ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit. Less
+                                  than the largest bucket is ZERO_E_INVALID_ARGUMENT in seal; gradients that come too far out of order
+                                  are ZERO_E_POOL_LIMIT in grad_acquire, grad_ready, micro_step, reduce or step */
   ZERO_KEY_CUSTOM_SLOTS = 308, /* i64, 0 .. 4, 0: fp32 slots per element that algorithm "custom" keeps */
   ZERO_KEY_CLIP_NORM = 309,    /* f64, 0 .. 1e30, 0: gradients are scaled down so that their global norm is at most this; 0 = off */
   ZERO_KEY_CLIP_VALUE = 310,   /* f64, 0 .. 1e30, 0: elements of gradients are clamped to [-value, value]; 0 = off */
@@ -89,8 +91,8 @@ enum zero_key {
   ZERO_KEY_FROZEN = 351,              /* i64, 0 .. 1, 0: never updated: no gradient, no states */
   ZERO_KEY_GRAD_DTYPE = 352,          /* i64, f32, f16, bf16 or 0, 0: of the gradient; 0 = that of the parameter */
   ZERO_KEY_MASTER = 353,              /* i64, a zero_master, ZERO_MASTER_F32: how 16-bit parameters are kept for updates */
-  ZERO_KEY_FIRST_MOMENT_DTYPE = 354,  /* i64, f32, bf16 or f8_e4m3, f32 */
-  ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32 */
+  ZERO_KEY_FIRST_MOMENT_DTYPE = 354,  /* i64, f32, bf16 or f8_e4m3, f32; no matter with algorithms that have no first moment */
+  ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32; no matter with algorithms that have no second moment */
   ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: the same on all ranks of the model group (zero_optimizer_set_model_group) */
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
   ZERO_KEY_PARAM_DTYPE = 358,         /* i64, f8_e4m3 or 0, 0: how a parameter is stored and gathered; 0 = in its own dtype */

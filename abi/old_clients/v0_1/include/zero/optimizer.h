@@ -27,8 +27,9 @@
  *              r = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon) + weight_decay * p;  p -= lr * |p| / |r| * r, norms over
  *              the whole tensor although shards cut it
  *   muon     (Jordan et al., 2024; as torch.optim.Muon, in fp32)   of two-dimensional tensors, each whole on one rank (ranks share the
- *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors go into a parameter set
- *              with another algorithm. On devices the library multiplies itself, in the host's order: cuBLAS would give other bits.
+ *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors, unless frozen,
+ *              are ZERO_E_UNSUPPORTED in seal: put them into a parameter set with another algorithm. On devices the library multiplies
+ *              itself, in the host's order: cuBLAS would give other bits.
  *
  * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
  * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
@@ -244,7 +245,8 @@ ZERO_API int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, cons
  * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
  * first difference) and allocates everything. Before that it adds up what the ranks of each host need: ZERO_E_OUT_OF_MEMORY on all ranks
  * when that is more than the host has (ZERO_KEY_MEMORY_LIMIT), with the figures of all stages. Errors also: ZERO_E_OUT_OF_MEMORY on a rank
- * whose allocation fails (ZERO_E_PEER_FAILED on the others; the group stays usable). Since ZERO_0.1.
+ * whose allocation fails (ZERO_E_PEER_FAILED on the others; the group stays usable). As long as zero_group_status is ZERO_OK, all ranks may
+ * then call seal again, but not with a model group. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);
 ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_request **out);
@@ -327,7 +329,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
 /*
  * Sets this rank's weight of the step, or after zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
  * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS. Since ZERO_0.1.
- *   weight  [in] finite, >= 0; a step whose weights add up to 0 returns ZERO_E_INVALID_ARGUMENT and drops its gradients
+ *   weight  [in] 0, or positive and within fp32, 2^-149 .. 3.4e38; a step whose weights add up to 0 returns ZERO_E_INVALID_ARGUMENT and
+ *                drops its gradients
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 

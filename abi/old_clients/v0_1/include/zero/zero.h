@@ -4,7 +4,7 @@
  * Everywhere: functions return ZERO_OK or a negative code (status.h), and on failure change no output but out_done and memory that a
  * collective was already filling (group.h). `count` is elements, `nbytes` is bytes, `_ns` nanoseconds. Handles are opaque; a stale or
  * foreign one is ZERO_E_BAD_HANDLE. Objects hold what they were made from, so handles may be released in any order. Strings are UTF-8, end
- * with a NUL and are copied.
+ * with a NUL and are copied. Arrays of the caller are aligned to the size of an element (f32: 4 bytes), and need no more.
  *
  * ZERO_LOG (a variable) names a file to which diagnostics are appended; the library prints nowhere else.
  */
