@@ -70,7 +70,7 @@ enum zero_operation {
 
 /*
  * Makes a group of ranks on this host: threads of one process, processes, or both. They meet by name; nothing of the name remains once all
- * have met, or after a kill.
+ * have met, or after a kill. (A process that is forked while they meet keeps the name taken until it ends or runs another program.)
  *   name    [in]  1 to 64 bytes; ranks of the same user and network namespace that give the same name meet. May be NULL when size is 1
  *   rank    [in]  0 .. size - 1, each exactly once
  *   size    [in]  1 .. 1024, the same on all ranks

@@ -123,32 +123,6 @@ int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const v
   });
 }
 
-int32_t zero_optimizer_result(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {
-  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
-    ZERO_TRY(object.check_stream(stream));
-    ZERO_TRY(api::check_struct(out_result, "out_result"));
-    zero_step_result result = {};
-    ZERO_TRY(object.result(&result, stream));
-    api::write_struct(result, out_result);
-    return {};
-  });
-}
-
-int32_t zero_optimizer_refresh(zero_optimizer *optimizer, void *stream) {
-  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
-    ZERO_TRY(object.check_stream(stream));
-    return object.refresh(stream);
-  });
-}
-
-int32_t zero_optimizer_loss_scale_address(zero_optimizer *optimizer, void *stream, void **out_address) {
-  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
-    ZERO_TRY(object.check_stream(stream));
-    ZERO_TRY(api::check_pointer(out_address, "out_address"));
-    return object.loss_scale_address(stream, out_address);
-  });
-}
-
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_weight(weight); });
 }

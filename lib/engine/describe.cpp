@@ -183,7 +183,7 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
            format.algorithm != nullptr ? format.algorithm->name
            : format.trains             ? "custom"
                                        : "frozen",
-           format.gathered ? ", always gathered" : "", format.replicated ? ", replicated in the model group" : "",
+           format.kept_whole ? ", kept whole on every rank" : "", format.replicated ? ", replicated in the model group" : "",
            format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), lld(nbytes), lld(scales_nbytes), lld(kLine));
 }
 

@@ -45,7 +45,7 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   format.param = precision.param == 0 || param.count < kLine ? param.dtype : static_cast<DType>(precision.param);
   format.grad = grad_dtype(param.dtype, precision);
   format.trains = settings.trains && !param.options.frozen;
-  format.gathered = param.count < settings.gather_below;
+  format.kept_whole = param.count < settings.gather_below;
   format.replicated = param.options.replicated;
   if (!format.trains) return format;
   format.algorithm = algorithm;

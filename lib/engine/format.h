@@ -31,7 +31,7 @@ struct Format {
   DType param;  ///< what is stored
   DType grad;
   bool trains;                          ///< has a gradient and an update
-  bool gathered;                        ///< small: stays whole on every rank in stage 3
+  bool kept_whole;                      ///< small: stays whole on every rank in stage 3
   bool replicated;                      ///< the same on all ranks of the model group
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's

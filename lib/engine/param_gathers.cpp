@@ -10,7 +10,7 @@ void ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source
   group_ = std::move(group);
   one_copy_ = one_copy;
   pool_.open(source);
-  const bool overlaps = settings_.overlap && !alone() && !group_->transport().single_thread();
+  const bool overlaps = settings_.overlaps_in(*group_);
   const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy_;
   trailing_.open(group_, layout_.plan().bucket_count(), overlaps && trails);
   std::vector<int64_t> nbytes;

@@ -58,8 +58,7 @@ Status Reductions::keep_sums() {
 
 void Reductions::submit_task(int64_t bucket, Task task) {
   entries_.push_back({bucket, queue_->submit(std::move(task))});
-  const bool allowed = settings_.overlap && group_->size() > 1 && !group_->transport().single_thread();
-  const bool watched = allowed && watch_.on(queue_, group_->place().local_rank);
+  const bool watched = settings_.overlaps_in(*group_) && watch_.on(queue_, group_->place().local_rank);
   overlapping_.store(watched, std::memory_order_relaxed);
   if (!watched) queue_->progress();
 }

@@ -102,10 +102,9 @@ Task Optimizer::agree_on_plan() {
 }
 
 NeedOptions Optimizer::needs() const {
-  const bool runs_ahead = settings_.overlap && !alone() && !group_->transport().single_thread();
   return {.alone = alone(),
           .adopts = one_copy() && group_->rank() > 0,
-          .ahead_nbytes = runs_ahead ? settings_.prefetch_nbytes : 0,
+          .ahead_nbytes = settings_.overlaps_in(*group_) ? settings_.prefetch_nbytes : 0,
           .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()),
           .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};
 }

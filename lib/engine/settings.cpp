@@ -3,6 +3,7 @@
 
 #include "core/number_text.h"
 #include "engine/shard_weights.h"
+#include "group/group.h"
 #include "kernels/update.h"
 
 #include <utility>
@@ -92,6 +93,8 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   *out = std::move(settings);
   return {};
 }
+
+bool Settings::overlaps_in(const Group &group) const { return overlap && group.size() > 1 && !group.transport().single_thread(); }
 
 std::string Settings::text() const {
   std::string text;

@@ -12,6 +12,8 @@
 
 namespace zero {
 
+class Group;
+
 /// How gradients of a step are bounded: by global norm, or by value; 0 = not.
 struct Clipping {
   double norm;
@@ -48,6 +50,8 @@ struct Settings {
   AllocatorHook hook;
 
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
+  /// Whether a thread may advance collectives over `group` while the caller works.
+  bool overlaps_in(const Group &group) const;
   /// Everything that must be the same on all ranks but for hyper-parameters and parameters, one line each.
   std::string text() const;
   /// What must be the same in the whole model group.

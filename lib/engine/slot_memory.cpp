@@ -25,7 +25,7 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
     const auto place = [&](DType dtype, int64_t per, bool whole) {
       return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole};
     };
-    const bool whole_param = whole_below(3) || format.gathered;
+    const bool whole_param = whole_below(3) || format.kept_whole;
     slots_[0].places[index] = place(format.param, 1, whole_param);
     if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place(DType::f32, kLine, whole_param));
     if (!format.trains) continue;

@@ -16,8 +16,8 @@ namespace {
 
 thread_local int64_t allocations_left = -1;
 thread_local std::atomic<bool> *hangs_here = nullptr;
-std::array<std::atomic<int>, 4> failures_left{};
-std::array<std::atomic<int>, 4> reasons{};
+std::array<std::atomic<int>, 5> failures_left{};
+std::array<std::atomic<int>, 5> reasons{};
 
 std::atomic<int> &left_of(zero::test::SystemCall call) { return failures_left[static_cast<size_t>(call)]; }
 
@@ -53,6 +53,8 @@ void operator delete(void *data) noexcept { std::free(data); }
 void operator delete(void *data, std::size_t) noexcept { std::free(data); }
 
 extern "C" {
+int __real_ftruncate(int fd, off_t nbytes);
+int __wrap_ftruncate(int fd, off_t nbytes) { return fails(zero::test::SystemCall::ftruncate) ? -1 : __real_ftruncate(fd, nbytes); }
 ssize_t __real_getrandom(void *data, size_t nbytes, unsigned flags);
 ssize_t __wrap_getrandom(void *data, size_t nbytes, unsigned flags) {
   return fails(zero::test::SystemCall::getrandom) ? -1 : __real_getrandom(data, nbytes, flags);

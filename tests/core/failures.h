@@ -24,7 +24,7 @@ class HangingNew {
 };
 
 /// System calls that the linker routes through here.
-enum class SystemCall { getrandom, madvise, memfd_create, sched_getaffinity };
+enum class SystemCall { ftruncate, getrandom, madvise, memfd_create, sched_getaffinity };
 
 /// While it lives, the next `times` calls in this process fail with errno `reason`.
 class FailingCall {

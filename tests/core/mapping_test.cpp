@@ -196,6 +196,18 @@ TEST(Mapping, SaysWhenThereAreNoSharedMemoryFiles) {
   EXPECT_STREQ(status.text(), "cannot make a shared memory file: Function not implemented");
 }
 
+TEST(Mapping, SaysWhenAFileCannotBeSizedAndClosesIt) {
+  const int next = ::dup(0);
+  ::close(next);
+  const test::FailingCall failing(test::SystemCall::ftruncate, 1, ENOSPC);
+  std::shared_ptr<Mapping> mapping;
+  const Status status = Mapping::create_shared(2 * page(), &mapping);
+  EXPECT_EQ(status.code(), ZERO_E_OUT_OF_MEMORY);
+  EXPECT_EQ(std::string(status.text()),
+            "cannot size a shared memory file to " + std::to_string(2 * page()) + " bytes: No space left on device");
+  EXPECT_EQ(::fcntl(next, F_GETFD), -1);
+}
+
 TEST(Random, NumbersDifferAlsoAfterAnInterruptedCall) {
   const uint64_t first = random_u64();
   const test::FailingCall failing(test::SystemCall::getrandom, 1);

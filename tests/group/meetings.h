@@ -5,6 +5,7 @@
 #include "core/clock.h"
 #include "core/mapping.h"
 #include "group/local/rendezvous.h"
+#include "group/local/rendezvous_socket.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 
@@ -79,6 +80,16 @@ inline std::vector<Status> run_attempts(const std::string &name, const std::vect
         run_task(rendezvous(name, attempt.rank, attempt.size, joiner_with("x"), attempt.agree, attempt.deadline_ms, &out));
   });
   return results;
+}
+
+/// Of an Attempt without settings of its own.
+inline PacketHeader hello_of(int64_t rank, int64_t size) {
+  PacketHeader hello;
+  hello.rank = rank;
+  hello.size = size;
+  hello.process = ::getpid();
+  hello.agree = 7;
+  return hello;
 }
 
 using Attach = int (*)(int, const sockaddr *, socklen_t);

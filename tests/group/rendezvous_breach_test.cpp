@@ -1,4 +1,4 @@
-/// @file Rendezvous with hubs and guests that break the protocol, read late or never, and with a process that has no descriptors left.
+/// @file Rendezvous with guests that break the protocol, read late or never, and with a process that has no descriptors left.
 /// Knows sockets and ranks, not groups.
 #include "group/local/rendezvous_hub.h"
 #include "tests/group/meetings.h"
@@ -19,10 +19,10 @@
 namespace zero {
 namespace {
 
-using test::bind_raw;
 using test::connect_stranger;
 using test::contains;
 using test::fresh_name;
+using test::hello_of;
 using test::joiner_with;
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS
 using test::NoMoreFiles;
@@ -41,15 +41,6 @@ Status meet_as_hub(int64_t size, int64_t deadline_ms, Peers peers) {
     if (who == 1) peers(name);
   });
   return status;
-}
-
-PacketHeader hello_of(int64_t rank, int64_t size) {
-  PacketHeader hello;
-  hello.rank = rank;
-  hello.size = size;
-  hello.process = ::getpid();
-  hello.agree = 7;
-  return hello;
 }
 
 TEST(RendezvousBreach, AHelloFromNoRankOfTheGroupIsAnErrorThatNamesIt) {
@@ -128,6 +119,7 @@ struct LedMeeting {
     OwnedFd listener;
     Role role = Role::again;
     EXPECT_TRUE(enter_meeting(terms.name, &listener, &role).ok());
+    forked.reset(::dup(listener.get()));
     for (int i = 0; i < strangers; ++i) peers.emplace_back(connect_stranger(terms.name));
     hub.emplace(std::move(listener), terms, &mine, watch, &out);
   }
@@ -150,6 +142,7 @@ struct LedMeeting {
   Watch watch;
   std::vector<Joiner> out;
   std::vector<OwnedFd> peers;
+  OwnedFd forked;  ///< a copy of the listener, as a process has that was forked
   std::optional<Hub> hub;
   bool met = false;
 };
@@ -186,6 +179,23 @@ TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheHubInOneLook) {
   EXPECT_TRUE(hub.poll(&ready).ok());
   const OwnedFd left(::accept4(kept.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   EXPECT_TRUE(left.valid()) << "all were accepted at one look";
+}
+
+TEST(RendezvousBreach, ACopyOfTheListenerThatAForkedProcessHoldsKeepsNobodyWaiting) {
+  LedMeeting meeting(2, 1);
+  send_packet(meeting.peers[0].get(), hello_of(1, 2), {}, -1);
+  EXPECT_TRUE(meeting.look().ok());
+  ASSERT_TRUE(meeting.met);
+  OwnedFd socket;
+  Role role = Role::hub;
+  EXPECT_TRUE(enter_meeting(meeting.terms.name, &socket, &role).ok());
+  EXPECT_EQ(role, Role::again);
+  const Status status = run_attempts(meeting.terms.name, {{0, 2, 7, 100}})[0];
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "a process forked while ranks met keeps the name taken")) << status.text();
+  meeting.forked.reset(-1);
+  EXPECT_TRUE(enter_meeting(meeting.terms.name, &socket, &role).ok());
+  EXPECT_EQ(role, Role::hub);
 }
 
 TEST(RendezvousBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
@@ -282,108 +292,6 @@ TEST(RendezvousBreach, AHelloThatTheSystemDoesNotTakeIsSaidAgain) {
     });
   });
   for (const Status &status : results) EXPECT_TRUE(status.ok()) << status.text();
-}
-
-/// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
-template <class Answer>
-Status meet_as_guest(Answer answer, const Watch &watch = {}) {
-  const std::string name = fresh_name();
-  OwnedFd hub;
-  Role role = Role::again;
-  EXPECT_TRUE(enter_meeting(name, &hub, &role).ok());
-  Status status;
-  run_thread_ranks(2, [&](int64_t who) {
-    if (who == 0) {
-      std::vector<Joiner> out;
-      status = run_task(rendezvous(name, 1, 3, {}, 7, 20'000, &out, watch));
-      return;
-    }
-    OwnedFd guest;
-    while (!guest.valid()) guest.reset(::accept(hub.get(), nullptr, nullptr));
-    hub.reset(-1);
-    // What a socket has not read when it is closed turns its end into an error that overtakes what it sent.
-    Packet hello;
-    while (receive_packet(guest.get(), &hello) == Received::nothing) std::this_thread::yield();
-    answer(guest);
-  });
-  return status;
-}
-
-TEST(RendezvousBreach, AHubThatDoesNotKeepToTheProtocolIsAnError) {
-  for (const int broken : {0, 1, 2, 3, 4}) {
-    const Status status = meet_as_guest([broken](const OwnedFd &guest) {
-      PacketHeader entry = hello_of(broken == 1 ? -1 : broken == 2 ? 3 : broken == 3 ? 1 : 0, 3);
-      entry.kind = broken == 0 ? PacketKind::hello : PacketKind::entry;
-      if (broken == 4) entry.version = kMeetingVersion + 1;
-      send_packet(guest.get(), entry, {}, -1);
-    });
-    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(contains(status, broken == 4 ? "in version 2" : "does not keep to the protocol")) << status.text();
-  }
-}
-
-TEST(RendezvousBreach, ARefusalWithoutACodeIsStillAnError) {
-  const Status status = meet_as_guest([](const OwnedFd &guest) {
-    PacketHeader refusal = hello_of(0, 3);
-    refusal.kind = PacketKind::refusal;
-    const std::string text = "not you";
-    send_packet(guest.get(), refusal, std::as_bytes(std::span(text)), -1);
-  });
-  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(contains(status, "not you")) << status.text();
-}
-
-/// Half of what rank 1 of 3 waits for.
-void send_half_a_table(const OwnedFd &guest) {
-  PacketHeader entry = hello_of(0, 3);
-  entry.kind = PacketKind::entry;
-  send_packet(guest.get(), entry, {}, -1);
-}
-
-TEST(RendezvousBreach, AHubThatEndsHalfWayThroughTheTableIsNamed) {
-  const Watch sees_nothing = [] { return Status(); };
-  for (const Watch &watch : {Watch(), sees_nothing}) {
-    const Status status = meet_as_guest(send_half_a_table, watch);
-    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
-    EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
-  }
-}
-
-/// A process's sockets close before its end can be seen, so a watch learns of it a moment later.
-TEST(RendezvousBreach, AWatchThatLearnsOfTheHubsEndALittleLaterIsHeard) {
-  std::atomic<bool> sent{false};
-  std::optional<Deadline> seen;
-  const Watch watch = [&] {
-    if (!sent) return Status();
-    if (!seen) seen = Deadline::after_ms(30);
-    return seen->passed() ? Status::error(ZERO_E_PEER_LOST, "rank 0 ended") : Status();
-  };
-  const auto answer = [&](const OwnedFd &guest) {
-    send_half_a_table(guest);
-    sent = true;
-  };
-  const Status status = meet_as_guest(answer, watch);
-  EXPECT_EQ(status.code(), ZERO_E_PEER_LOST) << status.text();
-}
-
-TEST(RendezvousBreach, AnAddressThatNobodyListensAtIsTheDeadlinesError) {
-  const std::string name = fresh_name();
-  const OwnedFd bound(bind_raw(name));
-  ASSERT_TRUE(bound.valid());
-  const auto results = run_attempts(name, {{0, 2, 7, 50}});
-  EXPECT_EQ(results[0].code(), ZERO_E_RENDEZVOUS);
-  EXPECT_TRUE(contains(results[0], "no rank could be reached")) << results[0].text();
-}
-
-TEST(RendezvousBreach, AGuestsWatchEndsItsWaiting) {
-  const std::string name = fresh_name();
-  OwnedFd hub;
-  Role role = Role::again;
-  ASSERT_TRUE(enter_meeting(name, &hub, &role).ok());
-  const Deadline until = Deadline::after_ms(30);
-  const Watch watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
-  std::vector<Joiner> out;
-  EXPECT_EQ(run_task(rendezvous(name, 1, 2, {}, 7, 20'000, &out, watch)).code(), ZERO_E_ABORTED);
 }
 
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS

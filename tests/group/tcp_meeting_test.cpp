@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -249,6 +250,30 @@ TEST(TcpMeeting, ALeaderThatGoesIsWaitedForAgain) {
   const std::vector<TcpAttempt> attempts{{0, 3, 7, 60'000, 100, 1}, {1, 3, 7, 60'000, 0, 2}, {2, 3, 7, 60'000, 0, 3}};
   auto second = run_tcp_attempts(id, attempts);
   check_met(&second, attempts);
+}
+
+/// Of every socket that listens, as a process has them that was forked.
+std::vector<OwnedFd> copies_of_listeners() {
+  std::vector<OwnedFd> copies;
+  for (int fd = 0; fd < 1024; ++fd) {
+    int listens = 0;
+    socklen_t length = sizeof listens;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens != 0) copies.emplace_back(::dup(fd));
+  }
+  return copies;
+}
+
+TEST(TcpMeeting, CopiesOfItsListenerKeepNoPort) {
+  const std::string id = fresh_id();
+  const std::vector<OwnedFd> copies = copies_of_listeners();
+  ASSERT_FALSE(copies.empty());
+  const auto missing = run_tcp_attempts(id, {{0, 2, 7, 100}});
+  EXPECT_TRUE(contains(missing[0].status, "missing: rank 1")) << missing[0].status.text();
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<TcpAttempt> attempts{{0, 2, 7, 60'000, 0, 1}, {1, 2, 7, 60'000, 0, 2}};
+    auto met = run_tcp_attempts(id, attempts);
+    check_met(&met, attempts);
+  }
 }
 
 TEST(TcpMeeting, APortInUseIsAnErrorThatNamesIt) {

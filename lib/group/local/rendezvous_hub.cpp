@@ -1,6 +1,8 @@
 /// @file The hub: first it collects hellos, then it sends tables. Neither ever blocks.
 #include "group/local/rendezvous_hub.h"
 
+#include "group/end_listening.h"
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -59,7 +61,7 @@ Status Hub::collect() {
   if (joined_ == terms_.size) forget_gone();
   if (joined_ < terms_.size) return {};
   // Nobody may come to this meeting any more: the name is free for the next one before anyone can know that this one succeeded.
-  listener_.reset(-1);
+  end_listening(&listener_);
   strangers_.clear();
   return {};
 }
@@ -198,7 +200,7 @@ Status Hub::refuse_all(const Status &cause) {
     if (!socket.valid()) break;
     if (identify(socket.get()).user == ::geteuid()) refuse(cause, socket.get());
   }
-  listener_.reset(-1);
+  end_listening(&listener_);
   return cause;
 }
 

@@ -79,7 +79,7 @@ Status TcpHub::collect() {
   if (status.ok() && joined_ == plan_.terms.size) forget_gone();
   if (status.ok() && joined_ == plan_.terms.size) {
     // Nobody may come to this meeting any more: the port is free for the next one before anyone can know that this one succeeded.
-    lobby_.reset();
+    close_lobby();
     name_ = random_u64();
   }
   return status;
@@ -236,8 +236,13 @@ std::string TcpHub::unready_ranks() const {
   return text;
 }
 
-void TcpHub::refuse_all(const Status &cause) {
+void TcpHub::close_lobby() {
+  if (lobby_) lobby_->close();
   lobby_.reset();
+}
+
+void TcpHub::refuse_all(const Status &cause) {
+  close_lobby();
   for (Guest &guest : guests_) {
     if (guest.joined()) refuse(cause, guest.link.get());
     guest.link.reset();

@@ -46,6 +46,7 @@ class TcpHub final : public Waitable {
   Status too_late() const;
   std::string missing_ranks() const;
   std::string unready_ranks() const;
+  void close_lobby();
   void refuse_all(const Status &cause);
   void finish();
   std::vector<int64_t> ranks_with_news() const;

@@ -1,6 +1,7 @@
 /// @file Strangers are few, say little, and are heard before they are sent away.
 #include "group/tcp/tcp_lobby.h"
 
+#include "group/end_listening.h"
 #include "group/tcp/tcp_socket.h"
 
 #include <poll.h>
@@ -11,6 +12,8 @@
 namespace zero {
 
 uint16_t TcpLobby::port() const { return local_address(listener_.get()).port; }
+
+void TcpLobby::close() { end_listening(&listener_); }
 
 Status TcpLobby::look(std::vector<TcpArrival> *out) {
   // So many at a time that a flood of them does not keep the caller here.

@@ -26,6 +26,8 @@ class TcpLobby {
   TcpLobby(OwnedFd listener, size_t longest) : listener_(std::move(listener)), longest_(longest) {}
 
   uint16_t port() const;
+  /// The port is free.
+  void close();
   /// Those whose first frame has come since the last look. Errors: ZERO_E_SYSTEM when no file descriptors are left.
   Status look(std::vector<TcpArrival> *out);
 

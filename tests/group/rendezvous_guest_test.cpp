@@ -1,0 +1,126 @@
+/// @file Rendezvous of guests whose hub breaks the protocol, ends, or is not there. Knows sockets and ranks, not groups.
+#include "group/local/rendezvous_socket.h"
+#include "tests/group/meetings.h"
+#include "tests/status_text.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace zero {
+namespace {
+
+using test::bind_raw;
+using test::contains;
+using test::fresh_name;
+using test::hello_of;
+using test::run_attempts;
+using test::run_task;
+using test::run_thread_ranks;
+
+/// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
+template <class Answer>
+Status meet_as_guest(Answer answer, const Watch &watch = {}) {
+  const std::string name = fresh_name();
+  OwnedFd hub;
+  Role role = Role::again;
+  EXPECT_TRUE(enter_meeting(name, &hub, &role).ok());
+  Status status;
+  run_thread_ranks(2, [&](int64_t who) {
+    if (who == 0) {
+      std::vector<Joiner> out;
+      status = run_task(rendezvous(name, 1, 3, {}, 7, 20'000, &out, watch));
+      return;
+    }
+    OwnedFd guest;
+    while (!guest.valid()) guest.reset(::accept(hub.get(), nullptr, nullptr));
+    hub.reset(-1);
+    // What a socket has not read when it is closed turns its end into an error that overtakes what it sent.
+    Packet hello;
+    while (receive_packet(guest.get(), &hello) == Received::nothing) std::this_thread::yield();
+    answer(guest);
+  });
+  return status;
+}
+
+TEST(RendezvousGuest, AHubThatDoesNotKeepToTheProtocolIsAnError) {
+  for (const int broken : {0, 1, 2, 3, 4}) {
+    const Status status = meet_as_guest([broken](const OwnedFd &guest) {
+      PacketHeader entry = hello_of(broken == 1 ? -1 : broken == 2 ? 3 : broken == 3 ? 1 : 0, 3);
+      entry.kind = broken == 0 ? PacketKind::hello : PacketKind::entry;
+      if (broken == 4) entry.version = kMeetingVersion + 1;
+      send_packet(guest.get(), entry, {}, -1);
+    });
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(contains(status, broken == 4 ? "in version 2" : "does not keep to the protocol")) << status.text();
+  }
+}
+
+TEST(RendezvousGuest, ARefusalWithoutACodeIsStillAnError) {
+  const Status status = meet_as_guest([](const OwnedFd &guest) {
+    PacketHeader refusal = hello_of(0, 3);
+    refusal.kind = PacketKind::refusal;
+    const std::string text = "not you";
+    send_packet(guest.get(), refusal, std::as_bytes(std::span(text)), -1);
+  });
+  EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(status, "not you")) << status.text();
+}
+
+/// Half of what rank 1 of 3 waits for.
+void send_half_a_table(const OwnedFd &guest) {
+  PacketHeader entry = hello_of(0, 3);
+  entry.kind = PacketKind::entry;
+  send_packet(guest.get(), entry, {}, -1);
+}
+
+TEST(RendezvousGuest, AHubThatEndsHalfWayThroughTheTableIsNamed) {
+  const Watch sees_nothing = [] { return Status(); };
+  for (const Watch &watch : {Watch(), sees_nothing}) {
+    const Status status = meet_as_guest(send_half_a_table, watch);
+    EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
+    EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
+  }
+}
+
+/// A process's sockets close before its end can be seen, so a watch learns of it a moment later.
+TEST(RendezvousGuest, AWatchThatLearnsOfTheHubsEndALittleLaterIsHeard) {
+  std::atomic<bool> sent{false};
+  std::optional<Deadline> seen;
+  const Watch watch = [&] {
+    if (!sent) return Status();
+    if (!seen) seen = Deadline::after_ms(30);
+    return seen->passed() ? Status::error(ZERO_E_PEER_LOST, "rank 0 ended") : Status();
+  };
+  const auto answer = [&](const OwnedFd &guest) {
+    send_half_a_table(guest);
+    sent = true;
+  };
+  const Status status = meet_as_guest(answer, watch);
+  EXPECT_EQ(status.code(), ZERO_E_PEER_LOST) << status.text();
+}
+
+TEST(RendezvousGuest, AnAddressThatNobodyListensAtIsTheDeadlinesError) {
+  const std::string name = fresh_name();
+  const OwnedFd bound(bind_raw(name));
+  ASSERT_TRUE(bound.valid());
+  const auto results = run_attempts(name, {{0, 2, 7, 50}});
+  EXPECT_EQ(results[0].code(), ZERO_E_RENDEZVOUS);
+  EXPECT_TRUE(contains(results[0], "no rank answered")) << results[0].text();
+}
+
+TEST(RendezvousGuest, AGuestsWatchEndsItsWaiting) {
+  const std::string name = fresh_name();
+  OwnedFd hub;
+  Role role = Role::again;
+  ASSERT_TRUE(enter_meeting(name, &hub, &role).ok());
+  const Deadline until = Deadline::after_ms(30);
+  const Watch watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
+  std::vector<Joiner> out;
+  EXPECT_EQ(run_task(rendezvous(name, 1, 2, {}, 7, 20'000, &out, watch)).code(), ZERO_E_ABORTED);
+}
+
+}  // namespace
+}  // namespace zero
