@@ -2,7 +2,7 @@
 # Builds, tests and measures what touches CUDA devices, on a bare machine with a GPU, a CUDA Toolkit, CMake and no network.
 # usage: tools/gpu_check.sh pack DIRECTORY         on a Debian machine with a network: collects the libraries that the build needs
 #        tools/gpu_check.sh [DIRECTORY [PART...]]  on the machine with the GPU: DIRECTORY as packed, or "" where they are installed
-# OUT (a variable): a folder that gets the logs.
+# OUT (a variable): a folder that gets the logs. LIMIT (another): the seconds for everything, the build included; 570 if unset.
 # parts: tests benchmarks sanitizer fashion emulation; without one, all of them. What is built already is not built again.
 set -euo pipefail
 case ${1:-} in -*) echo "gpu_check.sh: '$1' is not understood; see the head of tools/gpu_check.sh" >&2; exit 2 ;; esac
@@ -20,7 +20,8 @@ emulated_tests=(kernels/device_kernels_test memory/device_test engine/device_opt
   engine/device_line_up_test engine/device_steps_test engine/device_tier_test engine/device_tier_failures_test engine/device_verify_test
   api/device_api_test examples/fashion_compute_test)
 emulated_nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test)
-failed=0  # programs that failed, or had to be skipped
+limit=${LIMIT:-570}
+failed=0  # programs that failed, or had to be skipped or left out
 scratch=
 
 fail() {
@@ -64,11 +65,22 @@ configure() {
   cmake -S . -B "$build" "${options[@]}" >"$build/configure.log" 2>&1 || { tail -n 30 "$build/configure.log" >&2; fail "not configured"; }
 }
 
+# within MOST NAME COMMAND...: for MOST seconds, or as many as are left. What has none left is not begun.
+within() {
+  local left=$((limit - SECONDS)) most=$1 name=$2
+  shift 2
+  if [ "$left" -lt 5 ]; then
+    echo "$name: left out: the $limit seconds (LIMIT) are over"
+    return 1
+  fi
+  timeout -k 5 "$((left < most ? left : most))" "$@"
+}
+
 # check NAME COMMAND...: one line of the table. The whole log stays in build/gpu.
 check() {
   local name=$1 begin=$SECONDS result=passed
   shift
-  timeout -k 5 150 "$@" >"$build/$name.log" 2>&1 || result=FAILED
+  within 150 "$name" "$@" >"$build/$name.log" 2>&1 || result=FAILED
   if [ "$result" = FAILED ]; then
     grep -m 1 -A 12 'Failure$' "$build/$name.log" || tail -n 20 "$build/$name.log"
     grep '^\[  FAILED  \]' "$build/$name.log" | sort -u | head -n 20 || true
@@ -93,7 +105,7 @@ describe_machine() {
 table() {
   local name=$1
   shift
-  timeout -k 5 240 "$@" || { echo "gpu_check.sh: $name FAILED"; failed=$((failed + 1)); }
+  within 240 "$name" "$@" || { echo "gpu_check.sh: $name FAILED"; failed=$((failed + 1)); }
 }
 
 # A training on the device, beside the same on the host.
@@ -112,7 +124,7 @@ build_parts() {
       emulation) targets+=("${emulated_tests[@]##*/}") ;;
     esac
   done
-  cmake --build "$build" --parallel "$(nproc)" --target "${targets[@]}" >"$build/build.log" 2>&1 ||
+  within "$limit" build cmake --build "$build" --parallel "$(nproc)" --target "${targets[@]}" >"$build/build.log" 2>&1 ||
     { tail -n 30 "$build/build.log" >&2; fail "not built"; }
 }
 

@@ -331,22 +331,6 @@ TEST(RendezvousBreach, TooFewDescriptorsOfTheHubAreToldToAllWhoHaveCome) {
     EXPECT_EQ(meeting.told(status), 4) << more;
   }
 }
-
-TEST(RendezvousBreach, TooFewDescriptorsOfAGuestAreItsErrorAtOnce) {
-  for (const int64_t entries : {1, 2}) {
-    std::optional<NoMoreFiles> few;
-    const Status status = meet_as_guest([&](const OwnedFd &guest) {
-      const OwnedFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      few.emplace();
-      if (entries == 2) send_half_a_table(guest);
-      PacketHeader entry = hello_of(2, 3);
-      entry.kind = PacketKind::entry;
-      send_packet(guest.get(), entry, {}, file.get());
-    });
-    EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
-    EXPECT_TRUE(contains(status, "too few file descriptors for 3 ranks to meet")) << status.text();
-  }
-}
 #endif
 
 }  // namespace

@@ -16,6 +16,9 @@ using test::bind_raw;
 using test::contains;
 using test::fresh_name;
 using test::hello_of;
+#ifndef ZERO_TEST_KEEPS_DESCRIPTORS
+using test::NoMoreFiles;
+#endif
 using test::run_attempts;
 using test::run_task;
 using test::run_thread_ranks;
@@ -121,6 +124,24 @@ TEST(RendezvousGuest, AGuestsWatchEndsItsWaiting) {
   std::vector<Joiner> out;
   EXPECT_EQ(run_task(rendezvous(name, 1, 2, {}, 7, 20'000, &out, watch)).code(), ZERO_E_ABORTED);
 }
+
+#ifndef ZERO_TEST_KEEPS_DESCRIPTORS
+TEST(RendezvousGuest, TooFewDescriptorsOfAGuestAreItsErrorAtOnce) {
+  for (const int64_t entries : {1, 2}) {
+    std::optional<NoMoreFiles> few;
+    const Status status = meet_as_guest([&](const OwnedFd &guest) {
+      const OwnedFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      few.emplace();
+      if (entries == 2) send_half_a_table(guest);
+      PacketHeader entry = hello_of(2, 3);
+      entry.kind = PacketKind::entry;
+      send_packet(guest.get(), entry, {}, file.get());
+    });
+    EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
+    EXPECT_TRUE(contains(status, "too few file descriptors for 3 ranks to meet")) << status.text();
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace zero
