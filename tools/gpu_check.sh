@@ -114,18 +114,24 @@ train_fashion() {
   table fashion_cuda.sh tests/examples/fashion_cuda.sh "$build/examples/train_fashion"
 }
 
-# build_parts PART...: what the parts need. The first of the tests tells whether there is a device.
+# build_targets NAME TARGET...
+build_targets() {
+  local name=$1
+  shift
+  within "$limit" "$name" cmake --build "$build" --parallel "$(nproc)" --target "$@" >"$build/$name.log" 2>&1 ||
+    { tail -n 30 "$build/$name.log" >&2; return 1; }
+}
+
+# build_parts PART...: what the parts need of the device. The first of the tests tells whether there is one.
 build_parts() {
   local part targets=(zero_cuda "${cuda_tests[@]##*/}")
   for part; do
     case $part in
       benchmarks) targets+=(device_benchmark device_step_benchmark) ;;
       fashion) targets+=(train_fashion) ;;
-      emulation) targets+=("${emulated_tests[@]##*/}") ;;
     esac
   done
-  within "$limit" build cmake --build "$build" --parallel "$(nproc)" --target "${targets[@]}" >"$build/build.log" 2>&1 ||
-    { tail -n 30 "$build/build.log" >&2; fail "not built"; }
+  build_targets build "${targets[@]}" || fail "not built"
 }
 
 # Suite by suite: a hang in one leaves the others their time.
@@ -139,8 +145,10 @@ run_tests() {
   done
 }
 
+# Built when all else has been done: the device's own tests do not wait for it.
 run_emulation() {
   local test
+  build_targets build_emulation "${emulated_tests[@]##*/}" || { echo "emulation: not built"; failed=$((failed + 1)); return; }
   for test in "${emulated_tests[@]}"; do check "${test##*/}" env ZERO_TEST_FEW=1 "$build/tests/$test"; done
 }
 
