@@ -20,4 +20,7 @@ add_library(fashion_cuda OBJECT fashion/compute_cuda.cu)
 target_link_libraries(fashion_cuda PRIVATE zero::zero)
 # Sums are the host's: no product is fused with a sum.
 target_compile_options(fashion_cuda PRIVATE -fmad=false -Xcompiler=-Wall,-Wextra,-Wno-parentheses,-ffp-contract=off)
-set_target_properties(fashion_cuda PROPERTIES CUDA_STANDARD 17 CUDA_EXTENSIONS OFF CUDA_ARCHITECTURES "80-real;90-real;100")
+if(NOT DEFINED ZERO_CUDA_ARCHITECTURES)
+  set(ZERO_CUDA_ARCHITECTURES "80-real;90-real;100")
+endif()
+set_target_properties(fashion_cuda PROPERTIES CUDA_STANDARD 17 CUDA_EXTENSIONS OFF CUDA_ARCHITECTURES "${ZERO_CUDA_ARCHITECTURES}")

@@ -64,12 +64,14 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
   source_ = source;
   ZERO_TRY(device_.load_kernels());
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_STAGING, sizeof(Told), &told_));
+  ZERO_TRY(device_.alloc_pinned(sizeof(Told), &read_));
   return Arena::create_private(source, ZERO_MEMORY_STAGING, sources_nbytes, &sources_);
 }
 
 void DeviceKernels::release() {
   met_.clear();
   told_.release();
+  read_.reset();
   sources_.release();
   hashes_.release();
   chunks_.release();
@@ -178,14 +180,14 @@ bool DeviceKernels::find(const void *memory, bool *out_on_device) const {
 void DeviceKernels::move(void *out, const void *from, int64_t nbytes) const { note(device_.copy(out, from, nbytes)); }
 
 bool DeviceKernels::passed() const {
-  int32_t &flag = read_.found.flag;
+  int32_t &flag = read()->found.flag;
   note(device_.copy(&flag, beyond(), sizeof flag));
   clear(beyond(), sizeof flag);
   return settle().ok() && flag == 0;
 }
 
 void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
-  auto &squares = read_.found.squares;
+  auto &squares = read()->found.squares;
   note(device_.copy(squares, told()->found.squares, sizeof squares));
   clear(told()->found.squares, sizeof squares);
   if (settle().ok()) sum.merge(kernels::ExactSum::import_limbs(squares));

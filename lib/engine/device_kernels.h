@@ -117,6 +117,7 @@ class DeviceKernels final : public Kernels {
   void note(Status status) const;
   void note(int32_t error, const char *what) const { note(device_.check(error, what)); }
   Told *told() const { return reinterpret_cast<Told *>(told_.data()); }
+  Told *read() const { return reinterpret_cast<Told *>(read_->data()); }
   int32_t *beyond() const { return &told()->found.flag; }
   kernels::cuda::FoundByRanks found_by_ranks(kernels::cuda::Found Told::*what) const;
   void list_chunks(std::span<const UpdateJob> jobs, std::vector<kernels::cuda::Chunk> &chunks);
@@ -139,7 +140,7 @@ class DeviceKernels final : public Kernels {
   std::vector<const std::byte *> met_;  ///< by rank; empty: nobody
   mutable Arena sources_;               ///< on the device, for sources that lie on the host
   mutable Arena hashes_;                ///< which ranges, and their hashes
-  mutable Told read_{};
+  std::shared_ptr<Mapping> read_;       ///< a Told in pinned memory of the host: what was read last
 
   // Of update(): tables in memory of the device, and what was sent there, laid out alike.
   Arena chunks_;

@@ -33,9 +33,9 @@ void DeviceKernels::end_step(bool counts) const {
 }
 
 Status DeviceKernels::read_run(kernels::RunState *out) const {
-  note(device_.copy(&read_.run, &told()->run, sizeof read_.run));
+  note(device_.copy(&read()->run, &told()->run, sizeof read()->run));
   ZERO_TRY(settle());
-  *out = read_.run;
+  *out = read()->run;
   return {};
 }
 

@@ -175,6 +175,17 @@ Status Device::wait() const { return stream_ != nullptr ? check(cuda_.stream_wai
 
 Status Device::alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const { return allocate_on_device(cuda_, index_, nbytes, out); }
 
+Status Device::alloc_pinned(int64_t nbytes, std::shared_ptr<Mapping> *out) const {
+  void *data = nullptr;
+  const int32_t error = cuda_.pinned_alloc(index_, nbytes, &data);
+  ZERO_CHECK(error == 0, ZERO_E_OUT_OF_MEMORY, "the host has no %lld bytes of pinned memory: %s", lld(nbytes),
+             text_of(cuda_, error).c_str());
+  const auto release = [&cuda = cuda_, index = index_, data] {
+    give_back(index, [&cuda, index, data] { (void)cuda.pinned_free(index, data); });
+  };
+  return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
+}
+
 Status Device::open_lane(std::shared_ptr<DeviceLane> *out) {
   ZERO_TRY(allocate());
   auto lane = std::make_shared<CudaLane>(cuda_, index_, stream_);

@@ -75,6 +75,9 @@ class Device {
   /// @{
   /// Zeroed. Lives until the last holder lets go of it, also beyond this object. Errors: ZERO_E_OUT_OF_MEMORY.
   Status alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const;
+  /// The host's, which copies reach without holding up what other threads give the device. Lives as long as that of alloc().
+  /// Errors: ZERO_E_OUT_OF_MEMORY.
+  Status alloc_pinned(int64_t nbytes, std::shared_ptr<Mapping> *out) const;
   /// Whether an address is memory of any device.
   Status find_any(const void *memory, bool *out_on_device) const;
   /// A stream beside that of this object, which it may outlive; allocates.

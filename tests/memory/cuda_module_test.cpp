@@ -58,8 +58,8 @@ cudaError_t note(cudaError_t error) {
 bool fails() { return runtime.calls++ == runtime.failing; }
 
 /// Work of the run time that belongs on the named device.
-cudaError_t work(const char *name) {
-  const bool right = runtime.device() == kNamed && runtime.mode == cudaStreamCaptureModeThreadLocal;
+cudaError_t work(const char *name, cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal) {
+  const bool right = runtime.device() == kNamed && runtime.mode == mode;
   (right ? runtime.work : runtime.astray).push_back(name);
   return note(fails() ? runtime.failure : runtime.answer);
 }
@@ -147,7 +147,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *add
   *out = {};
   out->type = address != nullptr ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
   out->device = 0;
-  return work("find");
+  return work("find", cudaStreamCaptureModeRelaxed);  // also where this thread captures
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int *out) {
   *out = 1;

@@ -18,14 +18,15 @@ int32_t zero_cuda_load_kernels(void);
 extern const struct zero_cuda_kernels zero_cuda_kernels;
 
 /* The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures. */
-static cudaError_t enter(int64_t device, zero_cuda_visit *visit) {
-  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;
+static cudaError_t enter_in(enum cudaStreamCaptureMode mode, int64_t device, zero_cuda_visit *visit) {
   cudaError_t error = (cudaError_t)zero_cuda_push(device, &visit->pushed);
   visit->mode = -1;
   if (error == cudaSuccess) error = cudaThreadExchangeStreamCaptureMode(&mode);
   if (error == cudaSuccess) visit->mode = (int32_t)mode;
   return error;
 }
+
+static cudaError_t enter(int64_t device, zero_cuda_visit *visit) { return enter_in(cudaStreamCaptureModeThreadLocal, device, visit); }
 
 static int32_t leave(cudaError_t error, const zero_cuda_visit *visit) {
   enum cudaStreamCaptureMode mode = (enum cudaStreamCaptureMode)visit->mode;
@@ -66,10 +67,11 @@ static int32_t module_device_name(int64_t device, char *out, int64_t out_nbytes)
   return 0;
 }
 
+/* Asked in the middle of captures of this thread too, to which the question does nothing: no driver is to count it among unsafe calls. */
 static int32_t module_memory_device(int64_t device, const void *address, int64_t *out) {
   zero_cuda_visit visit;
   struct cudaPointerAttributes attributes = {0};
-  cudaError_t error = enter(device, &visit);
+  cudaError_t error = enter_in(cudaStreamCaptureModeRelaxed, device, &visit);
   if (error == cudaSuccess) error = cudaPointerGetAttributes(&attributes, address);
   *out = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged ? attributes.device : -1;
   return leave(error, &visit);
