@@ -52,12 +52,12 @@ enum zero_key {
   ZERO_KEY_GRAD_NORM = 305,    /* i64, 0 .. 1, 0: compute the global gradient norm in each step */
   ZERO_KEY_OVERLAP = 306,      /* i64, 0 .. 1, 1: reduce and gather buckets on a progress thread while the caller works; 0: inside calls, in
                                   stages 0 and 1 where ranks share memory within the update itself, which moves the fewest bytes */
-  ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit. Less
-                                  than the largest bucket is ZERO_E_INVALID_ARGUMENT in seal; gradients that come too far out of order
-                                  are ZERO_E_POOL_LIMIT in grad_acquire, grad_ready, micro_step, reduce or step */
+  ZERO_KEY_POOL_LIMIT = 307,   /* i64, 0 .. 2^62, 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0 = no limit. In
+                                  worlds of more than one less than the largest bucket is ZERO_E_INVALID_ARGUMENT in seal; gradients that
+                                  come too far out of order are ZERO_E_POOL_LIMIT in grad_acquire, grad_ready, micro_step, reduce or step */
   ZERO_KEY_CUSTOM_SLOTS = 308, /* i64, 0 .. 4, 0: fp32 slots per element that algorithm "custom" keeps */
   ZERO_KEY_CLIP_NORM = 309,    /* f64, 0 .. 1e30, 0: gradients are scaled down so that their global norm is at most this; 0 = off */
-  ZERO_KEY_CLIP_VALUE = 310,   /* f64, 0 .. 1e30, 0: elements of gradients are clamped to [-value, value]; 0 = off */
+  ZERO_KEY_CLIP_VALUE = 310,   /* f64, 0 .. 1e30, 0: elements of gradients are clamped to [-value, value]; 0 = off; not with CLIP_NORM */
   ZERO_KEY_LOSS_SCALE = 311,   /* f64, 2^-100 .. 2^100, 1 (dynamic: 2^16): what the caller multiplies its loss by; gradients are divided by it */
   ZERO_KEY_LOSS_SCALE_DYNAMIC = 312,    /* i64, 0 .. 1, 0: the scale follows overflows; needs ZERO_NONFINITE_SKIP */
   ZERO_KEY_LOSS_SCALE_WINDOW = 313,     /* i64, 1 .. 2^62, 2000: steps without overflow after which the scale grows */

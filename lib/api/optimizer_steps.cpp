@@ -16,8 +16,6 @@ Status find_optimizer(Work &work, const zero_optimizer *handle, void *stream, st
 
 namespace {
 
-constexpr Choice kSources[] = {
-    {ZERO_SOURCE_LOCAL, "ZERO_SOURCE_LOCAL"}, {ZERO_SOURCE_ROOT, "ZERO_SOURCE_ROOT"}, {ZERO_SOURCE_SHARDS, "ZERO_SOURCE_SHARDS"}};
 constexpr Choice kMicroSteps[] = {{ZERO_MICRO_STEP_LAST, "ZERO_MICRO_STEP_LAST"},
                                   {ZERO_MICRO_STEP_LOCAL, "ZERO_MICRO_STEP_LOCAL"},
                                   {ZERO_MICRO_STEP_REDUCE, "ZERO_MICRO_STEP_REDUCE"}};

@@ -1,14 +1,16 @@
 /// @file begin: when parameters may take over first values.
 #include "engine/optimizer.h"
 
+#include "engine/sealed_text.h"
+
+#include <string>
+
 namespace zero {
 
 Task Optimizer::begin(int32_t source) { return run(begin_body(source), Caller::begin); }
 
 Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
-  ZERO_CO_CHECK(source >= ZERO_SOURCE_LOCAL && source <= ZERO_SOURCE_SHARDS, ZERO_E_INVALID_ARGUMENT,
-                "source is %d, but must be a zero_source (0 .. 2)", source);
   ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before begin",
                 lld(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
@@ -21,6 +23,8 @@ Task Optimizer::begin_body(int32_t source) {
       source == ZERO_SOURCE_SHARDS || !first_values_.edited_by_range(), ZERO_E_STATE,
       "parameters were given values by zero_optimizer_write or zero_optimizer_init_param, which lie with the ranks that own them; "
       "begin takes them over with ZERO_SOURCE_SHARDS");
+  const std::string text = std::string("source = ") + find_choice(kSources, source)->name + "\n";
+  ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "ranks called zero_optimizer_begin with different sources", text));
   ZERO_CO_AWAIT(first_values_.take_over(source));
   phase_ = Phase::running;
   co_return verifier_.move_window();

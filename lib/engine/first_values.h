@@ -2,6 +2,7 @@
 /// to take over. Knows slots and who owns them; never the order of calls.
 #pragma once
 
+#include "core/choice.h"
 #include "core/task.h"
 #include "engine/coded_params.h"
 #include "engine/kernels.h"
@@ -12,12 +13,17 @@
 #include "engine/tensor_slots.h"
 #include "memory/arena.h"
 
+#include <zero/optimizer.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace zero {
+
+inline constexpr Choice kSources[] = {
+    {ZERO_SOURCE_LOCAL, "ZERO_SOURCE_LOCAL"}, {ZERO_SOURCE_ROOT, "ZERO_SOURCE_ROOT"}, {ZERO_SOURCE_SHARDS, "ZERO_SOURCE_SHARDS"}};
 
 /// Used by one thread at a time.
 class FirstValues {
@@ -51,6 +57,7 @@ class FirstValues {
   bool edited() const { return edited_; }
   /// Parameters, where other ranks hold what they own of them.
   bool edited_by_range() const { return range_edited_; }
+  bool wrote_master(int64_t id) const { return master_written_[static_cast<size_t>(id)]; }
   bool has_written_masters() const;
   /// Parameters that a step updated are their masters' roundings. `filled` as in Ballot.
   void forget_updated_masters(std::span<const int64_t> filled);

@@ -248,12 +248,12 @@ class Optimizer {
 
   /// @name First values (begin.cpp, init_param.cpp)
   /// @{
-  Task begin_body(int32_t source);
+  Task begin_body(int32_t source);  // a zero_source
   /// @}
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
   /// @{
-  Task acquire_counted(Task body, int64_t id, Counted queued);
+  Task acquire_counted(Task body, Counted queued);
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
   Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_host_memory(const void *memory, const char *argument) const;
@@ -263,6 +263,8 @@ class Optimizer {
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  const Slot *unwritten_remainder(int64_t id) const;
+  Task follow_owners(const Slot &state, int64_t id);
   /// @}
 
   /// @name Steps (step.cpp)

@@ -7,14 +7,13 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), id, Counted(acquiring_));
+  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), Counted(acquiring_));
 }
 
-Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
+Task Optimizer::acquire_counted(Task body, Counted queued) {
   const Counted counted(std::move(queued));
   ZERO_CO_TRY(usable());
   groups_.take_deadline();
-  const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   Status status;
   try {
     status = co_await body;
@@ -29,6 +28,7 @@ Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
 Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
   ZERO_CO_TRY(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
   ZERO_CO_TRY(params_.check_id(id));
+  const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   const int64_t count = params_[id].count;
   ZERO_CO_CHECK(dst == nullptr ? dst_count == 0 : dst_count == count, ZERO_E_INVALID_ARGUMENT, "dst_count is %lld, but must be %lld: %s",
                 lld(dst_count), lld(dst == nullptr ? 0 : count), dst == nullptr ? "dst is NULL" : params_[id].text().c_str());

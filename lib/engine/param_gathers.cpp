@@ -15,7 +15,7 @@ void ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source
   trailing_.open(group_, layout_.plan().bucket_count(), overlaps && trails);
   std::vector<int64_t> nbytes;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    nbytes.push_back(tensors_.sharded(id) ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
+    nbytes.push_back(tensors_.sharded(id) && !params_[id].tied() ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
   }
   const bool ahead = overlaps && settings_.stage == 3;
   prefetch_.open(group_, &pool_, ahead ? settings_.prefetch_nbytes : 0, std::move(nbytes),

@@ -2,7 +2,9 @@
 #include "engine/optimizer.h"
 
 #include "core/choice.h"
+#include "engine/agreement.h"
 #include "engine/ranged_io.h"
+#include "engine/remainders.h"
 
 namespace zero {
 namespace {
@@ -95,13 +97,37 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
   std::byte *own = tensors_.own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
+  const Slot *completes = slot == ZERO_SLOT_PARAM ? unwritten_remainder(id) : nullptr;
+  Remainders remainders;
+  if (completes != nullptr) {
+    Status kept = remainders.keep(memory_source(), own, tensors_.own_cut(*completes, id), tensors_.own(id).count());
+    ZERO_CO_AWAIT(agree_on(*groups_.gather(), std::move(kept), "zero_optimizer_write"));
+  }
   bool any = false;
   ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, {offset, offset + count}, data, &any));
   if (any) first_values_.note_state(slot, params_.holder(id));
-  // States that every rank keeps follow their owners at once; parameters do so at begin.
-  if (!of_param && place.whole) ZERO_CO_AWAIT(all_gather(*groups_.gather(), own, tensors_.at(*to, id, 0), cuts, place.dtype));
   if (of_param) first_values_.note_params(phase_ == Phase::running, any);
+  if (!of_param) ZERO_CO_AWAIT(follow_owners(*to, id));
+  if (completes != nullptr && any) {
+    ZERO_CO_AWAIT(agree_on(*groups_.gather(), remainders.clear_changed(), "zero_optimizer_write"));
+    ZERO_CO_AWAIT(follow_owners(*completes, id));
+  }
   co_return verifier_.note_write(id, slot);
+}
+
+/// Of the master, where it is a remainder that was not written itself since the last begin; otherwise nullptr.
+const Slot *Optimizer::unwritten_remainder(int64_t id) const {
+  const Slot *master = nullptr;
+  if (!tensors_.find(ZERO_SLOT_MASTER, id, &master) || first_values_.wrote_master(params_.holder(id))) return nullptr;
+  return tensors_.place(*master, id).dtype == DType::u16 ? master : nullptr;
+}
+
+/// A state that every rank keeps follows its owners at once; parameters do so at begin.
+Task Optimizer::follow_owners(const Slot &state, int64_t id) {
+  const SlotPlace &place = tensors_.place(state, id);
+  if (!place.whole) co_return Status();
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  co_return co_await all_gather(*groups_.gather(), tensors_.own_cut(state, id), tensors_.at(state, id, 0), cuts, place.dtype);
 }
 
 /// A range in entries of a slot.

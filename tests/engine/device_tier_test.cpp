@@ -409,6 +409,21 @@ TEST_F(KeptOnDevice, RanksBeyondWhatKernelsAddAreAnError) {
   EXPECT_NE(std::strstr(status.text(), "the group has 65 ranks"), nullptr) << status.text();
 }
 
+TEST_F(KeptOnDevice, ElementsThatAreWrittenLoseTheirRemainders) {
+  Model model = model_of(2);
+  model.recipe = {.dtype = DType::bf16, .master = ZERO_MASTER_REMAINDER};
+  run_world(2, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, in_stage(0));
+    train_step(*optimizer, model, in_stage(0), 0);
+    uint16_t halves[2][3] = {{0x4040, 0x4040, 0x4040}, {}};
+    expect_ok(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 1499, halves[0], group->rank() == 0 ? 3 : 0)), "write");
+    expect_ok(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_MASTER, 1499, halves[1], 3)), "read");
+    for (const uint16_t half : halves[1]) EXPECT_EQ(half, 0);
+    expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+    expect_same_on_all_ranks(*optimizer);
+  });
+}
+
 TEST_F(KeptOnDevice, TiersThatDifferAreAMismatch) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     Manner manner = in_stage(1);

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <tuple>
+#include <vector>
 
 namespace zero::test {
 namespace {
@@ -170,6 +174,69 @@ TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
       });
     }
   }
+}
+
+TEST(Begin, WithDifferentSourcesNamesThem) {
+  run_world(3, [](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, {.ranks = 3, .counts = {100}}, {});
+    const Status status = run_task(*optimizer, optimizer->begin(group->rank() == 2 ? ZERO_SOURCE_ROOT : ZERO_SOURCE_SHARDS));
+    EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+    EXPECT_NE(std::strstr(status.text(), "rank 2 has source = ZERO_SOURCE_ROOT, rank 0 has source = ZERO_SOURCE_SHARDS"), nullptr)
+        << status.text();
+  });
+}
+
+std::vector<uint16_t> read_halves(Optimizer &optimizer, int32_t slot, int64_t count) {
+  std::vector<uint16_t> halves(static_cast<size_t>(count));
+  expect_ok(run_task(optimizer, optimizer.read(0, slot, 0, halves.data(), count)), "read");
+  return halves;
+}
+
+/// Rank 0 writes all of parameter 0.
+void write_halves(Optimizer &optimizer, int64_t rank, int32_t slot, const std::vector<uint16_t> &halves) {
+  expect_ok(run_task(optimizer, optimizer.write(0, slot, 0, halves.data(), rank == 0 ? std::ssize(halves) : 0)), "write");
+}
+
+/// Every second element is another number of bf16.
+std::vector<uint16_t> edited(std::vector<uint16_t> params) {
+  for (size_t i = 1; i < params.size(); i += 2) params[i] ^= 1;
+  return params;
+}
+
+class RemaindersOf : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
+INSTANTIATE_TEST_SUITE_P(StagesAndRanks, RemaindersOf, testing::Combine(testing::Range<int64_t>(0, 4), testing::Values(1, 2, 3)));
+
+TEST_P(RemaindersOf, WrittenElementsAreZeroWhereTheyChange) {
+  const auto [stage, ranks] = GetParam();
+  Model model{.ranks = ranks, .counts = {601, 7}};
+  model.recipe = {.dtype = DType::bf16, .master = ZERO_MASTER_REMAINDER};
+  Manner manner;
+  manner.stage = stage;
+  manner.verify_every = 1;
+  run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner);
+    for (int64_t step = 0; step < 2; ++step) train_step(*optimizer, model, manner, step);
+    const std::vector<uint16_t> params = edited(read_halves(*optimizer, ZERO_SLOT_PARAM, 601));
+    std::vector<uint16_t> expected = read_halves(*optimizer, ZERO_SLOT_MASTER, 601);
+    const std::vector<uint16_t> before = expected;
+    EXPECT_GT(std::count_if(before.begin(), before.end(), [](uint16_t half) { return half != 0; }), 500);
+    for (size_t i = 1; i < expected.size(); i += 2) expected[i] = 0;
+    write_halves(*optimizer, group->rank(), ZERO_SLOT_PARAM, params);
+    EXPECT_EQ(read_halves(*optimizer, ZERO_SLOT_MASTER, 601), expected);
+    expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+    EXPECT_EQ(read_halves(*optimizer, ZERO_SLOT_PARAM, 601), params);
+    EXPECT_EQ(read_halves(*optimizer, ZERO_SLOT_MASTER, 601), expected);
+    expect_same_on_all_ranks(*optimizer);
+    train_step(*optimizer, model, manner, 2);
+    // Whoever writes both means both, in either order.
+    write_halves(*optimizer, group->rank(), ZERO_SLOT_MASTER, before);
+    write_halves(*optimizer, group->rank(), ZERO_SLOT_PARAM, edited(params));
+    EXPECT_EQ(read_halves(*optimizer, ZERO_SLOT_MASTER, 601), before);
+    expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+    write_halves(*optimizer, group->rank(), ZERO_SLOT_PARAM, params);
+    write_halves(*optimizer, group->rank(), ZERO_SLOT_MASTER, before);
+    EXPECT_EQ(read_halves(*optimizer, ZERO_SLOT_MASTER, 601), before);
+  });
 }
 
 }  // namespace

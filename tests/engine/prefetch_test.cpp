@@ -228,6 +228,37 @@ TEST(Prefetch, StepsOfOneHabitGatherNothingInVain) {
   }
 }
 
+TEST(Prefetch, TensorsOfManyNamesCostTheirMemoryOnce) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    Config config;
+    Config tie;
+    ASSERT_TRUE(config.set_i64(ZERO_KEY_STAGE, 3).ok() && tie.set_i64(ZERO_KEY_TIED_TO, 0).ok());
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+    constexpr int64_t kCount = 10'000;
+    std::vector<int64_t> ids(6);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const std::string name = "p" + std::to_string(i);
+      ASSERT_TRUE(optimizer->add_param(i < 2 ? nullptr : &tie, name.c_str(), ZERO_DTYPE_F32, &kCount, 1, &ids[i]).ok());
+    }
+    ASSERT_TRUE(group->queue()->run(optimizer->seal()).ok());
+    ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+    const std::vector<float> grad(kCount);
+    for (int64_t step = 0; step < 4; ++step) {
+      void *data = nullptr;
+      for (const int64_t id : ids) {
+        ASSERT_TRUE(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).ok());
+        ASSERT_TRUE(optimizer->param_release(id).ok());
+      }
+      for (const int64_t id : ids) ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, kCount).ok());
+      MemoryUse use;
+      ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_PARAM_POOL, &use).ok());
+      EXPECT_LE(use.now_nbytes, use.formula_nbytes + use.constant_nbytes) << "step " << step;
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+    }
+  });
+}
+
 /// Which read the shards that initialisers write, and end only when other ranks have come.
 TEST(Prefetch, InitialisersAreRefusedWhileGathersRunAhead) {
   const Model model = equal_layers(2);

@@ -179,6 +179,22 @@ TEST(Trace, TakesNamesOfAnyBytes) {
   });
 }
 
+TEST(Trace, ShowsNoCallThatNamesNoTensor) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Model model = layers(1);
+    const auto optimizer = begun_optimizer(group, model, traced(0, false, 100));
+    const size_t before = events_of(trace_of(*optimizer)).size();
+    void *data = nullptr;
+    int64_t accumulate = 0;
+    for (const int64_t id : {int64_t{-1}, model.tensors(), INT64_MAX}) {
+      EXPECT_EQ(run_task(*optimizer, optimizer->param_acquire(id, nullptr, 0, &data)).code(), ZERO_E_INVALID_ARGUMENT);
+      EXPECT_EQ(optimizer->grad_acquire(id, &data, &accumulate).code(), ZERO_E_INVALID_ARGUMENT);
+      EXPECT_EQ(optimizer->grad_ready(id, &data, 0, 1).code(), ZERO_E_INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(events_of(trace_of(*optimizer)).size(), before);
+  });
+}
+
 TEST(Trace, IsAnErrorWhereNoneIsKept) {
   run_world(1, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, layers(1), {});

@@ -10,11 +10,11 @@
  *
  * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
  * the gradient slot; g = fp32(slot) * c, c = fp32(clip / loss scale), clip = min(1, ZERO_KEY_CLIP_NORM / (norm + 1e-6)) or 1; then clamped
- * where ZERO_KEY_CLIP_VALUE says so. Updates are computed in fp32 from the master where there is one, otherwise from the parameter, and
- * rounded into their slots. Update rules, t = step number from 1, p = parameter:
+ * where ZERO_KEY_CLIP_VALUE, which excludes the other, says so. Updates are computed in fp32 from the master where there is one, otherwise
+ * from the parameter, and rounded into their slots. Update rules, t = step number from 1, p = parameter:
  *   sgd      (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
  *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
- *              g = b;  p -= lr * g
+ *              g = b;  p -= lr * g.  While momentum is 0, p -= lr * g, and b stays as it is
  *   adam     (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
  *   adamw    (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
  *              p *= 1 - lr * weight_decay;  m += (1 - beta1) * (g - m);  v = beta2 * v + (1 - beta2) * g^2;
@@ -25,7 +25,7 @@
  *              p *= 1 - lr * weight_decay;  p -= lr * sign(beta1 * m + (1 - beta1) * g);  m = beta2 * m + (1 - beta2) * g
  *   lamb     (You et al., "Large Batch Optimization for Deep Learning", 2020, algorithm 2)   m and v as in adam;
  *              r = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon) + weight_decay * p;  p -= lr * |p| / |r| * r, norms over
- *              the whole tensor although shards cut it
+ *              the whole tensor although shards cut it, and of m and v as they are stored
  *   muon     (Jordan et al., 2024; as torch.optim.Muon, in fp32)   of two-dimensional tensors, each whole on one rank (ranks share the
  *              cost); m = momentum * m + (1 - momentum) * g, orthogonalised by Newton-Schulz steps. Other tensors, unless frozen,
  *              are ZERO_E_UNSUPPORTED in seal: put them into a parameter set with another algorithm. On devices the library multiplies
@@ -33,8 +33,9 @@
  *
  * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
  * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
- * fewer than 256 elements keep f32). Bytes per element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with
- * fp32 master and 8-bit moments 10 + 2 / 64. In stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
+ * fewer than 256 elements keep f32; a second moment above 0 never becomes 0, and what is not finite becomes NaN by itself). Bytes per
+ * element with adamw: f32 16; 16-bit with fp32 master 16; bf16 with remainder 14; bf16 with fp32 master and 8-bit moments 10 + 2 / 64. In
+ * stages 1 to 3 a rank keeps all of what is not sharded and its cut of the rest.
  *
  * 8-bit parameters (ZERO_KEY_PARAM_DTYPE). Tensors of 256 elements or more are stored, and gathered after a step or in stage 3, as codes
  * (E4M3 of the Open Compute Project's 8-bit formats) with a scale per 256 elements: element = code * scale, scale = largest magnitude of the
@@ -47,8 +48,9 @@
  * One copy (ZERO_KEY_ONE_COPY, stages 1 and 2, all ranks on one host). Whole parameters lie in shared memory of rank 0, once; each rank
  * updates its shard of them in place, and nothing is gathered. param_acquire gives every rank the address of that copy, so nobody may write
  * through it but before begin, and then one rank for all: ZERO_SOURCE_LOCAL and ZERO_SOURCE_ROOT take it as it is. Between the start of a
- * step (or of reduce) and its end parameters change. Bits are the same as with a copy per rank. 8-bit parameters are decoded into buffers of
- * each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks that cannot reach each other's memory in seal.
+ * step (or of reduce) and its end parameters change, and while any rank is in init_param, which waits for nobody. Bits are the same as with
+ * a copy per rank. 8-bit parameters are decoded into buffers of each rank as always. Other stages are ZERO_E_UNSUPPORTED in create, ranks
+ * that cannot reach each other's memory in seal.
  *
  * Devices (ZERO_KEY_DEVICE). With ZERO_TIER_HOST (ZERO_KEY_TIER) states, and what else libzero keeps, stay in the host's memory, where
  * updates are made (Ren et al., "ZeRO-Offload", 2021); what the caller gives to grad_ready and to param_acquire as dst may then lie in
@@ -142,7 +144,8 @@ typedef struct zero_step_result {
   int64_t step;           /* steps applied so far, this one included */
   int64_t skipped;        /* 1 when a non-finite gradient on some rank made all ranks skip this step */
   int64_t skipped_total;  /* steps skipped so far */
-  int64_t unfilled_count; /* elements this rank gave no gradient for in this step; they counted as zero */
+  int64_t unfilled_count; /* elements this rank gave no gradient for in this step, in no micro-step and by no name of a tied
+                             tensor; they counted as zero */
   double grad_norm;       /* L2 norm of the reduced gradient, without loss scale, when ZERO_KEY_GRAD_NORM is 1 or gradients are clipped by
                              norm, otherwise 0; the same bits on all ranks */
   double loss_scale;      /* what the caller multiplies the loss of the next step by */
@@ -256,7 +259,10 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
  *   source  [in] a zero_source, the same on all ranks; after write or init_param of parameters ZERO_SOURCE_SHARDS (others are ZERO_E_STATE)
  * Parameters never written are zero. In stage 3, and of 8-bit parameters in all stages, acquired ones are whole copies until the first
  * begin; later edits go through zero_optimizer_write. A step after write or init_param without a begin is ZERO_E_STATE; edits through
- * addresses or views are not seen, and what a step makes of them without a begin is undefined. Errors also: ZERO_E_REPLICAS_DIFFER;
+ * addresses or views are not seen, and what a step makes of them without a begin is undefined. Masters follow parameters that were edited:
+ * in fp32 those that no longer round to their parameter; remainders become 0 where zero_optimizer_write changed an element, unless the
+ * master was written too, and stay where it was edited at an address. Before the first step averages that were not written begin with the
+ * fp32 master or, where there is none, the parameter. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_MISMATCH names sources that differ;
  * ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
