@@ -66,8 +66,9 @@ Status Optimizer::lasting(Status status) {
   return status;
 }
 
+/// Before seal the device has no stream; the body says that it comes too early.
 Task Optimizer::in_order(Task body, void *stream) {
-  if (!settings_.on_device) co_return co_await body;
+  if (!settings_.on_device || phase_ == Phase::building) co_return co_await body;
   ZERO_CO_TRY(device_->follow(stream));
   Status status = co_await body;
   Status led = device_->lead(stream);

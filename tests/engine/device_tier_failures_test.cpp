@@ -194,6 +194,27 @@ TEST(FailingDevices, NothingIsLaunchedWhereWhatIsToBeDoneWasNotSent) {
   EXPECT_EQ(there.status().code(), ZERO_E_DEVICE_FAILED);
 }
 
+TEST(SealedDevices, AreWhatCallsOnTheirOrderNeed) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Model model{.counts = {100}};
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(group, make_config(model, kept_on(0, 1)), &optimizer).ok());
+    int64_t id = 0;
+    ASSERT_TRUE(optimizer->add_param(nullptr, "p", ZERO_DTYPE_F32, model.counts.data(), 1, &id).ok());
+    float value = 0;
+    const auto too_early = [&](Task task) { EXPECT_EQ(run_task(*optimizer, std::move(task)).code(), ZERO_E_STATE); };
+    too_early(optimizer->read(id, ZERO_SLOT_PARAM, 0, &value, 1));
+    too_early(optimizer->write(id, ZERO_SLOT_PARAM, 0, &value, 1));
+    too_early(optimizer->step(nullptr));
+    too_early(optimizer->reduce(nullptr));
+    too_early(optimizer->apply());
+    too_early(optimizer->gather());
+    expect_ok(run_task(*optimizer, optimizer->seal()), "seal");
+    begin_training(*optimizer, model, kept_on(0, 1));
+    train_step(*optimizer, model, kept_on(0, 1), 0);
+  });
+}
+
 TEST(FailingDevices, ReachEveryRank) {
   emulated_late(0);
   for (const bool coded : {false, true}) {
