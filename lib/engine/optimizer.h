@@ -274,6 +274,7 @@ class Optimizer {
   Status check_same_call(int64_t splitting) const;
   Task gather_body();
   Status check_trains(int64_t id) const;
+  Status check_taken_over() const;
   Task micro_step_body(int32_t kind);
   Task apply_body();
   Task choose_way();

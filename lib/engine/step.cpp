@@ -31,10 +31,18 @@ Status Optimizer::check_trains(int64_t id) const {
   return {};
 }
 
+/// Before gradients too: begin, which would have to come first, refuses them.
+Status Optimizer::check_taken_over() const {
+  ZERO_CHECK(!first_values_.edited(), ZERO_E_STATE,
+             "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
+  return {};
+}
+
 Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream) {
   ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
+  ZERO_TRY(check_taken_over());
   groups_.take_deadline();
   void *data = nullptr;
   int64_t accumulate = 0;
@@ -50,6 +58,7 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
+  ZERO_TRY(check_taken_over());
   groups_.take_deadline();
   const TraceSpan span(trace_, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
   bool grad_on_device = settings_.on_device;
@@ -81,6 +90,8 @@ Task Optimizer::micro_step_body(int32_t kind) {
   ZERO_CO_TRY(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
   ZERO_CO_CHECK(kind >= ZERO_MICRO_STEP_LAST && kind <= ZERO_MICRO_STEP_REDUCE, ZERO_E_INVALID_ARGUMENT,
                 "kind is %d, but must be a zero_micro_step (0 .. 2)", kind);
+  ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there are no gradients");
+  ZERO_CO_TRY(check_taken_over());
   ZERO_CO_AWAIT(gradients_.begin_micro_step(static_cast<MicroStep>(kind)));
   co_return Status();
 }
@@ -100,8 +111,7 @@ Task Optimizer::step_body(zero_step_result *out) {
 Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_TRY(check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
-  ZERO_CO_CHECK(!first_values_.edited(), ZERO_E_STATE,
-                "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
+  ZERO_CO_TRY(check_taken_over());
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
   ZERO_CO_CHECK(acquired_count_ == 0 || (settings_.stage < 3 && !layout_.any_coded()), ZERO_E_STATE,
                 "acquired parameters: %lld; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before the step",

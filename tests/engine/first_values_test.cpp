@@ -84,7 +84,11 @@ TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
       };
       for (const auto &edit : edits) {
         ASSERT_TRUE(edit().ok());
-        for (const Status &status : {run_task(*optimizer, optimizer->step(nullptr)), run_task(*optimizer, optimizer->reduce(nullptr))}) {
+        void *grad = nullptr;
+        int64_t accumulate = 0;
+        for (const Status &status : {run_task(*optimizer, optimizer->step(nullptr)), run_task(*optimizer, optimizer->reduce(nullptr)),
+                                     run_task(*optimizer, optimizer->micro_step(ZERO_MICRO_STEP_LOCAL)),
+                                     optimizer->grad_acquire(0, &grad, &accumulate), optimizer->grad_ready(0, &value, 0, 1)}) {
           EXPECT_EQ(status.code(), ZERO_E_STATE);
           EXPECT_NE(std::strstr(status.text(), "zero_optimizer_begin takes them over"), nullptr) << status.text();
         }

@@ -50,6 +50,7 @@ TEST_P(Inference, KeepsParametersAndNothingElse) {
     int64_t accumulate = 0;
     EXPECT_EQ(optimizer->grad_acquire(0, &data, &accumulate).code(), ZERO_E_STATE);
     EXPECT_EQ(optimizer->queue()->run(optimizer->step(nullptr)).code(), ZERO_E_STATE);
+    EXPECT_EQ(optimizer->queue()->run(optimizer->micro_step(ZERO_MICRO_STEP_LAST)).code(), ZERO_E_STATE);
     int64_t slots = 0;
     ASSERT_TRUE(optimizer->slot_count(0, &slots).ok());
     EXPECT_EQ(slots, 1);

@@ -46,6 +46,7 @@ end
         @test collect_garbage(() -> isempty(LibZero.abandoned); rounds = 2000)
     end
     @testset "an acquire that was interrupted has a release of its own" begin
+        interrupted = Base.Event()
         @test on_ranks(2) do group, rank
             Optimizer(group; stage = 3) do optimizer
                 w = add_param!(optimizer, "w", Float32, 1000)
@@ -54,8 +55,9 @@ end
                 mine = zeros(Float32, 1000)
                 if rank == 0
                     @test interrupt(@async acquire!(optimizer, w, mine)) isa InterruptException
+                    notify(interrupted)
                 else
-                    sleep(0.1)
+                    wait(interrupted)
                     acquire!(optimizer, w, mine)
                 end
                 collect_garbage(() -> isempty(LibZero.abandoned); rounds = 2000)
