@@ -65,10 +65,11 @@
  * host's bits. Addresses of param_acquire, grad_acquire and views are the device's; data of read and write, module buffers and results the
  * host's. Calls may return before their work has ended, which comes after what `stream` was given before, and before what it is given next:
  * gradients that were given may be overwritten by later work of the stream, and param_release comes when all that uses the parameter was
- * given to the streams it was acquired with, which live until then. Groups with ZERO_KEY_NCCL move data over NCCL. In others ranks may
- * share a device, threads use each other's memory in place where devices reach it, and the rest passes through the host; of them, MPI over
- * several hosts or with ZERO_KEY_MPI_SHARED 0 is ZERO_E_UNSUPPORTED in create, as are over 64 ranks and ZERO_KEY_ONE_COPY. verify and steps
- * with checksums wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or limits.
+ * given to the streams it was acquired with, which live until nobody holds it. Groups with ZERO_KEY_NCCL move data over NCCL. In others
+ * ranks may share a device, threads use each other's memory in place where devices reach it, and the rest passes through the host; of them,
+ * MPI over several hosts or with ZERO_KEY_MPI_SHARED 0 is ZERO_E_UNSUPPORTED in create, as are over 64 ranks and ZERO_KEY_ONE_COPY. verify
+ * and steps with checksums wait for the device. A full one is ZERO_E_OUT_OF_MEMORY in seal; its memory counts in stats.h, not for hooks or
+ * limits.
  *
  * Collectives. seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and sync_module_buffers, in stage 3 after begin also
  * param_acquire, are collectives over the group, in the same order on every rank. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.

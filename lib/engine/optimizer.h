@@ -259,6 +259,7 @@ class Optimizer {
   Status check_host_memory(const void *memory, const char *argument) const;
   Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream);
   Status follow_user(void *stream) const;
+  Status follow_one_of_users(void *stream) const;
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);

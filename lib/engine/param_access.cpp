@@ -1,6 +1,7 @@
 /// @file Whole parameters: where they lie in stages 0 to 2, gathered from shards in stage 3, decoded in any.
 #include "engine/optimizer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -66,7 +67,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   }
   if (settings_.on_device) {
     ZERO_CO_TRY(device_->lead(stream));
-    access.streams.push_back(stream);
+    if (std::find(access.streams.begin(), access.streams.end(), stream) == access.streams.end()) access.streams.push_back(stream);
   }
   ++access.count;
   ++acquired_count_;
@@ -111,19 +112,26 @@ Status Optimizer::follow_user(void *stream) const {
   return captured ? device_->lead(stream) : Status();
 }
 
+/// Who acquired the parameter again may have used another stream than who still holds it. Inside a capture only what is part of it counts.
+Status Optimizer::follow_one_of_users(void *stream) const {
+  bool captured = false;
+  bool theirs = false;
+  ZERO_TRY(device_->captures(device_->stream(), &captured));
+  ZERO_TRY(device_->captures(stream, &theirs));
+  return theirs == captured ? follow_user(stream) : Status();
+}
+
 Status Optimizer::param_release(int64_t id) {
   ZERO_TRY(check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
-  if (access.count == 1) {
-    for (void *stream : access.streams) {
-      const Status followed = follow_user(stream);
-      if (!followed.ok()) lose(followed);
-      ZERO_TRY(followed);
-    }
-    access.streams.clear();
+  for (void *stream : access.streams) {
+    const Status followed = access.count == 1 ? follow_user(stream) : follow_one_of_users(stream);
+    if (!followed.ok()) lose(followed);
+    ZERO_TRY(followed);
   }
+  if (access.count == 1) access.streams.clear();
   --acquired_count_;
   if (--access.count == 0) {
     if (access.pooled) gathers_.give_back(access.data);

@@ -1,4 +1,5 @@
-/// @file Steps of several ranks whose devices wait for one another while no thread waits for a device: the bits of steps on the host.
+/// @file Steps of several ranks whose devices wait for one another while no thread waits for a device: the bits of steps on the host. Also
+/// for what the streams of callers were given.
 #include "tests/engine/device_feed.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/sizes.h"
@@ -204,6 +205,27 @@ TEST_F(LinedUp, ARankThatGoesInsteadOfAStepIsAnError) {
       const Status status = run_task(*kept, kept->step(nullptr, feed.stream()));
       EXPECT_EQ(status.code(), step == 0 ? ZERO_OK : ZERO_E_PEER_LEFT) << status.text();
     }
+  });
+}
+
+TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const auto kept = make(group, kKinds[0], true);
+    Feed feed(kKinds[0]);
+    void *data = nullptr;
+    void *reader = caller_stream_create(0);
+    std::vector<float> before(kCounts[0]), late(kCounts[0]);
+    expect_ok(run_task(*kept, kept->read(0, ZERO_SLOT_PARAM, 0, before.data(), kCounts[0])), "read");
+    for (void *stream : {feed.stream(), reader}) expect_ok(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, stream)), "acquire");
+    caller_copy(reader, late.data(), data, 4 * kCounts[0], 20'000);
+    expect_ok(kept->param_release(0), "param_release");
+    feed.fill(0);
+    feed.give(*kept);
+    expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
+    caller_wait(reader);
+    EXPECT_EQ(before, late);
+    expect_ok(kept->param_release(0), "param_release");
+    caller_stream_destroy(reader);
   });
 }
 

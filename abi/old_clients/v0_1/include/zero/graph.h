@@ -19,8 +19,8 @@
  *     the device, or of grad_acquire, then step with out_result NULL (or reduce, apply, gather), which comes last; param_acquire and
  *     param_release may be there too (of 8-bit parameters with dst on the device, into which each run decodes them; otherwise
  *     ZERO_E_STATE). Gradients from memory of the host, and dst there, are ZERO_E_STATE: each run would copy what lies there then. So are
- *     gradients and dst on the device with ZERO_TIER_HOST. A call that has to wait, or to make memory, is an error, and may end the
- *     capture: read, write, begin.
+ *     gradients and dst on the device with ZERO_TIER_HOST. A call that has to wait, or to make memory, is an error, which may end the
+ *     capture and cost the optimizer: read, write, begin, init_param, and those that read scalars of the run.
  *   - Between runs, hyper-parameters may be set at any time, and zero_optimizer_refresh brings them to the runs that follow, in the order
  *     of its stream; but a graph keeps its ZERO_KEY_NEWTON_SCHULZ_STEPS.
  *   - After a run, zero_optimizer_result with its stream comes before all other calls: before scalars of the run are read or set (the loss
