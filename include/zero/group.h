@@ -7,7 +7,7 @@
  * Sums follow one tree over ranks on every transport: T(lo, hi) = T(lo, mid) + T(mid, hi), mid = lo + the largest power of two below
  * hi - lo. f16, bf16 and f32 are added in fp32, f64 in fp64, and rounded to the element type once (to nearest even). Integers add and
  * multiply in 64 bits and wrap; an integer average is the 64-bit sum divided by N, cut towards zero. min and max return NaN when any
- * input is NaN. The same inputs give the same bits whatever the transport.
+ * input is NaN; to them -0 is less than 0. The same inputs give the same bits whatever the transport.
  *
  * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
  * gets the error, later calls return it again with its cause. A rank that ends is noticed at once (that crashes: once its core dump is

@@ -262,9 +262,9 @@ ZERO_API int32_t zero_optimizer_seal_async(zero_optimizer *optimizer, zero_reque
  * begin; later edits go through zero_optimizer_write. Gradients and steps after write or init_param without a begin are ZERO_E_STATE; edits
  * through addresses or views are not seen, and what a step makes of them without a begin is undefined. Masters follow parameters that were
  * edited: in fp32 those that no longer round to their parameter; remainders become 0 where zero_optimizer_write changed an element, unless
- * the master was written too, and stay where it was edited at an address. Before the first step averages that were not written begin with
- * the fp32 master or, where there is none, the parameter. Errors also: ZERO_E_REPLICAS_DIFFER; ZERO_E_MISMATCH names sources that differ;
- * ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
+ * part of the tensor's master was written since the last begin, and stay where it was edited at an address. Before the first step averages
+ * that were not written begin with the fp32 master or, where there is none, the parameter. Errors also: ZERO_E_REPLICAS_DIFFER;
+ * ZERO_E_MISMATCH names sources that differ; ZERO_E_STATE while parameters or gradients are acquired. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_begin(zero_optimizer *optimizer, int32_t source);
 ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t source, zero_request **out);
