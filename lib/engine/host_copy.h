@@ -16,6 +16,8 @@ class HostCopy {
     nbytes_ = nbytes;
     device_ = source.device;
     if (device_ == nullptr) return {};
+    // Where this thread captures a stream no wait is allowed, and what was copied to would be gone before the copy.
+    ZERO_TRY(device_->wait());
     MemorySource host = source;
     host.device = nullptr;
     ZERO_TRY(Arena::create_private(host, ZERO_MEMORY_WORKSPACE, nbytes, &copy_));

@@ -215,6 +215,19 @@ TEST(SealedDevices, AreWhatCallsOnTheirOrderNeed) {
   });
 }
 
+/// Nothing is under way then to memory that is given back.
+TEST(FailingDevices, AreWhatInitialisersFindInACapture) {
+  run_world(1, [](const std::shared_ptr<Group> &group) {
+    const Model model{.counts = {30'000}};
+    const auto optimizer = begun_optimizer(group, model, kept_on(0, 1));
+    void *stream = caller_stream_create(0);
+    caller_capture_begin(stream);
+    EXPECT_EQ(optimizer->init_param(0, ZERO_INITIALISER_CONSTANT, 1, 0, 0).code(), ZERO_E_DEVICE_FAILED);
+    if (void *graph = caller_capture_end(stream)) caller_graph_destroy(graph);
+    caller_stream_destroy(stream);
+  });
+}
+
 TEST(FailingDevices, ReachEveryRank) {
   emulated_late(0);
   for (const bool coded : {false, true}) {
