@@ -85,8 +85,8 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
              "the first zero_optimizer_param_acquire of a step");
   ZERO_CHECK(acquiring_.load(std::memory_order_acquire) == 0, ZERO_E_STATE,
              "a zero_optimizer_param_acquire is under way; initialise when it has ended");
-  ZERO_CHECK(phase_ != Phase::running || !gradients_.started(), ZERO_E_STATE,
-             "gradients of a step were given; zero_optimizer_step comes before parameters are initialised");
+  ZERO_CHECK(phase_ != Phase::running || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
+             "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are initialised");
   const Status arrived = gathers_.all_arrived();
   if (!arrived.ok()) lose(arrived);
   ZERO_TRY(arrived);

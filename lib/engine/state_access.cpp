@@ -90,8 +90,8 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   ZERO_CO_TRY(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
-  ZERO_CO_CHECK(!of_param || !gradients_.started(), ZERO_E_STATE,
-                "gradients of a step were given; zero_optimizer_step comes before parameters are written");
+  ZERO_CO_CHECK(!of_param || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
+                "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
   if (params_[id].count == 0) co_return Status();
   const SlotPlace &place = tensors_.place(*to, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);

@@ -93,6 +93,8 @@ TEST(Begin, ComesBetweenEditsOfParametersAndTheNextStep) {
           EXPECT_NE(std::strstr(status.text(), "zero_optimizer_begin takes them over"), nullptr) << status.text();
         }
         ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+        ASSERT_TRUE(optimizer->grad_acquire(0, &grad, &accumulate).ok());
+        EXPECT_EQ(edit().code(), ZERO_E_STATE);
         give_gradients(*optimizer, model, manner, 1);
         // Neither begin nor, after it, the step could come now.
         EXPECT_EQ(edit().code(), ZERO_E_STATE);
