@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Prints the path of a julia to use: the one on PATH, or one that this script unpacks into a folder of its own. Debian 12 has no Julia; the
-# release before it has 1.5.3, whose packages are taken from the mirror that apt uses, checked by apt, and unpacked without installing
-# anything. Needs no root. Everything but the path, which is the only line on standard output, goes to standard error.
+# Prints the path of a julia to use: the one on PATH, or one that this script unpacks into a folder of its own. Debian 11 is the last with a
+# Julia, 1.5.3, whose packages are taken from the mirror that apt uses, checked by apt, and unpacked without installing anything. Needs no
+# root. Everything but the path, which is the only line on standard output, goes to standard error.
 # usage: tools/julia.sh [DIRECTORY]      DIRECTORY: where to unpack; default build/julia
 set -euo pipefail
 case ${1:-} in -*) echo "julia.sh: '$1' is not understood; see the head of tools/julia.sh" >&2; exit 2 ;; esac
 prefix=$(realpath -m "${1:-$(dirname "$0")/../build/julia}")
 
-own_release=bookworm
+own_release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) || true
 julia_release=bullseye
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # Julia 1.5 hands libunwind structures whose layout later versions changed, so the installed one does not do.

@@ -187,7 +187,7 @@ report() {
 }
 
 zero_install_packages build data mpi mpich tests bindings frameworks speed
-# Debian 12 has no Julia; what the script says is listed when the configuration finds none.
+# Debian 12 and 13 have no Julia; what the script says is listed when the configuration finds none.
 tools/julia.sh >/dev/null || true
 test_release
 # Sanitizers and counters look at paths, which few cases take as well; they would take hours for the counts.
