@@ -8,7 +8,7 @@ zero_packages() {
     mpich) echo mpich libmpich-dev ;;
     tests) echo libgtest-dev python3 clang abigail-tools gcovr iproute2 util-linux procps binutils ;;
     bindings) echo swig golang-go cargo rustc python3-dev python3-numpy ;;
-    frameworks) echo libtorch-dev libdlib-dev ;;
+    frameworks) echo libtorch-dev libdlib-dev libblas-dev liblapack-dev ;;
     benchmarks) echo libbenchmark-dev python3 python3-venv iproute2 ;;
     speed) echo ccache ;;
     *) echo "packages.sh: no list named '$1'" >&2; return 2 ;;
