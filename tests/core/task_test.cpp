@@ -108,7 +108,7 @@ TEST(Task, ExceptionsBecomeErrors) {
 TEST(Task, OutOfMemoryForAFrameIsAnException) {
   drop_cached_frames();
   const test::FailingNew failing(0);
-  EXPECT_THROW(give({}), std::bad_alloc);
+  EXPECT_THROW((void)give({}), std::bad_alloc);
 }
 
 TEST(Operation, WaitsWithoutBlockingAndEndsOnce) {
