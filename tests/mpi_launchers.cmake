@@ -48,7 +48,8 @@ function(zero_mpi_environment name flavour)
     ${name} PROPERTIES
     SKIP_RETURN_CODE 77
     ENVIRONMENT "ZERO_MPI_MODULE=${module};OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
-OMPI_MCA_rmaps_base_oversubscribe=1;ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=suppressions=${suppressions}")
+OMPI_MCA_rmaps_base_oversubscribe=1;PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;\
+ASAN_OPTIONS=detect_leaks=0;TSAN_OPTIONS=suppressions=${suppressions}")
 endfunction()
 
 # A program run by every mpirun with each number of ranks.

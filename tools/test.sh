@@ -23,8 +23,9 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1:no_huge_pages_for_shadow=0
 # Kernels and tests have no counters: the coverage build finds those of the release build, whose folder lies beside its own.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-# Open MPI refuses root and more ranks than cores unless told that both are meant.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Open MPI refuses root and more ranks than cores unless told that both are meant; the last name is that of release 5.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 jobs=$(nproc)
 # Ranks that wait leave cores to other tests.

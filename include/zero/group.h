@@ -84,7 +84,9 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
 
 /*
  * Makes a group of the ranks of an MPI communicator. Initialises MPI when nobody has; then releasing the last MPI group finalises it and
- * later creation is an error. Works on its own duplicate of the communicator.
+ * later creation is an error. Works on its own duplicate of the communicator. Where a group has failed, messages may be under way that no
+ * rank receives any more: libzero then leaves MPI alone, and MPI_Finalize may hang or end the process; MPI_Abort or exit is for programs
+ * that end there.
  *
  * Ranks of one host meet through MPI and then move the data between them through shared memory, as in a local group (ZERO_KEY_MPI_SHARED);
  * MPI carries what crosses hosts. Where the world is a whole number of runs of 2, 4, 8, ... ranks that each share a host, reduce_scatter,

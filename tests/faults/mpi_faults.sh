@@ -25,11 +25,13 @@ last=$((ranks - 1))
 fault=$mode
 if [ "$mode" = survive ]; then
   fault=kill
-  if ! "$1" --version 2>/dev/null | grep -q OpenRTE; then
+  if ! "$1" --version 2>/dev/null | grep -Eq 'OpenRTE|Open MPI'; then
     echo "skipped: this launcher ends all ranks when one ends"
     exit 77
   fi
-  export OMPI_MCA_orte_enable_recovery=1
+  launches=$1
+  shift
+  set -- "$launches" --enable-recovery "$@"
 fi
 folder=$(mktemp -d)
 failures=0

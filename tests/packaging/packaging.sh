@@ -6,8 +6,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 libdir=$(dirname "$(find "$PREFIX" -name libzero.so.0 2>/dev/null | head -n 1)")
 export LD_LIBRARY_PATH=$libdir PKG_CONFIG_PATH=$libdir/pkgconfig
-# Open MPI refuses root and more ranks than cores unless told that both are meant.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Open MPI refuses root and more ranks than cores unless told that both are meant; the last name is that of release 5.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 fail() {
   echo "packaging: $*"

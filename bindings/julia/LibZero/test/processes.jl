@@ -9,8 +9,13 @@ const LAUNCHED = """
     end
     """
 
-"Open MPI refuses root and more ranks than cores unless told that both are meant."
-const LAUNCHER = ("OMPI_ALLOW_RUN_AS_ROOT" => "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" => "1", "OMPI_MCA_rmaps_base_oversubscribe" => "1")
+"Open MPI refuses root and more ranks than cores unless told that both are meant; the last name is that of release 5."
+const LAUNCHER = (
+    "OMPI_ALLOW_RUN_AS_ROOT" => "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM" => "1",
+    "OMPI_MCA_rmaps_base_oversubscribe" => "1",
+    "PRTE_MCA_rmaps_default_mapping_policy" => ":oversubscribe",
+)
 
 if Sys.which("mpirun") !== nothing && LibZero.has_feature(:mpi)
     @testset "ranks may be processes" begin
