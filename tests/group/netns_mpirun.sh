@@ -59,10 +59,18 @@ reason=$(join 2>&1) || skip "network namespaces cannot be made here: $reason"
 [ -z "${ZERO_NETNS_RATE:-}" ] || reason=$(shape 2>&1) || skip "the cable cannot be slowed down: $reason"
 
 script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-# The agent must be executable, which a script in a source tree may not be.
+# The agent must be executable, which a script in a source tree may not be. Release 5 has other names for the launcher's settings.
+case $("$mpirun" --version 2>/dev/null) in
+  *') 4.'*)
+    set -- --mca plm rsh --mca plm_rsh_agent "sh $script" --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include 10.77.0.0/24 \
+      --mca btl self,vader,tcp "$@"
+    ;;
+  *)
+    set -- --prtemca plm ssh --prtemca plm_ssh_agent "sh $script" --prtemca plm_ssh_no_tree_spawn 1 --prtemca prte_if_include 10.77.0.0/24 \
+      --mca btl self,sm,tcp "$@"
+    ;;
+esac
 ZERO_NETNS_AGENT=$b OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   ip netns exec "$a" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$a" \
-  "$mpirun" --host 10.77.0.1:2,10.77.0.2:2 -n 4 --map-by slot --oversubscribe $exports \
-  --mca plm rsh --mca plm_rsh_agent "sh $script" --mca plm_rsh_no_tree_spawn 1 \
-  --mca oob_tcp_if_include 10.77.0.0/24 --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include 10.77.0.0/24 \
-  "$@"
+  "$mpirun" --host 10.77.0.1:2,10.77.0.2:2 -n 4 --map-by ppr:2:node:oversubscribe $exports \
+  --mca pml ob1 --mca btl_tcp_if_include 10.77.0.0/24 "$@"
