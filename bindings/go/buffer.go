@@ -92,7 +92,7 @@ func (b *Buffer[T]) Memory(category Memory) (MemoryStats, error) {
 
 // Close gives the buffer and its shard's memory back. It may be called again, and always returns nil.
 func (b *Buffer[T]) Close() error {
-	if b != nil {
+	if b != nil && b.object.handle != 0 { // the zero Buffer has no finalizer, and may lie where Go allows none
 		runtime.SetFinalizer(b, nil)
 		b.object.close(czero.Zero_buffer_release)
 	}

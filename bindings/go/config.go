@@ -100,9 +100,9 @@ func (c *Config) SetStr(key Key, value string) error {
 	return c.set(key, func(raw czero.Config) *czero.Failure { return czero.Zero_config_set_str(raw, int32(key), value) })
 }
 
-// Close gives the config back. It may be called again, and always returns nil.
+// Close gives the config back. It may be called again, and always returns nil. There is nothing to give back of the zero Config.
 func (c *Config) Close() error {
-	if c != nil && c.closed.CompareAndSwap(false, true) {
+	if c != nil && c.handle != 0 && c.closed.CompareAndSwap(false, true) {
 		runtime.SetFinalizer(c, nil)
 		czero.Zero_config_release(c.handle)
 	}

@@ -230,6 +230,21 @@ func TestANilObjectIsAnError(t *testing.T) {
 	check((*zero.Optimizer)(nil).Close())
 }
 
+// Objects that were not made may lie within others, where Go allows no finalizers.
+func TestObjectsThatWereNotMadeAreClosedWhereverTheyLie(t *testing.T) {
+	var within struct {
+		name      string
+		config    zero.Config
+		group     zero.Group
+		buffer    zero.Buffer[float32]
+		optimizer zero.Optimizer
+	}
+	for _, object := range []interface{ Close() error }{&within.config, &within.group, &within.buffer, &within.optimizer} {
+		check(object.Close())
+	}
+	check(must(zero.CreateLocal(ctx, within.name, 0, 1, &within.config)).Close())
+}
+
 func TestAClosedConfigIsAnErrorWhereItIsUsed(t *testing.T) {
 	alone(t, func(r rank) {
 		config := must(zero.NewConfig())

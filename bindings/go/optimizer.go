@@ -187,7 +187,7 @@ func (o *Optimizer) StepStats() (StepStats, error) {
 // Close gives the optimizer and all memory that it handed out back. It may wait for other ranks where parameters are being gathered. It may
 // be called again, and always returns nil.
 func (o *Optimizer) Close() error {
-	if o != nil {
+	if o != nil && o.object.handle != 0 { // the zero Optimizer has no finalizer, and may lie where Go allows none
 		runtime.SetFinalizer(o, nil)
 		o.object.close(czero.Zero_optimizer_release)
 	}
