@@ -114,7 +114,23 @@ func TestEveryWaitingCallEndsWithItsContext(t *testing.T) {
 
 // Calls of one optimizer come one after another, but each has a context of its own.
 func TestACallBehindAnotherEndsWithItsContext(t *testing.T) {
+	data := make([]float32, 10)
+	for name, call := range map[string]func(context.Context, *zero.Optimizer) error{
+		"GiveGrad": func(ctx context.Context, o *zero.Optimizer) error { return zero.GiveGrad(ctx, o, 0, 0, data) },
+		"ReadSlot": func(ctx context.Context, o *zero.Optimizer) error {
+			return zero.ReadSlot(ctx, o, 0, zero.SlotParam, 0, data)
+		},
+		"WriteSlot": func(ctx context.Context, o *zero.Optimizer) error {
+			return zero.WriteSlot(ctx, o, 0, zero.SlotParam, 0, data)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { endBehindAnother(t, call) })
+	}
+}
+
+func endBehindAnother(t *testing.T, call func(context.Context, *zero.Optimizer) error) {
 	onRanks(t, 2, func(r rank) {
+		check(r.SetDeadline(10 * time.Second))
 		optimizer := newOptimizer(r, zero.DTypeF32)
 		defer optimizer.Close()
 		begin(r, optimizer)
@@ -132,7 +148,7 @@ func TestACallBehindAnotherEndsWithItsContext(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		ending, cancel := soon()
 		defer cancel()
-		wantEnded(r, "the call behind", zero.GiveGrad(ending, optimizer, 0, 0, make([]float32, 10)), context.DeadlineExceeded)
+		wantEnded(r, "the call behind", call(ending, optimizer), context.DeadlineExceeded)
 		wantError(r, "the step", <-stepped, zero.ErrAborted)
 	})
 }

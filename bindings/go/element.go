@@ -1,6 +1,11 @@
 package zero
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+
+	"libzero/internal/czero"
+)
 
 // Element types that Go has no name for, as their bits: arithmetic on them is arithmetic on the bits, and BF16(x) takes x for bits.
 // BF16FromFloat32 and F16FromFloat32 convert numbers.
@@ -46,10 +51,17 @@ func DTypeOf[T Element]() DType {
 // checkElement compares the element type of a slice with that of the memory it is to stand for. 0 is that of an unknown id, which libzero
 // refuses itself.
 func checkElement[T Element](what string, id int, stored DType) error {
-	if given := DTypeOf[T](); given != stored && stored != 0 {
-		return invalid("%s %d is %s, but the slice holds %s", what, id, stored, given)
+	return wrap(mismatch[T](what, id, stored))
+}
+
+// mismatch is checkElement within a call.
+func mismatch[T Element](what string, id int, stored DType) *czero.Failure {
+	given := DTypeOf[T]()
+	if given == stored || stored == 0 {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("%s %d is %s, but the slice holds %s", what, id, stored, given)
+	return &czero.Failure{Code: int32(ErrInvalidArgument), Text: text}
 }
 
 // addressOf returns the address of a slice's elements, nil when it has none.

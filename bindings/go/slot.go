@@ -42,18 +42,26 @@ type SlotInfo struct {
 // Slots returns what is kept of a parameter from one step to the next: ReadSlot all of them on all ranks to save a run. After Seal.
 func (o *Optimizer) Slots(id int) ([]SlotInfo, error) {
 	var slots []SlotInfo
-	err := o.self().do(func(raw czero.Optimizer) *czero.Failure {
-		var count int64
-		failure := czero.Zero_optimizer_slot_count(raw, int64(id), &count)
-		for index := int64(0); index < count && failure == nil; index++ {
-			var slot, dtype, entries int64
-			failure = czero.Zero_optimizer_slot(raw, int64(id), index, &slot, &dtype, &entries)
-			slots = append(slots, SlotInfo{Slot(slot), DType(dtype), int(entries)})
-		}
+	err := o.self().do(func(raw czero.Optimizer) (failure *czero.Failure) {
+		slots, failure = slotsOf(raw, id)
 		return failure
 	})
-	if err != nil {
-		return nil, err
+	return slots, err
+}
+
+// slotsOf is Slots within a call.
+func slotsOf(raw czero.Optimizer, id int) ([]SlotInfo, *czero.Failure) {
+	var count int64
+	if failure := czero.Zero_optimizer_slot_count(raw, int64(id), &count); failure != nil {
+		return nil, failure
+	}
+	slots := make([]SlotInfo, count)
+	for index := range slots {
+		var slot, dtype, entries int64
+		if failure := czero.Zero_optimizer_slot(raw, int64(id), int64(index), &slot, &dtype, &entries); failure != nil {
+			return nil, failure
+		}
+		slots[index] = SlotInfo{Slot(slot), DType(dtype), int(entries)}
 	}
 	return slots, nil
 }
@@ -61,10 +69,10 @@ func (o *Optimizer) Slots(id int) ([]SlotInfo, error) {
 // ReadSlot sets data to the entries of a parameter's slot from offset on, whoever owns them. A collective in which each rank gives its own
 // range, which may be empty.
 func ReadSlot[T Element](ctx context.Context, o *Optimizer, id int, slot Slot, offset int, data []T) error {
-	if err := checkSlot[T](o, id, slot); err != nil {
-		return err
-	}
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		if failure := checkSlot[T](o, raw, id, slot); failure != nil {
+			return failure
+		}
 		return czero.Zero_optimizer_read(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), nil)
 	})
 }
@@ -72,26 +80,27 @@ func ReadSlot[T Element](ctx context.Context, o *Optimizer, id int, slot Slot, o
 // WriteSlot sets the entries of a parameter's slot from offset on to data. As ReadSlot; where the ranges of ranks overlap, the highest rank's
 // values stay. Parameters written are visible after Begin(SourceShards).
 func WriteSlot[T Element](ctx context.Context, o *Optimizer, id int, slot Slot, offset int, data []T) error {
-	if err := checkSlot[T](o, id, slot); err != nil {
-		return err
-	}
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		if failure := checkSlot[T](o, raw, id, slot); failure != nil {
+			return failure
+		}
 		return czero.Zero_optimizer_write(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), nil)
 	})
 }
 
-func checkSlot[T Element](o *Optimizer, id int, slot Slot) error {
-	return checkElement[T](slot.String()+" of parameter", id, o.slotInfo(id, slot).DType)
+// checkSlot is checkElement of a slot, within the call that moves or hands out its entries.
+func checkSlot[T Element](o *Optimizer, raw czero.Optimizer, id int, slot Slot) *czero.Failure {
+	return mismatch[T](slot.String()+" of parameter", id, o.slotInfo(raw, id, slot).DType)
 }
 
 // slotInfo returns what is known of a slot; nothing where libzero will refuse it.
-func (o *Optimizer) slotInfo(id int, slot Slot) SlotInfo {
+func (o *Optimizer) slotInfo(raw czero.Optimizer, id int, slot Slot) SlotInfo {
 	param := o.param(id)
 	if slot == SlotGrad {
 		return SlotInfo{slot, param.grad, param.count}
 	}
 	if param.slots == nil {
-		param.slots, _ = o.Slots(id)
+		param.slots, _ = slotsOf(raw, id)
 		o.keepSlots(id, param.slots)
 	}
 	for _, info := range param.slots {

@@ -25,11 +25,12 @@ func ViewAt[T Element](o *Optimizer, index int, slot Slot) (View[T], error) {
 	var param, offset, count int64
 	var address uintptr
 	err := o.self().do(func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_view(raw, int64(index), int32(slot), &param, &offset, &count, &address)
+		failure := czero.Zero_optimizer_view(raw, int64(index), int32(slot), &param, &offset, &count, &address)
+		if failure == nil {
+			failure = checkSlot[T](o, raw, int(param), slot)
+		}
+		return failure
 	})
-	if err == nil {
-		err = checkSlot[T](o, int(param), slot)
-	}
 	if err != nil {
 		return View[T]{}, err
 	}
