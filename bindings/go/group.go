@@ -190,7 +190,10 @@ func (g *Group) Abort(reason string) error {
 
 // SetDeadline sets how long later calls of this rank wait for others, in whole milliseconds, rounded up.
 func (g *Group) SetDeadline(deadline time.Duration) error {
-	ms := (deadline + time.Millisecond - 1) / time.Millisecond
+	ms := deadline / time.Millisecond
+	if deadline%time.Millisecond > 0 {
+		ms++
+	}
 	return g.call(func(raw czero.Group) *czero.Failure { return czero.Zero_group_set_deadline(raw, int64(ms)) })
 }
 

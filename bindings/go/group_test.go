@@ -227,6 +227,11 @@ func TestDeadlineIsRoundedUpToMilliseconds(t *testing.T) {
 		check(r.SetDeadline(time.Microsecond))
 		wantError(r, "0", r.SetDeadline(0), zero.ErrInvalidArgument)
 		wantError(r, "negative", r.SetDeadline(-time.Second), zero.ErrInvalidArgument)
+		longest := r.SetDeadline(math.MaxInt64)
+		wantError(r, "the longest", longest, zero.ErrInvalidArgument)
+		if !strings.Contains(longest.Error(), "deadline_ms is 9223372036855,") {
+			t.Errorf("the longest: got %v", longest)
+		}
 	})
 }
 
