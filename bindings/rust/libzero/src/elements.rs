@@ -26,6 +26,10 @@ impl<T: SlotElement> Elements<T> {
         Elements { first: NonNull::dangling(), count: 0 }
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
     /// # Safety
     /// The elements are there, and nobody changes them, for as long as the slice is used.
     pub(crate) unsafe fn slice<'a>(&self) -> &'a [T] {

@@ -137,6 +137,25 @@ fn a_gradient_view_that_nobody_wrote_to_leaves_nothing_to_add_to() {
 }
 
 #[test]
+fn what_nobody_wrote_is_zero_where_elements_come_from_elsewhere() {
+    for stage in 0..=3 {
+        let group = Group::alone(None).unwrap();
+        let (mut optimizer, w) = begun(&group, &descent(&[(Key::Stage, stage)]));
+        for step in 1..=2 {
+            drop(optimizer.grad(w).unwrap());
+            optimizer.grad_ready(w, 0, &[1.0; COUNT / 2]).unwrap();
+            let mut gradient = optimizer.grad(w).unwrap();
+            assert!(gradient.accumulates());
+            gradient[COUNT / 2..].iter_mut().for_each(|value| *value += 1.0);
+            gradient.ready_range(COUNT / 2..COUNT).unwrap();
+            drop(gradient);
+            optimizer.step().unwrap();
+            assert_eq!(optimizer.param(w).unwrap()[..], [1.0 - step as f32; COUNT]);
+        }
+    }
+}
+
+#[test]
 fn sums_are_added_to_whoever_gave_them() {
     let group = Group::alone(None).unwrap();
     let (mut optimizer, w) = begun(&group, &descent(&[(Key::Stage, 2)]));

@@ -84,11 +84,15 @@ impl<G: Element> GradView<'_, G> {
     /// Says that a range of elements is final. With the last of them the memory goes, and the view is empty.
     pub fn ready_range(&mut self, range: Range<usize>) -> Result<()> {
         let outcome = self.give(range);
-        // Which range is the last, libzero knows: it hands the memory out again as long as it is there.
-        if self.optimizer.acquire_grad::<G>(self.id, self.len()).is_err() {
+        if !self.is_acquired() {
             self.elements = Elements::none();
         }
         outcome
+    }
+
+    /// Which range is the last, libzero knows: it hands the memory out again as long as it is there.
+    fn is_acquired(&self) -> bool {
+        self.optimizer.acquire_grad::<G>(self.id, self.elements.count()).is_ok()
     }
 
     /// What is final counts as written.
@@ -114,6 +118,16 @@ impl<G: Element> DerefMut for GradView<'_, G> {
         *self.untouched = false;
         // SAFETY: as above.
         unsafe { self.elements.slice_mut() }
+    }
+}
+
+impl<G: Element> Drop for GradView<'_, G> {
+    /// Who takes the memory up again may have given elements from elsewhere meanwhile, and adds to zeros then.
+    fn drop(&mut self) {
+        if *self.untouched && self.is_acquired() {
+            // SAFETY: as above.
+            unsafe { self.elements.slice_mut() }.fill(G::default());
+        }
     }
 }
 
