@@ -3,6 +3,7 @@
 mod ranks;
 
 use std::mem;
+use std::ops::Range;
 
 use libzero::{check, sys, Bf16, Code, Config, DType, Error, Group, Key, Optimizer, Param, ReduceOp, Slot, Source, SyncRule, Tier};
 
@@ -100,6 +101,9 @@ fn slices_must_have_the_tensors_elements() {
     assert_eq!(code(optimizer.grad_ready(w, 1, &[0.0; 7])), Code::InvalidArgument);
     assert_eq!(code(optimizer.grad_ready(w, usize::MAX, &[0.0; 7])), Code::InvalidArgument);
     assert_eq!(code(optimizer.read(w.id(), Slot::Param, 7, &mut [0f32; 1])), Code::InvalidArgument);
+    let backwards = Range { start: 5, end: 3 };
+    let error = optimizer.grad(w).unwrap().ready_range(backwards).unwrap_err();
+    assert_eq!(error.to_string(), "ZERO_E_INVALID_ARGUMENT: range is 5 .. 3, but must not end before it starts");
 }
 
 /// A sealed optimizer of one tensor with two names.

@@ -8,7 +8,8 @@ use libzero_sys as sys;
 
 use crate::element::Element;
 use crate::elements::{debug_as_slice, Elements};
-use crate::error::{check, Result};
+use crate::enums::Code;
+use crate::error::{check, Error, Result};
 use crate::group::NO_STREAM;
 use crate::optimizer::params::Param;
 use crate::optimizer::tensors::{check_type, take, Tensor};
@@ -97,6 +98,10 @@ impl<G: Element> GradView<'_, G> {
 
     /// What is final counts as written.
     fn give(&mut self, range: Range<usize>) -> Result<()> {
+        if range.start > range.end {
+            let text = format!("range is {} .. {}, but must not end before it starts", range.start, range.end);
+            return Err(Error::new(Code::InvalidArgument, text));
+        }
         self.optimizer.filled(self.id, range)?;
         *self.untouched = false;
         Ok(())
