@@ -13,8 +13,8 @@ length_of(data::AbstractArray) = length(data)
 
 is_contiguous(::AbstractArray) = false
 is_contiguous(::Array) = true
-is_contiguous(::Base.CodeUnits) = false # a String never changes
 function is_contiguous(data::StridedArray)
+    is_text(data) && return false
     expected = 1
     for (extent, stride) in zip(size(data), strides(data))
         extent == 1 || stride == expected || return false
@@ -22,6 +22,10 @@ function is_contiguous(data::StridedArray)
     end
     return true
 end
+
+"Whether elements are those of a String, which never changes."
+is_text(::Base.CodeUnits) = true
+is_text(data::AbstractArray) = parent(data) !== data && is_text(parent(data))
 
 "The arrays in an object's memory, without keeping them alive."
 mutable struct Lent
