@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ class Buffer(Owner):
     def __init__(self, group: Group, count: int, dtype=Dtype.F32, config: Config | None = None):
         number = elements.dtype_of(dtype)
         super().__init__(zero.zero_buffer_create(group.native, native_of(config), number, count))
-        self.count = count
+        self.count = operator.index(count)
         self.dtype = Dtype(number)
         self._kind = elements.numpy_dtype(number)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 
 import numpy as np
 
@@ -92,5 +93,5 @@ def shaped(data: np.ndarray, shape: tuple, *what: str) -> np.ndarray:
 
 
 def shape_of(extents) -> tuple:
-    """A shape that is given as a sequence of integers, or as one."""
-    return (extents,) if isinstance(extents, numbers.Integral) else tuple(extents)
+    """A shape that is given as a sequence of integers, or as one. Its extents are Python's: NumPy's wrap when they are multiplied."""
+    return tuple(map(operator.index, (extents,) if isinstance(extents, numbers.Integral) else extents))

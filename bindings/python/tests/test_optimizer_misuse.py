@@ -3,7 +3,7 @@ import unittest
 import numpy as np
 import ranks
 from failing import TestCase
-from libzero import Config, Dtype, Memory, Optimizer, Slot, Source, Status, Sync
+from libzero import Buffer, Config, Dtype, Memory, Optimizer, Slot, Source, Status, Sync
 from small_model import SHAPE, begun, gradient, whole
 
 
@@ -111,6 +111,18 @@ class MisuseTest(TestCase):
             self.assertIn("slot=<Slot.MASTER: 3>", repr(optimizer.slots(0)))
             self.assertGreater(optimizer.traffic("all_gather").struct_size, 0)
         self.assertEqual(repr(optimizer), "Optimizer(closed)")
+
+    def test_extents_of_any_integer_type_are_integers(self):
+        with ranks.alone() as group, Optimizer(group) as optimizer, Buffer(group, True) as buffer:
+            optimizer.add_param("big", np.array([1 << 16, 1 << 16], np.int32))
+            self.assertEqual(optimizer.params[0].count, 1 << 32)
+            with buffer.whole() as data:
+                self.assertEqual(data.tolist(), [0])
+        with ranks.alone() as group, Optimizer(group) as optimizer:
+            optimizer.add_param("w", (True, 2))
+            optimizer.add_module_buffer("m", True)
+            optimizer.seal()
+            self.assertEqual((whole(optimizer).tolist(), optimizer.module_buffer(0).tolist()), ([[0, 0]], [0]))
 
     def test_the_slots_of_ones_own_algorithm_have_names(self):
         with ranks.alone() as group, Config(algorithm="custom", custom_slots=2) as config, begun(group, config) as optimizer:
