@@ -10,7 +10,7 @@ import numpy as np
 
 from . import elements
 from .config import Config
-from .error import REFUSED
+from .error import REFUSED, Error
 from .generated import (
     Dtype,
     Initialiser,
@@ -21,6 +21,7 @@ from .generated import (
     Operation,
     Slot,
     Source,
+    Status,
     StepResult,
     StepStats,
     Sync,
@@ -50,7 +51,7 @@ class Optimizer(Owner):
     def __init__(self, group: Group, config: Config | None = None):
         super().__init__(zero.zero_optimizer_create(group.native, native_of(config)))
         self._params = Params(config.get(Key.GRAD_DTYPE, 0) if config is not None else 0)
-        self._module_buffers = []  # shape and NumPy type of each
+        self._module_buffers = {}  # shape and NumPy type by number
         self._slots = {}  # by parameter, after seal: its kept slots by slot
         self._acquired = {}  # by holder: the caller's arrays that stand for parameters until they are released, None for the library's
         self._begun = False
@@ -71,7 +72,7 @@ class Optimizer(Owner):
         """Registers a tensor: F32, F16 or BF16. Returns its number."""
         shape, dtype = elements.shape_of(shape), elements.dtype_of(dtype)
         param = zero.zero_optimizer_add_param(self.native, native_of(config), name, dtype, shape)
-        self._params.add(name, shape, dtype, config)
+        self._params.add(param, name, shape, dtype, config)
         return param
 
     @property
@@ -91,7 +92,7 @@ class Optimizer(Owner):
         """Registers a tensor that is no parameter. Returns its number, counted apart from parameters."""
         shape, dtype = elements.shape_of(shape), elements.dtype_of(dtype)
         buffer = zero.zero_optimizer_add_module_buffer(self.native, name, dtype, shape, number(Sync, rule))
-        self._module_buffers.append((shape, elements.numpy_dtype(dtype)))
+        self._module_buffers[buffer] = shape, elements.numpy_dtype(dtype)
         return buffer
 
     def seal(self) -> None:
@@ -288,10 +289,12 @@ class Optimizer(Owner):
         return text(zero.zero_stats_optimizer_trace, self.native)
 
     def _known(self, param: int) -> Param:
-        """What was registered under a number. For any other number libzero says what is wrong."""
+        """What was registered under a number. For any other number libzero says what is wrong, unless its add_param() was interrupted."""
         known = self._params.get(param)
         if known is None:
             zero.zero_optimizer_slot_count(self.native, param)
+            text = f"parameter {param}: its add_param was interrupted before its shape was known here; make the optimizer anew"
+            raise Error(Status.E_STATE, "ZERO_E_STATE", text)
         return known
 
     def _slot_dtype(self, param: int, slot: int) -> Dtype | None:

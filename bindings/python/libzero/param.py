@@ -49,14 +49,14 @@ class View(NamedTuple):
 
 
 class Params:
-    """The parameters of an optimizer, by number."""
+    """The parameters of an optimizer, by the numbers that libzero gave: what interrupts a registration shifts no other."""
 
     def __init__(self, grad_dtype: int):
         self._grad_dtype = grad_dtype  # of all that say nothing else; 0: that of the parameter
-        self._params = []
+        self._params = {}
 
-    def add(self, name: str, shape: tuple, dtype: int, config: Config | None) -> None:
-        """Records what libzero has registered under the next number."""
+    def add(self, number: int, name: str, shape: tuple, dtype: int, config: Config | None) -> None:
+        """Records what libzero has registered under a number."""
         tied_to = config.get(Key.TIED_TO) if config is not None else None
         if tied_to is not None:
             param = self._params[tied_to]._replace(name=name, holder=tied_to)
@@ -64,12 +64,12 @@ class Params:
             wanted = config.get(Key.GRAD_DTYPE, self._grad_dtype) if config is not None else self._grad_dtype
             grad_dtype = wanted or dtype
             kinds = map(elements.numpy_dtype, (dtype, grad_dtype))
-            param = Param(name, shape, Dtype(dtype), Dtype(grad_dtype), *kinds, holder=len(self._params))
-        self._params.append(param)
+            param = Param(name, shape, Dtype(dtype), Dtype(grad_dtype), *kinds, holder=number)
+        self._params[number] = param
 
     def get(self, number: int) -> Param | None:
         """None for a number that was not given."""
-        return self._params[number] if 0 <= number < len(self._params) else None
+        return self._params.get(number)
 
     def __iter__(self):
-        return iter(self._params)
+        return iter(self._params.values())

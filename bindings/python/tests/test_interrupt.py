@@ -4,12 +4,14 @@ import _thread
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import handles
 import numpy as np
 import ranks
 from failing import TestCase
-from libzero import Buffer, Config, Group, Optimizer, Source
+from libzero import Buffer, Config, Group, Optimizer, Source, Status
+from libzero.library import zero
 
 SECONDS = 0.2  # for this thread to be within the call
 
@@ -67,11 +69,33 @@ class InterruptTest(TestCase):
         mine.param_release(0)
         self.assertEqual(mine._acquired, {0: []})
 
+    def test_registrations_that_are_interrupted_shift_no_others(self):
+        with ranks.alone() as group, Optimizer(group) as optimizer:
+            for add in ("zero_optimizer_add_param", "zero_optimizer_add_module_buffer"):
+                with mock.patch.object(zero, add, interrupt_behind(getattr(zero, add))), self.assertRaises(KeyboardInterrupt):
+                    getattr(optimizer, add.replace("zero_optimizer_", ""))(add, 3)
+            self.assertEqual((optimizer.add_param("w", (2, 5)), optimizer.add_module_buffer("m", (4, 2))), (1, 1))
+            optimizer.seal()
+            optimizer.begin(Source.LOCAL)
+            self.assertEqual((optimizer.param_acquire(1).shape, optimizer.module_buffer(1).shape), ((2, 5), (4, 2)))
+            self.assertEqual([param.name for param in optimizer.params], ["w"])
+            self.assertIn("parameter 0: its add_param was interrupted", self.fails(Status.E_STATE, optimizer.param_acquire, 0).text)
+
     def test_parameters_are_read_only_behind_begin(self):
         mine, theirs = self.optimizers()
         self.interrupted(lambda: mine.begin(Source.LOCAL), lambda: theirs.begin(Source.LOCAL))
         found = on_both((mine, theirs), lambda optimizer: optimizer.param_acquire(0).flags.writeable)
         self.assertEqual(found, [False, False])
+
+
+def interrupt_behind(call):
+    """The call, whose result is lost to a Ctrl-C."""
+
+    def interrupted(*arguments):
+        call(*arguments)
+        raise KeyboardInterrupt
+
+    return interrupted
 
 
 def on_both(objects, call):
