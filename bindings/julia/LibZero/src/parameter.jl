@@ -25,6 +25,7 @@ libzero, and trainers in other languages, see them reversed. Options (zero/confi
 `grad_dtype = Float32` or `tied_to = embedding`.
 """
 function add_param!(optimizer::Optimizer, name::AbstractString, ::Type{T}, dims::Dims{N}, config::Config) where {T,N}
+    check_tie(optimizer, config)
     number = zero_optimizer_add_param(optimizer, config, name, dtype(T), c_shape(dims))
     grad_type = add_tensor(optimizer, number, name, T, config).grad_type
     return Parameter{T,N,grad_type}(number, dims, optimizer.handle)
@@ -37,6 +38,13 @@ add_param!(optimizer::Optimizer, name::AbstractString, T::Type, dims; options...
 
 as_dims(count::Integer) = (Int(count),)
 as_dims(dims) = Dims(dims)
+
+"Throws where a tensor is tied to one of another optimizer, whose number names another tensor here."
+function check_tie(optimizer, config)
+    tied_to = get(config.values, ZERO_KEY_TIED_TO, nothing)
+    tied_to isa Parameter && id(optimizer, tied_to)
+    return nothing
+end
 
 "Julia's dimensions as C counts them."
 c_shape(dims::Dims) = collect(Int64, reverse(dims))

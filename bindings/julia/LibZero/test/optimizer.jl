@@ -58,8 +58,9 @@ whole(optimizer, params...) = map(param -> acquire(copy, optimizer, param), para
             one, other = Optimizer(group), Optimizer(group)
             param = add_param!(one, "w", Float32, 4)
             buffer = add_module_buffer!(one, "m", Float32, (2, 3))
+            add_param!(other, "v", Float32, 4)
             for use in (acquire, release, grad_acquire, grad_ready, slots, (o, p) -> set_order!(o, [p]),
-                        (o, p) -> init_param!(o, p, :constant, 1; seed = 1))
+                        (o, p) -> init_param!(o, p, :constant, 1; seed = 1), (o, p) -> add_param!(o, "t", Float32, 4; tied_to = p))
                 @test_throws ArgumentError use(other, param)
             end
             @test_throws ArgumentError module_buffer(other, buffer)
