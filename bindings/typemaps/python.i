@@ -121,9 +121,14 @@ ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 
+/* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
-  *out = object == Py_None ? NULL : PyCapsule_GetPointer(object, type);
-  return *out != NULL || !PyErr_Occurred();
+  const char *found = PyCapsule_CheckExact(object) ? PyCapsule_GetName(object) : Py_TYPE(object)->tp_name;
+  *out = NULL;
+  if (object == Py_None) return 1;
+  if (PyCapsule_IsValid(object, type)) *out = PyCapsule_GetPointer(object, type);
+  else PyErr_Format(PyExc_TypeError, "a %s is needed, not a %s", type, found);
+  return *out != NULL;
 }
 
 /* None is NULL. C would see only what comes before a NUL. */

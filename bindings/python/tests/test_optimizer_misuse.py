@@ -88,6 +88,16 @@ class MisuseTest(TestCase):
             with self.assertRaises(TypeError):
                 optimizer.add_param("w", SHAPE, complex)
 
+    def test_objects_of_another_kind(self):
+        with ranks.alone() as group, Config() as config, Optimizer(group) as optimizer:
+            for call, text in (
+                (lambda: Optimizer(config), "a zero_group is needed, not a zero_config"),
+                (lambda: optimizer.add_param("w", SHAPE, config=group), "a zero_config is needed, not a zero_group"),
+                (lambda: optimizer.add_set(optimizer), "a zero_config is needed, not a zero_optimizer"),
+            ):
+                with self.assertRaisesRegex(TypeError, text):
+                    call()
+
     def test_names_stand_for_values_and_an_integer_for_a_shape(self):
         with ranks.alone() as group, Optimizer(group, Config(lr=0.25)) as optimizer:
             self.assertEqual(repr(optimizer), "Optimizer(no parameters)")
