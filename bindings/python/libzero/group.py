@@ -18,7 +18,7 @@ class Group(Owner):
 
     Collectives wait for the other ranks without the interpreter lock, so ranks can be threads. Arrays are used where they lie; an `out`
     that is left out is made. A `with` block that ends with an exception aborts the group: the other ranks get ZERO_E_ABORTED with its text
-    instead of waiting for this one.
+    instead of waiting for this one, or ZERO_E_PEER_LEFT in an optimizer that was closed first.
     """
 
     @classmethod
