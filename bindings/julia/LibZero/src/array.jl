@@ -5,7 +5,10 @@ address_of(data) = throw(ArgumentError("an array is needed, not a $(typeof(data)
 function address_of(data::AbstractArray)
     is_contiguous(data) || throw(ArgumentError(
         "the elements of a $(typeof(data)) do not lie side by side in memory that may be written; give a copy"))
-    return Ptr{Cvoid}(pointer(data))
+    address = pointer(data)
+    isempty(data) || UInt(address) % sizeof(eltype(data)) == 0 || throw(ArgumentError(
+        "the elements of a $(typeof(data)) do not lie at multiples of their $(sizeof(eltype(data))) bytes; give a copy"))
+    return Ptr{Cvoid}(address)
 end
 
 length_of(::Nothing) = 0

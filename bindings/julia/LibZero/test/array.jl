@@ -14,7 +14,7 @@
     @testset "others are refused" begin
         text = codeunits("text")
         for array in (view(whole, 1:2, :), view(whole, 1, :), transpose(whole), 1:4, text, view(text, 2:3), reshape(text, 2, 2),
-                      reinterpret(Float32, text), 3.5f0)
+                      reinterpret(Float32, text), reinterpret(Float32, view(zeros(UInt8, 9), 2:9)), 3.5f0)
             @test_throws ArgumentError LibZero.address_of(array)
         end
     end
