@@ -160,6 +160,15 @@ static int take_memory(PyObject *object, int writable, Py_buffer *view) {
   return 0;
 }
 
+/* As take_memory, of elements that lie where C may read them. */
+static int take_elements(PyObject *object, int writable, Py_buffer *view) {
+  if (!take_memory(object, writable, view)) return 0;
+  if (view->len == 0 || (uintptr_t)view->buf % (uintptr_t)view->itemsize == 0) return 1;
+  PyErr_Format(PyExc_BufferError, "the array's elements do not lie at multiples of their %zd bytes; numpy.copy makes an array whose do",
+               view->itemsize);
+  return 0;
+}
+
 static int64_t element_count(const Py_buffer *view) { return view->itemsize > 0 ? view->len / view->itemsize : 0; }
 
 /* The memory of a struct of generated.py. */
@@ -237,7 +246,7 @@ ZERO_STRUCT(zero_verify_result)
 /* Arrays: their own length, in their own elements. */
 %define ZERO_ARRAY(pointer, length, writable)
 %typemap(in) (pointer, length) (Py_buffer view = no_buffer) {
-  if (!take_memory($input, writable, &view)) SWIG_fail;
+  if (!take_elements($input, writable, &view)) SWIG_fail;
   $1 = view.buf;
   $2 = element_count(&view);
 }
@@ -251,7 +260,7 @@ ZERO_ARRAY(void *dst, int64_t dst_count, 1)
 
 /* A gradient's range stands apart from it: None means memory that was acquired. */
 %typemap(in) const void *grad (Py_buffer view = no_buffer) {
-  if (!take_memory($input, 0, &view)) SWIG_fail;
+  if (!take_elements($input, 0, &view)) SWIG_fail;
   $1 = view.buf;
 }
 %typemap(freearg) const void *grad "PyBuffer_Release(&view$argnum);"

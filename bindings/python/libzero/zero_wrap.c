@@ -3145,6 +3145,15 @@ static int take_memory(PyObject *object, int writable, Py_buffer *view) {
   return 0;
 }
 
+/* As take_memory, of elements that lie where C may read them. */
+static int take_elements(PyObject *object, int writable, Py_buffer *view) {
+  if (!take_memory(object, writable, view)) return 0;
+  if (view->len == 0 || (uintptr_t)view->buf % (uintptr_t)view->itemsize == 0) return 1;
+  PyErr_Format(PyExc_BufferError, "the array's elements do not lie at multiples of their %zd bytes; numpy.copy makes an array whose do",
+               view->itemsize);
+  return 0;
+}
+
 static int64_t element_count(const Py_buffer *view) { return view->itemsize > 0 ? view->len / view->itemsize : 0; }
 
 /* The memory of a struct of generated.py. */
@@ -4060,12 +4069,12 @@ SWIGINTERN PyObject *_wrap_zero_group_all_reduce(PyObject *self, PyObject *args)
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_reduce", 5, 5, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4112,12 +4121,12 @@ SWIGINTERN PyObject *_wrap_zero_group_reduce_scatter(PyObject *self, PyObject *a
   if (!SWIG_Python_UnpackTuple(args, "zero_group_reduce_scatter", 5, 5, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4163,12 +4172,12 @@ SWIGINTERN PyObject *_wrap_zero_group_all_gather(PyObject *self, PyObject *args)
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_gather", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4211,7 +4220,7 @@ SWIGINTERN PyObject *_wrap_zero_group_broadcast(PyObject *self, PyObject *args) 
   if (!SWIG_Python_UnpackTuple(args, "zero_group_broadcast", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
@@ -4257,12 +4266,12 @@ SWIGINTERN PyObject *_wrap_zero_group_reduce(PyObject *self, PyObject *args) {
   if (!SWIG_Python_UnpackTuple(args, "zero_group_reduce", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4311,12 +4320,12 @@ SWIGINTERN PyObject *_wrap_zero_group_gather(PyObject *self, PyObject *args) {
   if (!SWIG_Python_UnpackTuple(args, "zero_group_gather", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4365,12 +4374,12 @@ SWIGINTERN PyObject *_wrap_zero_group_scatter(PyObject *self, PyObject *args) {
   if (!SWIG_Python_UnpackTuple(args, "zero_group_scatter", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4417,12 +4426,12 @@ SWIGINTERN PyObject *_wrap_zero_group_all_to_all(PyObject *self, PyObject *args)
   if (!SWIG_Python_UnpackTuple(args, "zero_group_all_to_all", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
   {
-    if (!take_memory(swig_obj[2], 1, &view4)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view4)) SWIG_fail;
     arg4 = view4.buf;
     arg5 = element_count(&view4);
   }
@@ -4465,7 +4474,7 @@ SWIGINTERN PyObject *_wrap_zero_group_send(PyObject *self, PyObject *args) {
   if (!SWIG_Python_UnpackTuple(args, "zero_group_send", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
@@ -4507,7 +4516,7 @@ SWIGINTERN PyObject *_wrap_zero_group_recv(PyObject *self, PyObject *args) {
   if (!SWIG_Python_UnpackTuple(args, "zero_group_recv", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 1, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
@@ -4712,7 +4721,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_reduce_scatter(PyObject *self, PyObject *
   if (!SWIG_Python_UnpackTuple(args, "zero_buffer_reduce_scatter", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
     arg2 = view2.buf;
     arg3 = element_count(&view2);
   }
@@ -4753,7 +4762,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_read(PyObject *self, PyObject *args) {
   if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view3)) SWIG_fail;
     arg3 = view3.buf;
     arg4 = element_count(&view3);
   }
@@ -4793,7 +4802,7 @@ SWIGINTERN PyObject *_wrap_zero_buffer_write(PyObject *self, PyObject *args) {
   if (!take_handle(swig_obj[0], "zero_buffer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[2], 0, &view3)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 0, &view3)) SWIG_fail;
     arg3 = view3.buf;
     arg4 = element_count(&view3);
   }
@@ -5324,7 +5333,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_param_acquire(PyObject *self, PyObject
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 1, &view3)) SWIG_fail;
     arg3 = view3.buf;
     arg4 = element_count(&view3);
   }
@@ -5432,7 +5441,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready(PyObject *self, PyObject *a
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[2], 0, &view3)) SWIG_fail;
+    if (!take_elements(swig_obj[2], 0, &view3)) SWIG_fail;
     arg3 = view3.buf;
   }
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
@@ -5986,7 +5995,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_read(PyObject *self, PyObject *args) {
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[4], 1, &view5)) SWIG_fail;
+    if (!take_elements(swig_obj[4], 1, &view5)) SWIG_fail;
     arg5 = view5.buf;
     arg6 = element_count(&view5);
   }
@@ -6030,7 +6039,7 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_write(PyObject *self, PyObject *args) 
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
   {
-    if (!take_memory(swig_obj[4], 0, &view5)) SWIG_fail;
+    if (!take_elements(swig_obj[4], 0, &view5)) SWIG_fail;
     arg5 = view5.buf;
     arg6 = element_count(&view5);
   }

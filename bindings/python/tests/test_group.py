@@ -122,6 +122,13 @@ class BadArraysTest(TestCase):
         with self.assertRaisesRegex(BufferError, "contiguous"):
             self.group.all_reduce(np.zeros((3, 3), order="F"))
 
+    def test_arrays_must_be_aligned(self):
+        odd = np.frombuffer(bytearray(25), np.uint8)[1:].view(np.float64)
+        for call in (lambda: self.group.all_reduce(odd), lambda: self.group.all_reduce(np.zeros(3), odd)):
+            with self.assertRaisesRegex(BufferError, "multiples of their 8 bytes"):
+                call()
+        self.assertEqual(self.group.all_reduce(odd[:0]).size, 0)
+
     def test_lengths_are_libzeros_to_judge(self):
         error = self.fails(Status.E_INVALID_ARGUMENT, self.group.all_reduce, np.zeros(10), np.zeros(9))
         self.assertEqual(error.text, "send_count is 10 and recv_count is 9, but they must be equal")
