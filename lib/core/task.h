@@ -78,10 +78,10 @@ class [[nodiscard]] Task {
     struct TaskAwaiter {
       Handle child;
       bool await_ready() const noexcept { return false; }
-      void await_suspend(Handle parent) const noexcept {
-        child.promise().driver = parent.promise().driver;
-        child.promise().parent = parent;
-        parent.promise().driver->current = child;
+      void await_suspend(Handle caller) const noexcept {
+        child.promise().driver = caller.promise().driver;
+        child.promise().parent = caller;
+        caller.promise().driver->current = child;
       }
       Status await_resume() const noexcept { return std::move(child.promise().result); }
     };
