@@ -7,6 +7,18 @@
 #include <utility>
 
 namespace zero {
+namespace {
+
+int64_t count_within(int64_t nbytes, int64_t count, int64_t limit_nbytes) {
+  return limit_nbytes == 0 || nbytes == 0 ? count : std::min(count, limit_nbytes / nbytes);
+}
+
+}  // namespace
+
+int64_t BucketPool::nbytes(int64_t nbytes, int64_t count, int64_t limit_nbytes) {
+  const int64_t each = Arena::view_nbytes(nbytes);
+  return each * count_within(each, count, limit_nbytes);
+}
 
 Status BucketPool::open(const MemorySource &source, int64_t nbytes, int64_t count, int64_t limit_nbytes) {
   source_ = source;
@@ -14,7 +26,7 @@ Status BucketPool::open(const MemorySource &source, int64_t nbytes, int64_t coun
   limit_nbytes_ = limit_nbytes;
   ZERO_CHECK(limit_nbytes == 0 || count == 0 || limit_nbytes >= nbytes_, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_POOL_LIMIT is %lld bytes, but the largest bucket alone has %lld", lld(limit_nbytes), lld(nbytes_));
-  if (limit_nbytes != 0 && nbytes_ != 0) count = std::min(count, limit_nbytes / nbytes_);
+  count = count_within(nbytes_, count, limit_nbytes);
   ZERO_TRY(Arena::create_shared(source, ZERO_MEMORY_GRAD_POOL, nbytes_ * count, &first_));
   free_.reserve(static_cast<size_t>(count));
   for (; buffers_ < count; ++buffers_) free_.push_back(first_.take(nbytes_));

@@ -12,8 +12,10 @@ namespace zero {
 
 class BucketPool {
  public:
-  /// Makes the first `count` buffers of `nbytes` each. limit_nbytes 0 = none.
+  /// Makes the first `count` buffers of `nbytes` each, or as many as the limit allows. limit_nbytes 0 = none.
   Status open(const MemorySource &source, int64_t nbytes, int64_t count, int64_t limit_nbytes);
+  /// What open would take.
+  static int64_t nbytes(int64_t nbytes, int64_t count, int64_t limit_nbytes);
   void release();
 
   /// A free buffer, or nullptr.

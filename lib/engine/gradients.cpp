@@ -23,11 +23,7 @@ Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source,
     bucket.dtype = slots_.place(slots_.grad(), index).dtype;
     largest = std::max(largest, plan_.bucket(index).flat.count() * dtype_nbytes(bucket.dtype));
   }
-  if (pooled()) {
-    constexpr int64_t kFirstBuffers = 2;  // one is filled while the other is reduced
-    const auto count = std::min(kFirstBuffers, static_cast<int64_t>(plan_.order().size()));
-    ZERO_TRY(pool_.open(source, largest, count, settings_.pool_limit));
-  }
+  if (pooled()) ZERO_TRY(pool_.open(source, largest, plan_.held_bucket_count(), settings_.pool_limit));
   squares_tell_ = settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end();
   reductions_.open(group_, source, std::move(counted));
   reset();

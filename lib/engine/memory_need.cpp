@@ -3,6 +3,7 @@
 
 #include "core/number_text.h"
 #include "engine/agreement.h"
+#include "engine/bucket_pool.h"
 #include "engine/slot_memory.h"
 
 #include <algorithm>
@@ -88,7 +89,7 @@ MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, const 
     int64_t &nbytes = need[static_cast<size_t>(stage)];
     nbytes = SlotMemory::nbytes(plan, formats, {stage, options.alone, options.adopts && (stage == 1 || stage == 2)});
     nbytes += stage == 0 ? options.whole_workspace_nbytes : options.workspace_nbytes;
-    if (!options.alone && stage >= 2) nbytes += 2 * largest_bucket;
+    if (!options.alone && stage >= 2) nbytes += BucketPool::nbytes(largest_bucket, plan.held_bucket_count(), options.pool_limit);
     if (!options.alone && stage == 3) nbytes += largest_param + std::min(options.ahead_nbytes, gathered);
     nbytes += largest_coded;
   }

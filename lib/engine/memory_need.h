@@ -21,6 +21,7 @@ using MemoryNeed = std::array<int64_t, 4>;
 struct NeedOptions {
   bool alone;                      ///< a world of one
   bool adopts;                     ///< parameters of stages 1 and 2 lie in another rank's memory
+  int64_t pool_limit;              ///< of gradient buckets; 0 = none
   int64_t ahead_nbytes;            ///< most bytes of parameters that stage 3 gathers ahead
   int64_t workspace_nbytes;        ///< of updates of what this rank owns
   int64_t whole_workspace_nbytes;  ///< of updates of everything, as in stage 0

@@ -127,6 +127,24 @@ void Plan::set_order(const PlanInput &input) {
   }
   const auto earlier = [&](int64_t a, int64_t b) { return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)]; };
   std::sort(order_.begin(), order_.end(), earlier);
+  count_held(input, place);
+}
+
+/// `last`, by bucket: where in the order the last of its gradients comes.
+void Plan::count_held(const PlanInput &input, std::span<const size_t> last) {
+  std::vector<bool> open(buckets_.size());
+  int64_t count = 0;
+  int64_t most = 2;
+  for (size_t position = 0; position < input.order.size(); ++position) {
+    const int64_t home = param(input.order[position]).bucket;
+    if (home < 0 || !input.spaces[static_cast<size_t>(bucket(home).space)].trains) continue;
+    const auto index = static_cast<size_t>(home);
+    if (!open[index]) ++count;
+    open[index] = true;
+    most = std::max(most, count);
+    if (last[index] == position) --count;
+  }
+  held_bucket_count_ = std::min(most, static_cast<int64_t>(order_.size()));
 }
 
 }  // namespace zero

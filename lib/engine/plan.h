@@ -71,6 +71,9 @@ class Plan {
   int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
   /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
+  /// Most of them that are held at once when gradients come in the order of the input: those that wait for some of theirs, but two where
+  /// one is filled while another is reduced.
+  int64_t held_bucket_count() const { return held_bucket_count_; }
   /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }
 
@@ -85,10 +88,12 @@ class Plan {
   void cut_params(const PlanInput &input);
   void cut_param(int64_t id, const PlannedBucket &home, int64_t rank);
   void set_order(const PlanInput &input);
+  void count_held(const PlanInput &input, std::span<const size_t> last);
 
   std::vector<PlannedParam> params_;
   std::vector<PlannedBucket> buckets_;
   std::vector<int64_t> order_;
+  int64_t held_bucket_count_ = 0;
   std::vector<PlannedView> views_;
   int64_t element_count_ = 0;
   int64_t own_element_count_ = 0;

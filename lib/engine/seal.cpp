@@ -104,6 +104,7 @@ Task Optimizer::agree_on_plan() {
 NeedOptions Optimizer::needs() const {
   return {.alone = alone(),
           .adopts = one_copy() && group_->rank() > 0,
+          .pool_limit = settings_.pool_limit,
           .ahead_nbytes = settings_.overlaps_in(*group_) ? settings_.prefetch_nbytes : 0,
           .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()),
           .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};

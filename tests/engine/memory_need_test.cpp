@@ -95,6 +95,44 @@ TEST(MemoryNeed, CountsWhatUpdatesOfMatricesNeedAndWhatIsGatheredAhead) {
   });
 }
 
+/// Tensors of each size have a format of their own, and so a bucket that waits for the next one while those of others come.
+TEST(MemoryNeed, CountsAllBucketsThatTheOrderOfGradientsHolds) {
+  constexpr int kLayers = 4;
+  constexpr int64_t kSizes[] = {65'536, 512, 64};
+  const auto seal = [&](const std::shared_ptr<Group> &group, int64_t stage, int64_t limit, std::shared_ptr<Optimizer> *out) {
+    Config config;
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, stage).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_MEMORY_LIMIT, limit).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_GATHER_BELOW, 1024).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_F8_UE5M3).ok());
+    EXPECT_TRUE(Optimizer::create(group, config, out).ok());
+    int64_t id = 0;
+    for (int64_t i = 0; i < kLayers * std::ssize(kSizes); ++i) {
+      const int64_t shape = kSizes[i % std::ssize(kSizes)];
+      EXPECT_TRUE((*out)->add_param(nullptr, ("p" + std::to_string(i)).c_str(), ZERO_DTYPE_F32, &shape, 1, &id).ok());
+    }
+    return group->queue()->run((*out)->seal()).code();
+  };
+  for (const int64_t stage : {2, 3}) {
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      std::shared_ptr<Optimizer> optimizer;
+      // 5.6 MB and 4.8 MB without buckets, of which each rank holds three of 1 MiB.
+      EXPECT_EQ(seal(group, stage, 10'500'000, &optimizer), ZERO_E_OUT_OF_MEMORY);
+      ASSERT_EQ(seal(group, stage, 13'000'000, &optimizer), ZERO_OK);
+      ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)).ok());
+      const std::vector<float> grad(static_cast<size_t>(kSizes[0]), 1.0F);
+      for (int64_t id = kLayers * std::ssize(kSizes) - 1; id >= 0; --id) {
+        ASSERT_TRUE(optimizer->grad_ready(id, grad.data(), 0, kSizes[id % std::ssize(kSizes)]).ok());
+      }
+      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
+      MemoryUse pool{};
+      ASSERT_TRUE(optimizer->memory(ZERO_MEMORY_GRAD_POOL, &pool).ok());
+      EXPECT_EQ(pool.peak_nbytes, pool.constant_nbytes);
+      EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
+    });
+  }
+}
+
 /// Ranks 0 and 1 are in one container, 2 and 3 in another, and the host has room for all.
 MemoryOffer offer_in_containers(int64_t rank, int64_t first_nbytes, int64_t second_nbytes) {
   return {100'000'000, rank < 2 ? first_nbytes : second_nbytes, rank < 2 ? uint64_t{7} : uint64_t{8}};

@@ -126,6 +126,19 @@ TEST(Plan, SpacesThatDoNotTrainAreNotReduced) {
   EXPECT_EQ(plan.order(), (std::vector<int64_t>{1}));
 }
 
+/// Buckets of several spaces wait for gradients at once where their tensors take turns.
+TEST(Plan, HoldsAsManyBucketsAsTheOrderOfGradientsLeavesOpen) {
+  EXPECT_EQ(make_plan({512, 512, 512}, 512, {1, 1}, 0).held_bucket_count(), 2);
+  EXPECT_EQ(make_plan({512}, 512, {1, 1}, 0).held_bucket_count(), 1);
+  EXPECT_EQ(make_plan({0}, 512, {1, 1}, 0).held_bucket_count(), 0);
+  const std::vector<SpaceShape> spaces = {{4096}, {4096}, {4096}, {4096, false}};
+  EXPECT_EQ(make_plan({{300, 0}, {300, 1}, {300, 2}, {300, 3}, {300, 0}, {300, 1}, {300, 2}, {300, 3}}, spaces, {1}, 0).held_bucket_count(),
+            3);
+  EXPECT_EQ(make_plan({{300, 0}, {300, 0}, {300, 1}, {300, 1}, {300, 2}, {300, 2}}, spaces, {1}, 0).held_bucket_count(), 2);
+  EXPECT_EQ(make_plan({{300, 0}, {300, 1}, {300, 2}, {300, 0, 0}}, spaces, {1}, 0).held_bucket_count(), 2);
+  EXPECT_EQ(make_plan({{300, 0}, {300, 1}, {300, 2}, {300, 0, 0}, {300, 1, 1}}, spaces, {1}, 0).held_bucket_count(), 3);
+}
+
 TEST(Plan, TiedTensorsShareOnePlaceAndCountOnce) {
   const Plan plan = make_plan({{300, 0}, {500, 0}, {300, 0, 0}}, {{256}}, {1, 1}, 1);
   EXPECT_EQ(plan.element_count(), 800);
