@@ -21,6 +21,8 @@ class CodedParams {
       : params_(params), layout_(layout), tensors_(tensors), kernels_(kernels) {}
 
   static int64_t scales_nbytes(int64_t count) { return round_up(count, kLine) / kLine * dtype_nbytes(DType::f32); }
+  /// Of a whole tensor: codes, up to a line, and scales.
+  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + scales_nbytes(count); }
 
   /// Once slots have memory; `source` is that of slots.
   Status open(const MemorySource &source);
@@ -38,9 +40,6 @@ class CodedParams {
   Task decode(Group &group, int64_t id, std::byte *whole);
 
  private:
-  /// Of a whole tensor: codes, up to a line, and scales.
-  static int64_t codes_nbytes(int64_t count) { return round_up(count, kLine) + scales_nbytes(count); }
-
   const Params &params_;
   const Layout &layout_;
   const TensorSlots &tensors_;

@@ -4,6 +4,7 @@
 #include "core/number_text.h"
 #include "engine/agreement.h"
 #include "engine/bucket_pool.h"
+#include "engine/coded_params.h"
 #include "engine/slot_memory.h"
 
 #include <algorithm>
@@ -43,6 +44,33 @@ Sharers sharers_of(const Store &store, std::span<const int64_t> words, int64_t r
   return sharers;
 }
 
+/// Bytes of what is filled and given back; parameters in the dtype that is handed out.
+struct Buffers {
+  int64_t bucket = 0;        ///< the largest bucket of gradients
+  int64_t decoded = 0;       ///< the largest 8-bit tensor
+  int64_t gathered = 0;      ///< the largest tensor that is sharded in stage 3
+  int64_t all_gathered = 0;  ///< all of them
+  int64_t codes = 0;         ///< of the largest 8-bit one of them
+};
+
+Buffers buffers_of(const Plan &plan, std::span<const Format> formats) {
+  Buffers buffers;
+  for (const PlannedBucket &bucket : plan.buckets()) {
+    const Format &format = formats[static_cast<size_t>(bucket.space)];
+    if (format.trains) buffers.bucket = std::max(buffers.bucket, bucket.flat.count() * dtype_nbytes(format.grad));
+    for (const int64_t id : bucket.params) {
+      const int64_t count = plan.param(id).flat.count();
+      const int64_t nbytes = count * dtype_nbytes(format.value);
+      if (format.coded()) buffers.decoded = std::max(buffers.decoded, nbytes);
+      if (format.kept_whole) continue;
+      buffers.gathered = std::max(buffers.gathered, nbytes);
+      buffers.all_gathered += nbytes;
+      if (format.coded()) buffers.codes = std::max(buffers.codes, CodedParams::codes_nbytes(count));
+    }
+  }
+  return buffers;
+}
+
 /// A limit that the caller set is for the ranks of a host and takes the place of what the system says.
 std::array<int64_t, kWords> words_of(const MemoryNeed &need, MemoryOffer offer, int64_t limit_nbytes) {
   if (limit_nbytes > 0) offer = {limit_nbytes, std::numeric_limits<int64_t>::max(), 0};
@@ -70,28 +98,16 @@ Status check_store(const Store &store, std::span<const int64_t> words, int64_t r
 }  // namespace
 
 MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, const NeedOptions &options) {
-  int64_t largest_bucket = 0;
-  int64_t largest_param = 0;  // in the dtype that is handed out
-  int64_t largest_coded = 0;
-  int64_t gathered = 0;
-  for (const PlannedBucket &bucket : plan.buckets()) {
-    const Format &format = formats[static_cast<size_t>(bucket.space)];
-    if (format.trains) largest_bucket = std::max(largest_bucket, bucket.flat.count() * dtype_nbytes(format.grad));
-    for (const int64_t id : bucket.params) {
-      const int64_t nbytes = plan.param(id).flat.count() * dtype_nbytes(format.value);
-      largest_param = std::max(largest_param, nbytes);
-      gathered += nbytes;
-      if (format.coded()) largest_coded = std::max(largest_coded, nbytes);
-    }
-  }
+  const Buffers buffers = buffers_of(plan, formats);
   MemoryNeed need{};
   for (int64_t stage = 0; stage < 4; ++stage) {
     int64_t &nbytes = need[static_cast<size_t>(stage)];
+    const bool gathers = !options.alone && stage == 3;
     nbytes = SlotMemory::nbytes(plan, formats, {stage, options.alone, options.adopts && (stage == 1 || stage == 2)});
     nbytes += stage == 0 ? options.whole_workspace_nbytes : options.workspace_nbytes;
-    if (!options.alone && stage >= 2) nbytes += BucketPool::nbytes(largest_bucket, plan.held_bucket_count(), options.pool_limit);
-    if (!options.alone && stage == 3) nbytes += largest_param + std::min(options.ahead_nbytes, gathered);
-    nbytes += largest_coded;
+    if (!options.alone && stage >= 2) nbytes += BucketPool::nbytes(buffers.bucket, plan.held_bucket_count(), options.pool_limit);
+    nbytes += gathers ? std::max(buffers.gathered, buffers.decoded) + buffers.codes : buffers.decoded;
+    if (gathers) nbytes += std::min(options.ahead_nbytes, buffers.all_gathered);
   }
   return need;
 }

@@ -133,6 +133,49 @@ TEST(MemoryNeed, CountsAllBucketsThatTheOrderOfGradientsHolds) {
   }
 }
 
+/// Large and small tensors, the large ones 8-bit or not.
+std::shared_ptr<Optimizer> unsealed_mixture(const std::shared_ptr<Group> &group, int64_t stage, int64_t below, bool coded, int64_t limit) {
+  Config config;
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, stage).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_MEMORY_LIMIT, limit).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_GATHER_BELOW, below).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_PARAM_DTYPE, coded ? ZERO_DTYPE_F8_E4M3 : 0).ok());
+  std::shared_ptr<Optimizer> optimizer;
+  EXPECT_TRUE(Optimizer::create(group, config, &optimizer).ok());
+  int64_t id = 0;
+  for (const int64_t shape : {200'000, 300, 100, 100'000}) {
+    EXPECT_TRUE(optimizer->add_param(nullptr, ("p" + std::to_string(shape)).c_str(), ZERO_DTYPE_BF16, &shape, 1, &id).ok());
+  }
+  return optimizer;
+}
+
+/// What statistics say, without staging: a bit more, because pages are whole.
+TEST(MemoryNeed, IsTheFormulaAndTheConstant) {
+  constexpr int64_t kPages = 12 * 4096;
+  for (const bool coded : {false, true}) {
+    for (const int64_t stage : {1, 3}) {
+      for (const int64_t below : {0, 150'000, 300'000}) {
+        run_world(2, [&](const std::shared_ptr<Group> &group) {
+          const auto counted = unsealed_mixture(group, stage, below, coded, 0);
+          ASSERT_TRUE(group->queue()->run(counted->seal()).ok());
+          MemoryUse total{};
+          MemoryUse staging{};
+          ASSERT_TRUE(counted->memory(ZERO_MEMORY_TOTAL, &total).ok() && counted->memory(ZERO_MEMORY_STAGING, &staging).ok());
+          const int64_t mine = total.formula_nbytes + total.constant_nbytes - staging.constant_nbytes;
+          int64_t all = 0;
+          ASSERT_TRUE(group->queue()->run(all_reduce(*group, &mine, &all, 1, DType::i64, ReduceOp::sum)).ok());
+          const auto seal = [&](int64_t limit) {
+            const auto again = unsealed_mixture(group, stage, below, coded, limit);
+            return group->queue()->run(again->seal()).code();
+          };
+          EXPECT_EQ(seal(all), ZERO_OK) << "stage " << stage << " below " << below << " coded " << coded;
+          EXPECT_EQ(seal(all - 2 * kPages), ZERO_E_OUT_OF_MEMORY) << "stage " << stage << " below " << below << " coded " << coded;
+        });
+      }
+    }
+  }
+}
+
 /// Ranks 0 and 1 are in one container, 2 and 3 in another, and the host has room for all.
 MemoryOffer offer_in_containers(int64_t rank, int64_t first_nbytes, int64_t second_nbytes) {
   return {100'000'000, rank < 2 ? first_nbytes : second_nbytes, rank < 2 ? uint64_t{7} : uint64_t{8}};
