@@ -20,8 +20,8 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
   for (size_t index = 0; index < count; ++index) {
     const PlannedBucket &bucket = plan.buckets()[index];
     const Format &format = formats[static_cast<size_t>(bucket.space)];
-    element_counts_.push_back(bucket.element_count);
-    own_element_counts_.push_back(bucket.own_element_count);
+    extents_.push_back(extent_within({0, bucket.flat.count()}, bucket, plan));
+    own_extents_.push_back(extent_within(bucket.own, bucket, plan));
     const auto place = [&](DType dtype, int64_t per, bool whole) {
       return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole};
     };
@@ -34,6 +34,18 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
       keep(state.number, ZERO_MEMORY_STATE, index, count, place(state.dtype, state.per, whole_below(1)));
     }
   }
+}
+
+/// `range` is counted within the bucket.
+SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &bucket, const Plan &plan) {
+  Extent extent;
+  for (const int64_t id : bucket.params) {
+    const Range flat = plan.param(id).flat;
+    const int64_t count = intersect(range, {flat.begin - bucket.flat.begin, flat.end - bucket.flat.begin}).count();
+    extent.elements += count;
+    extent.lines += round_up(count, kLine) / kLine;
+  }
+  return extent;
 }
 
 /// Rounded up to whole lines, so that kernels may be cut on them.
@@ -104,8 +116,8 @@ Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, S
 
 void SlotMemory::release() {
   slots_.clear();
-  element_counts_.clear();
-  own_element_counts_.clear();
+  extents_.clear();
+  own_extents_.clear();
   param_arena_.release();
   grad_arena_.release();
   state_arena_.release();
@@ -116,7 +128,7 @@ const Slot *SlotMemory::find(int32_t number) const {
   return found != slots_.end() ? &*found : nullptr;
 }
 
-/// Scales are counted by whole lines of their bucket, because lines that ranks share do not exist.
+/// Slots with an entry per line are those of tensors that begin on one.
 int64_t SlotMemory::formula_nbytes(int32_t category) const {
   int64_t nbytes = 0;
   for (const Slot &slot : slots_) {
@@ -124,8 +136,8 @@ int64_t SlotMemory::formula_nbytes(int32_t category) const {
     for (size_t i = 0; i < slot.places.size(); ++i) {
       const SlotPlace &place = slot.places[i];
       if (!place.kept) continue;
-      const int64_t elements = place.whole ? element_counts_[i] : own_element_counts_[i];
-      nbytes += place.entries(elements) * dtype_nbytes(place.dtype);
+      const Extent &held = place.whole ? extents_[i] : own_extents_[i];
+      nbytes += (place.per == kLine ? held.lines : held.elements) * dtype_nbytes(place.dtype);
     }
   }
   return nbytes;

@@ -81,6 +81,13 @@ class SlotMemory {
   const std::shared_ptr<Mapping> &state_mapping() const { return state_arena_.mapping(); }
 
  private:
+  /// What a bucket's tensors have together.
+  struct Extent {
+    int64_t elements = 0;
+    int64_t lines = 0;  ///< of each tensor, the last one begun
+  };
+
+  static Extent extent_within(Range range, const PlannedBucket &bucket, const Plan &plan);
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
   static int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket);
@@ -90,8 +97,8 @@ class SlotMemory {
   void hand_out(std::byte *base, int32_t category, const Plan &plan);
 
   std::vector<Slot> slots_;
-  std::vector<int64_t> element_counts_;      ///< by bucket
-  std::vector<int64_t> own_element_counts_;  ///< by bucket
+  std::vector<Extent> extents_;      ///< by bucket
+  std::vector<Extent> own_extents_;  ///< by bucket: of what this rank owns
   bool adopts_ = false;
   Arena param_arena_;
   Arena grad_arena_;

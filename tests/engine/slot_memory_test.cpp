@@ -27,8 +27,10 @@ struct Kept {
     const MemorySource source{&hook, &accounting};
     EXPECT_TRUE(memory.allocate(layout.plan(), layout.formats(), sharding, source).ok());
     const int64_t most = SlotMemory::nbytes(layout.plan(), layout.formats(), sharding);
-    EXPECT_GE(most, memory.formula_nbytes(ZERO_MEMORY_PARAM) + memory.formula_nbytes(ZERO_MEMORY_GRAD) +
-                        memory.formula_nbytes(ZERO_MEMORY_STATE));
+    EXPECT_GE(most, formula_nbytes());
+  }
+  int64_t formula_nbytes() const {
+    return memory.formula_nbytes(ZERO_MEMORY_PARAM) + memory.formula_nbytes(ZERO_MEMORY_GRAD) + memory.formula_nbytes(ZERO_MEMORY_STATE);
   }
 };
 
@@ -59,7 +61,7 @@ void add_span(const Kept &kept, int32_t number, int64_t id, int64_t count, std::
   spans[begin] = {begin, end};
 }
 
-TEST(SlotMemory, NoTwoEntriesShareMemory) {
+TEST(SlotMemory, NoTwoEntriesShareMemoryAndTheFormulaCountsEach) {
   for (uint64_t seed = 0; seed < kModels; ++seed) {
     const Model model = laid_out_model(seed);
     for (int64_t stage = 0; stage < 4; ++stage) {
@@ -73,6 +75,9 @@ TEST(SlotMemory, NoTwoEntriesShareMemory) {
           for (const SlotFormat &slot : kept.layout.slots_of(id)) add_span(kept, slot.number, id, count, spans);
           add_span(kept, ZERO_SLOT_GRAD, id, count, spans);
         }
+        int64_t nbytes = 0;
+        for (const auto &[begin, span] : spans) nbytes += span.end - begin;
+        EXPECT_EQ(nbytes, kept.formula_nbytes()) << model.text() << " stage " << stage << " rank " << rank;
       }
     }
   }
