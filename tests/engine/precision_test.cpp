@@ -153,8 +153,8 @@ void compare_tensor(Findings &findings, const BoundedTensor &tensor, const Value
       compare(findings, numbers, tensor.params());
       continue;
     }
-    compare(findings, numbers, all_of(tensor, [&, slot = slot](int64_t i) {
-              switch (slot) {
+    compare(findings, numbers, all_of(tensor, [&, number = slot](int64_t i) {
+              switch (number) {
                 case ZERO_SLOT_MASTER:
                   return tensor.kept(i);
                 case ZERO_SLOT_AVERAGE:
