@@ -263,6 +263,38 @@ TEST(LocalShare, RankThatNeverSharesIsMissingAtTheDeadline) {
   });
 }
 
+/// Both ranks have met; rank 0 then fails and lets go of what it brought before rank 1 looks at it.
+Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)> &meet, const std::function<void()> &let_go) {
+  const std::string name = fresh_name();
+  std::vector<std::shared_ptr<Transport>> transports(2);
+  run_thread_ranks(2, [&](int64_t rank) { transports[static_cast<size_t>(rank)] = connect(name, rank, 2); });
+  auto leader = std::make_unique<Operation>(meet(0, *transports[0]));
+  EXPECT_FALSE(leader->advance());
+  Operation guest(meet(1, *transports[1]));
+  EXPECT_FALSE(guest.advance());
+  EXPECT_FALSE(leader->advance());
+  transports[0]->poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
+  leader.reset();
+  let_go();
+  while (!guest.advance()) std::this_thread::yield();
+  return guest.status();
+}
+
+TEST(LocalShare, APeerThatGivesUpBecauseTheGroupFailedIsNotTheCause) {
+  std::vector<PeerMemory> peers[2];
+  const Status shared = outcome_after_peer_gave_up(
+      [&](int64_t rank, Transport &transport) { return transport.share(make_arena(rank), &peers[rank], 20'000); },
+      [&] { peers[0].clear(); });
+  EXPECT_EQ(shared.code(), ZERO_E_ABORTED) << shared.text();
+  std::shared_ptr<Transport> children[2];
+  const Status derived = outcome_after_peer_gave_up(
+      [&](int64_t rank, Transport &transport) {
+        return transport.derive({0, 1}, 0, 20'000, &children[rank]);
+      },
+      [] {});
+  EXPECT_EQ(derived.code(), ZERO_E_ABORTED) << derived.text();
+}
+
 TEST_P(LocalShareOfSize, DerivedTransportsWorkSideBySide) {
   const int64_t size = GetParam();
   const std::string name = fresh_name();

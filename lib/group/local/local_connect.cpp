@@ -60,6 +60,12 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
   return attached;
 }
 
+/// A peer that gives up because the group has failed has told its failure before: that is the cause.
+Status or_failure_of(Transport *group, Status status) {
+  if (!status.ok() && group != nullptr) ZERO_TRY(group->health());
+  return status;
+}
+
 /// What all ranks must have in common to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
   constexpr int64_t kVersion = 3;  // of fields that changed and left sizes as they were
@@ -115,8 +121,9 @@ class AllJoined final : public Waitable {
     const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
     const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
     if ((!left && !ended) || joined.load(std::memory_order_acquire) >= wanted_) return {};
-    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
-                         lld(transport_.processes_.process(peer_)), left ? "gave up" : "ended");
+    return or_failure_of(watcher_,
+                         Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
+                                       lld(transport_.processes_.process(peer_)), left ? "gave up" : "ended"));
   }
 
   LocalTransport &transport_;
@@ -160,7 +167,7 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   const uint64_t agree = layout_hash(size_, round_nbytes_);
   Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch);
   ZERO_CO_AWAIT(meeting);
-  ZERO_CO_TRY(attach_segments(std::move(joiners)));
+  ZERO_CO_TRY(or_failure_of(parent, attach_segments(std::move(joiners))));
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, 1, deadline, parent, members);
@@ -230,7 +237,7 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   std::vector<Joiner> joiners;
   Task meeting = rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch);
   ZERO_CO_AWAIT(meeting);
-  ZERO_CO_TRY(attach_shared(std::move(joiners), out));
+  ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
   own().header().joined.store(wanted, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, wanted, deadline, this, members);
