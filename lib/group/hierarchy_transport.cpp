@@ -184,10 +184,7 @@ Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64
   }
   const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
   std::shared_ptr<Transport> near;
-  const auto near_count = static_cast<int64_t>(near_members.size());
-  if (const Status met = co_await near_->derive(std::move(near_members), tag, deadline_ms, &near); !met.ok()) {
-    co_return met_on_host(met, near_count);
-  }
+  ZERO_CO_AWAIT(near_->derive(std::move(near_members), tag, deadline_ms, &near));
   if (host_count <= 1) {
     *out = std::move(near);
     co_return Status();

@@ -263,6 +263,19 @@ TEST(LocalShare, RankThatNeverSharesIsMissingAtTheDeadline) {
   });
 }
 
+TEST(LocalShare, MissingRanksAreNamedAsInTheGroupThatTheyMeetIn) {
+  const std::string name = fresh_name();
+  std::vector<std::shared_ptr<Transport>> transports(3);
+  run_thread_ranks(3, [&](int64_t rank) { transports[static_cast<size_t>(rank)] = connect(name, rank, 3); });
+  std::shared_ptr<Transport> pair;
+  const Status derived = run_task(transports[2]->derive({1, 2}, 0, 50, &pair));
+  EXPECT_EQ(std::string(derived.text()), "1 of 2 ranks met to share memory or make a group within 50 ms; missing: rank 1");
+  transports[0]->name_ranks({4, 5, 6});
+  std::vector<PeerMemory> peers;
+  const Status shared = run_task(transports[0]->share(make_arena(0), &peers, 50));
+  EXPECT_EQ(std::string(shared.text()), "1 of 3 ranks met to share memory or make a group within 50 ms; missing: rank 5, rank 6");
+}
+
 /// Both ranks have met; rank 0 then fails and lets go of what it brought before rank 1 looks at it.
 Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)> &meet, const std::function<void()> &let_go) {
   const std::string name = fresh_name();

@@ -162,16 +162,22 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   Joiner mine;
   ZERO_CO_TRY(make_joiner(mapping.get(), identity_, &mine));
   Watch watch;
-  if (parent != nullptr) watch = [parent, &members] { return parent->watch_members(members); };
+  if (parent != nullptr) {
+    watch = [parent, &members] { return parent->watch_members(members); };
+    for (const int64_t member : members) names_.push_back(parent->name_of(member));
+  }
   std::vector<Joiner> joiners;
   const uint64_t agree = layout_hash(size_, round_nbytes_);
-  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch);
+  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch, names_);
   ZERO_CO_AWAIT(meeting);
   ZERO_CO_TRY(or_failure_of(parent, attach_segments(std::move(joiners))));
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, 1, deadline, parent, members);
-  co_return co_await all_joined;
+  ZERO_CO_AWAIT(all_joined);
+  // What texts named were ranks of the parent.
+  names_.clear();
+  co_return Status();
 }
 
 Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
@@ -183,7 +189,7 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     std::shared_ptr<Mapping> mapping;
-    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), name_of(peer), &mapping));
     const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
     ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", name_of(peer),
                lld(processes[static_cast<size_t>(peer)]));
@@ -232,10 +238,15 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   Joiner joiner;
   ZERO_CO_TRY(make_joiner(mine.get(), identity_, &joiner));
   std::vector<int64_t> members;
-  for (int64_t rank = 0; rank < size_; ++rank) members.push_back(rank);
+  std::vector<int64_t> names;
+  for (int64_t rank = 0; rank < size_; ++rank) {
+    members.push_back(rank);
+    names.push_back(name_of(rank));
+  }
   const Watch watch = [this, &members] { return watch_members(members); };
   std::vector<Joiner> joiners;
-  Task meeting = rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch);
+  Task meeting =
+      rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch, std::move(names));
   ZERO_CO_AWAIT(meeting);
   ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
   own().header().joined.store(wanted, std::memory_order_release);
@@ -255,7 +266,7 @@ Status LocalTransport::attach_shared(std::vector<Joiner> joiners, std::vector<Pe
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     std::shared_ptr<Mapping> mapping;
-    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peer, &mapping));
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), name_of(peer), &mapping));
     if (mapping == nullptr) continue;
     (*out)[static_cast<size_t>(peer)].mapping = mapping;
     const std::lock_guard lock(sharing_mutex_);

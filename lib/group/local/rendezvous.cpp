@@ -28,10 +28,8 @@ class Pause final : public Waitable {
 Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
   std::string knows = "no rank answered (a process forked while ranks met keeps the name taken; another name is free)";
   if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
-  return Status::error(ZERO_E_RENDEZVOUS,
-                       "rank %lld of %lld waited %lld ms to meet the others as \"%s\": %s. Start all ranks with the same name, "
-                       "or raise ZERO_KEY_RENDEZVOUS_MS",
-                       lld(terms.rank), lld(terms.size), lld(terms.deadline_ms), terms.name.c_str(), knows.c_str());
+  return Status::error(ZERO_E_RENDEZVOUS, "rank %lld, one of %lld, waited %lld ms to meet the others %s: %s%s", terms.name_of(terms.rank),
+                       lld(terms.size), lld(terms.deadline_ms), terms.purpose().c_str(), knows.c_str(), terms.advice());
 }
 
 /// A rank that has joined a meeting and waits for its table.
@@ -87,8 +85,8 @@ class Guest final : public Waitable {
   }
 
   Status abandoned() const {
-    return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting as \"%s\", ended before rank %lld knew all ranks",
-                         lld(identity_.process), terms_.name.c_str(), lld(terms_.rank));
+    return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting %s, ended before rank %lld knew all ranks",
+                         lld(identity_.process), terms_.purpose().c_str(), terms_.name_of(terms_.rank));
   }
 
   Status take(Packet packet) {
@@ -124,11 +122,11 @@ class Guest final : public Waitable {
 }  // namespace
 
 Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
-                Watch watch) {
+                Watch watch, std::vector<int64_t> names) {
   ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(rank), lld(size - 1));
   ZERO_CO_CHECK(mine.blob.size() <= kMaxBlobBytes, ZERO_E_INVALID_ARGUMENT, "a blob of %zu bytes passes the limit of %zu", mine.blob.size(),
                 kMaxBlobBytes);
-  const MeetingTerms terms{std::move(name), rank, size, agree, deadline_ms, Deadline::after_ms(deadline_ms)};
+  const MeetingTerms terms{std::move(name), rank, size, agree, deadline_ms, Deadline::after_ms(deadline_ms), std::move(names)};
   mine.process = ::getpid();
   for (;;) {
     OwnedFd socket;

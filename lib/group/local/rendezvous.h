@@ -28,8 +28,9 @@ using Watch = std::function<Status()>;
 /// Meets the other ranks under `name`. `agree` must be equal on all of them. On success out has `size` entries, this rank's own is `mine`.
 /// Whoever comes first leads the meeting; threads of one process and processes take the same path. Connections that do not speak the
 /// protocol or come from another user are ignored; a rank that goes before all have met counts as missing and may come again. Errors:
-/// ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what `watch` says.
+/// ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what `watch` says. Where ranks of a group meet, `names`
+/// has their ranks there, which texts name instead.
 Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
-                Watch watch = {});
+                Watch watch = {}, std::vector<int64_t> names = {});
 
 }  // namespace zero

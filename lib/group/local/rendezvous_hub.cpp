@@ -45,10 +45,8 @@ Status Hub::poll(bool *out_ready) {
   if (status.ok() && !listener_.valid()) status = send_tables(&sent);
   if (status.ok() && sent) return finish(out_ready);
   if (status.ok() && terms_.deadline.passed()) {
-    status = Status::error(ZERO_E_RENDEZVOUS,
-                           "%lld of %lld ranks met as \"%s\" within %lld ms; missing: %s. Start all ranks with the same "
-                           "name, or raise ZERO_KEY_RENDEZVOUS_MS",
-                           lld(joined_), lld(terms_.size), terms_.name.c_str(), lld(terms_.deadline_ms), missing_ranks().c_str());
+    status = Status::error(ZERO_E_RENDEZVOUS, "%lld of %lld ranks met %s within %lld ms; missing: %s%s", lld(joined_), lld(terms_.size),
+                           terms_.purpose().c_str(), lld(terms_.deadline_ms), missing_ranks().c_str(), terms_.advice());
   }
   return status.ok() ? status : refuse_all(status);
 }
@@ -214,7 +212,7 @@ std::string Hub::missing_ranks() const {
     if (rank == terms_.rank || taken_all) continue;
     if (++missing > kMaxNamed) continue;
     if (!text.empty()) text += ", ";
-    text += "rank " + std::to_string(rank);
+    text += "rank " + std::to_string(terms_.name_of(rank));
   }
   if (missing > kMaxNamed) text += " and " + std::to_string(missing - kMaxNamed) + " more";
   return text;

@@ -18,6 +18,11 @@ struct MeetingTerms {
   uint64_t agree = 0;
   int64_t deadline_ms = 0;
   Deadline deadline;
+  std::vector<int64_t> names = {};  ///< of the ranks, in texts, where ranks of a group meet; empty: they meet by a name of the caller's
+
+  long long name_of(int64_t of) const { return names.empty() ? of : names[static_cast<size_t>(of)]; }
+  std::string purpose() const { return names.empty() ? "as \"" + name + "\"" : "to share memory or make a group"; }
+  const char *advice() const { return names.empty() ? ". Start all ranks with the same name, or raise ZERO_KEY_RENDEZVOUS_MS" : ""; }
 };
 
 class Hub final : public Waitable {
