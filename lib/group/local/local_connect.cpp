@@ -94,8 +94,9 @@ class AllJoined final : public Waitable {
       if (joined.load(std::memory_order_acquire) >= wanted_) continue;
       ZERO_TRY(watcher_ != nullptr ? check_watched(joined) : Status());
       ZERO_TRY(check_newcomer(joined));
-      ZERO_CHECK(!deadline_.passed(), ZERO_E_RENDEZVOUS, "rank %lld (process %lld) met the others but did not attach within %lld ms",
-                 transport_.name_of(peer_), lld(transport_.processes_.process(peer_)), lld(deadline_ms_));
+      ZERO_CHECK(!deadline_.passed(), watcher_ != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS,
+                 "rank %lld (process %lld) met the others but did not attach within %lld ms", transport_.name_of(peer_),
+                 lld(transport_.processes_.process(peer_)), lld(deadline_ms_));
       return {};
     }
     *out_ready = true;

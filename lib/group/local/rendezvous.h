@@ -29,7 +29,7 @@ using Watch = std::function<Status()>;
 /// Whoever comes first leads the meeting; threads of one process and processes take the same path. Connections that do not speak the
 /// protocol or come from another user are ignored; a rank that goes before all have met counts as missing and may come again. Errors:
 /// ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what `watch` says. Where ranks of a group meet, `names`
-/// has their ranks there, which texts name instead.
+/// has their ranks there, which texts name instead, and ZERO_E_TIMEOUT says who is missing.
 Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
                 Watch watch = {}, std::vector<int64_t> names = {});
 

@@ -45,7 +45,7 @@ Status Hub::poll(bool *out_ready) {
   if (status.ok() && !listener_.valid()) status = send_tables(&sent);
   if (status.ok() && sent) return finish(out_ready);
   if (status.ok() && terms_.deadline.passed()) {
-    status = Status::error(ZERO_E_RENDEZVOUS, "%lld of %lld ranks met %s within %lld ms; missing: %s%s", lld(joined_), lld(terms_.size),
+    status = Status::error(terms_.late_code(), "%lld of %lld ranks met %s within %lld ms; missing: %s%s", lld(joined_), lld(terms_.size),
                            terms_.purpose().c_str(), lld(terms_.deadline_ms), missing_ranks().c_str(), terms_.advice());
   }
   return status.ok() ? status : refuse_all(status);

@@ -21,6 +21,7 @@ struct MeetingTerms {
   std::vector<int64_t> names = {};  ///< of the ranks, in texts, where ranks of a group meet; empty: they meet by a name of the caller's
 
   long long name_of(int64_t of) const { return names.empty() ? of : names[static_cast<size_t>(of)]; }
+  int32_t late_code() const { return names.empty() ? ZERO_E_RENDEZVOUS : ZERO_E_TIMEOUT; }
   std::string purpose() const { return names.empty() ? "as \"" + name + "\"" : "to share memory or make a group"; }
   const char *advice() const { return names.empty() ? ". Start all ranks with the same name, or raise ZERO_KEY_RENDEZVOUS_MS" : ""; }
 };
