@@ -185,6 +185,8 @@ Task Optimizer::reach() {
   Status shared = co_await share_memory();
   if (!shared.ok()) {
     for (const std::shared_ptr<Group> &group : {groups_.reduce(), groups_.gather()}) group->fail(shared);
+    // A rank that did not come there in time would be awaited once more by those that agree on it.
+    if (shared.code() == ZERO_E_TIMEOUT) group_->fail(shared);
     co_return shared;
   }
   co_return prepare();
