@@ -4,6 +4,7 @@
 #include "core/log.h"
 
 #include <algorithm>
+#include <new>
 
 namespace zero {
 namespace {
@@ -37,7 +38,14 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
   }
 }
 
-Group::~Group() = default;
+/// Peers that have not been told that a group above was aborted hear it before they see that this rank has left.
+Group::~Group() {
+  try {
+    if (const Status aborted = aborted_above(); !aborted.ok()) fail(aborted);
+  } catch (const std::bad_alloc &) {
+    // They see that it has left.
+  }
+}
 
 Status Group::usable() {
   const Status health = transport_->health();

@@ -167,6 +167,21 @@ TEST(GroupFaultsThreads, AbortReachesRanksThatWaitInAGroupSplitFromIt) {
   expect_errors(outcomes, ZERO_E_ABORTED, {"rank 2", "all_reduce"}, 50 + kGraceMs);
 }
 
+/// Rank 1 hears of the abort before what was split off is poisoned, and releases that.
+TEST(GroupFaultsThreads, ARankThatReleasesAGroupBecauseTheOneAboveWasAbortedSaysSo) {
+  const std::string at = meeting("abort_release");
+  std::vector<std::shared_ptr<Group>> worlds(2);
+  std::vector<std::shared_ptr<Group>> children(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto index = static_cast<size_t>(rank);
+    ASSERT_TRUE(connect(at, rank, 2, &worlds[index]).ok());
+    ASSERT_TRUE(worlds[index]->queue()->run(split(*worlds[index], 0, 0, &children[index])).ok());
+  });
+  worlds[0]->transport().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
+  children[1].reset();
+  EXPECT_EQ(run_all_reduce(*children[0]).code(), ZERO_E_ABORTED);
+}
+
 /// Rank 0, alone in its part, aborts the world; rank 1 waits with wait(part) in the other part, in whose every call rank 2 is missing.
 /// The part is split from the world, or from a group between that is released. Returns what rank 1 got.
 template <class Wait>
