@@ -2,6 +2,7 @@
 #include "engine/gradients.h"
 
 #include "core/default_floats.h"
+#include "core/number_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -141,7 +142,7 @@ Status Gradients::set_weight(double weight) {
   ZERO_CHECK(weighted(), ZERO_E_STATE, "weights are only used with ZERO_KEY_DIVISOR = ZERO_DIVISOR_WEIGHTS");
   const auto rounded = static_cast<float>(weight);
   ZERO_CHECK(weight >= 0 && std::isfinite(rounded) && (weight == 0) == (rounded == 0), ZERO_E_INVALID_ARGUMENT,
-             "weight is %.17g, but must be 0 or a positive number that fp32 has, 2^-149 to 3.4e38", weight);
+             "weight is %s, but must be 0 or a positive number that fp32 has, 2^-149 to 3.4e38", number_text(weight).c_str());
   ZERO_CHECK(!given_, ZERO_E_STATE, "the weight of a step or micro-step must be set before its first zero_optimizer_grad_ready");
   weight_ = weight;
   weight_set_ = true;

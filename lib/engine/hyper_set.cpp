@@ -37,8 +37,8 @@ const HyperKey *find_hyper_key(int32_t key) {
 
 Status check_together(const kernels::HyperParameters &values) {
   ZERO_CHECK(values.nesterov == 0 || (values.momentum > 0 && values.dampening == 0), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_NESTEROV is 1 with momentum %.17g and dampening %.17g, but needs momentum above 0 and dampening 0", values.momentum,
-             values.dampening);
+             "ZERO_KEY_NESTEROV is 1 with momentum %s and dampening %s, but needs momentum above 0 and dampening 0",
+             number_text(values.momentum).c_str(), number_text(values.dampening).c_str());
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include "engine/optimizer.h"
 
 #include "core/choice.h"
+#include "core/number_text.h"
 #include "engine/host_copy.h"
 #include "kernels/convert.h"
 #include "kernels/initialise.h"
@@ -30,19 +31,19 @@ Status check_values(const Param &param, int32_t initialiser, double a, double b)
                                              {ZERO_INITIALISER_UNIFORM, "ZERO_INITIALISER_UNIFORM"},
                                              {ZERO_INITIALISER_NORMAL, "ZERO_INITIALISER_NORMAL"}};
   ZERO_TRY(check_choice(kInitialisers, initialiser, "initialiser"));
-  ZERO_CHECK(std::isfinite(a) && std::isfinite(b), ZERO_E_INVALID_ARGUMENT, "a is %.17g and b %.17g, but both must be finite", a, b);
+  ZERO_CHECK(std::isfinite(a) && std::isfinite(b), ZERO_E_INVALID_ARGUMENT, "a is %s and b %s, but both must be finite",
+             number_text(a).c_str(), number_text(b).c_str());
   ZERO_CHECK(initialiser != ZERO_INITIALISER_UNIFORM || a <= b, ZERO_E_INVALID_ARGUMENT,
-             "a is %.17g and b %.17g, but uniform values lie in [a, b), which needs a <= b", a, b);
+             "a is %s and b %s, but uniform values lie in [a, b), which needs a <= b", number_text(a).c_str(), number_text(b).c_str());
   ZERO_CHECK(initialiser != ZERO_INITIALISER_NORMAL || b >= 0, ZERO_E_INVALID_ARGUMENT,
-             "b is %.17g, but the deviation of normal values must not be negative", b);
+             "b is %s, but the deviation of normal values must not be negative", number_text(b).c_str());
   // 53 random bits make normal values of at most sqrt(2 ln 2^53) = 8.572 deviations.
   constexpr double kMostDeviations = 8.6;
   double most = std::abs(a);
   if (initialiser == ZERO_INITIALISER_UNIFORM) most = std::max(most, std::abs(b));
   if (initialiser == ZERO_INITIALISER_NORMAL) most += kMostDeviations * b;
-  ZERO_CHECK(most <= largest_of(param.dtype), ZERO_E_INVALID_ARGUMENT,
-             "a is %.17g and b %.17g, which makes values beyond the largest of %s: %.9g", a, b, param.text().c_str(),
-             largest_of(param.dtype));
+  ZERO_CHECK(most <= largest_of(param.dtype), ZERO_E_INVALID_ARGUMENT, "a is %s and b %s, which makes values beyond the largest of %s: %s",
+             number_text(a).c_str(), number_text(b).c_str(), param.text().c_str(), number_text(largest_of(param.dtype)).c_str());
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/default_floats.h"
 #include "core/hash.h"
+#include "core/number_text.h"
 #include "engine/sealed_text.h"
 
 #include <iterator>
@@ -72,11 +73,10 @@ Task Optimizer::vote_of_model() {
   ballot_.mine(Ballot::hyper_hash) = static_cast<int64_t>(hash_of_scale(run_.known().loss_scale));
   const std::span<const int64_t> words = ballot_.shared_words();
   ZERO_CO_AWAIT(all_reduce(model, words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
-  ZERO_CO_CHECK(
-      ballot_.alike(Ballot::hyper_hash, model.size()), ZERO_E_MISMATCH,
-      "loss scales differ between the ranks of the model group: rank %lld has %.17g (steps without overflow: %lld, overflows: %lld)",
-      lld(model.rank()), run_.known().loss_scale.value, lld(run_.known().loss_scale.growth_count),
-      lld(run_.known().loss_scale.overflow_count));
+  ZERO_CO_CHECK(ballot_.alike(Ballot::hyper_hash, model.size()), ZERO_E_MISMATCH,
+                "loss scales differ between the ranks of the model group: rank %lld has %s (steps without overflow: %lld, overflows: %lld)",
+                lld(model.rank()), number_text(run_.known().loss_scale.value).c_str(), lld(run_.known().loss_scale.growth_count),
+                lld(run_.known().loss_scale.overflow_count));
   co_return Status();
 }
 

@@ -162,6 +162,12 @@ def library_is_quiet(tree):
             yield f"{path}: uses {match.group(0).rstrip('( ')}; the library never ends the process, prints or handles signals"
 
 
+def numbers_have_points(tree):
+    for path in tree.under("lib", "kernels"):
+        for match in re.finditer(r"%[-+#0]*[\d.*]*[aefgAEFG]\b", tree.text(path)):
+            yield f"{path}: formats with {match.group(0)}, which writes what the locale has for a point; number_text does not"
+
+
 def folders_are_those_of_the_map(tree):
     for path in tree.files:
         first, _, rest = path.partition("/")
@@ -215,8 +221,8 @@ def nothing_is_left_over(tree):
 
 
 LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped,
-        files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, folders_are_those_of_the_map, files_say_what_they_are,
-        sizes_stay_readable, nothing_is_left_over]
+        files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, numbers_have_points, folders_are_those_of_the_map,
+        files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
 
 
 def main(root):

@@ -58,6 +58,7 @@ PLANTED = [
     ("library_is_quiet", "lib/core/status.cpp", 'void f() { std::fprintf(stderr, "x"); }\n'),
     ("library_is_quiet", "kernels/adam.cpp", 'void f() { printf("x"); }\n'),
     ("library_is_quiet", "lib/api/group.cpp", "void f() { std::cerr << 1; }\n"),
+    ("numbers_have_points", "lib/core/status.cpp", 'const char *text = "%.17g";\n'),
     ("folders_are_those_of_the_map", "utils/string.c", FILE),
     ("folders_are_those_of_the_map", "NOTES.md", "x\n"),
     ("files_say_what_they_are", "lib/core/other.cpp", "int x;\n"),
