@@ -2,6 +2,7 @@
 /// one file; libzero brings every element from and to the rank that owns it.
 /// usage: carry_on FILE [STEPS [STAGE]]: goes on from FILE where there is one, takes STEPS steps (10), and saves. Alone, under mpirun or
 /// torchrun.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,13 @@ static void check(int holds, const char *what, const char *path) {
   exit(1);
 }
 
+/// As check, with the system's reason.
+static void check_system(int holds, const char *what, const char *path) {
+  if (holds) return;
+  fprintf(stderr, "carry_on: %s %s: %s\n", what, path, strerror(errno));
+  exit(1);
+}
+
 /// Rank 0's side of a file, to save or to restore.
 struct file {
   FILE *stream; /* NULL on other ranks */
@@ -36,8 +44,11 @@ struct file {
 static void pass(const struct file *file, void *data, int64_t nbytes) {
   if (!file->stream || nbytes == 0) return;
   const size_t size = (size_t)nbytes;
-  const size_t done = file->restores ? fread(data, 1, size, file->stream) : fwrite(data, 1, size, file->stream);
-  check(done == size, file->restores ? "too little in" : "cannot write", file->path);
+  if (file->restores) {
+    check(fread(data, 1, size, file->stream) == size, "too little in", file->path);
+  } else {
+    check_system(fwrite(data, 1, size, file->stream) == size, "cannot write", file->path);
+  }
 }
 
 /// All of one slot of a tensor. Other ranks take part with nothing of their own.
@@ -87,14 +98,15 @@ static void save(zero_group *group, zero_optimizer *optimizer, int64_t rank, con
   char name[4096];
   check((size_t)snprintf(name, sizeof name, "%s.new", path) < sizeof name, "too long:", path);
   const struct file file = {rank == 0 ? fopen(name, "wb") : NULL, name, 0};
-  check(rank != 0 || file.stream != NULL, "cannot write", name);
+  check_system(rank != 0 || file.stream != NULL, "cannot write", name);
   pass_run(group, optimizer, &file);
-  if (file.stream) check(fclose(file.stream) == 0 && rename(name, path) == 0, "cannot write", path);
+  if (file.stream) check_system(fclose(file.stream) == 0 && rename(name, path) == 0, "cannot write", path);
 }
 
-/// Whether there was a file.
+/// Whether there was a file. One that cannot be read is an error: a run that began anew would take its place.
 static int restore(zero_group *group, zero_optimizer *optimizer, int64_t rank, const char *path) {
   const struct file file = {rank == 0 ? fopen(path, "rb") : NULL, path, 1};
+  check_system(rank != 0 || file.stream != NULL || errno == ENOENT, "cannot read", path);
   int64_t found = file.stream != NULL;
   must(zero_group_broadcast(group, &found, 1, ZERO_DTYPE_I64, 0, NULL));
   if (found) pass_run(group, optimizer, &file);
@@ -130,15 +142,16 @@ static uint64_t hash_of_parameters(zero_optimizer *optimizer) {
 
 static int64_t number(const char *text) {
   char *end;
+  errno = 0;
   const long long value = strtoll(text, &end, 10);
-  if (end != text && *end == '\0' && value >= 0) return value;
+  if (end != text && *end == '\0' && value >= 0 && errno == 0) return value;
   fprintf(stderr, "usage: carry_on FILE [STEPS [STAGE]]\n");
   exit(2);
 }
 
 int main(int argc, char **argv) {
   const int64_t steps = number(argc > 2 ? argv[2] : "10");
-  const int64_t stage = number(argc < 2 || argc > 4 ? "" : argc > 3 ? argv[3] : "3");
+  const int64_t stage = number(argc < 2 || argc > 4 || argv[1][0] == '-' ? "" : argc > 3 ? argv[3] : "3");
   zero_group *group;
   zero_config *config;
   zero_optimizer *optimizer;

@@ -48,9 +48,19 @@ head -c 1000 "$scratch/whole" >"$scratch/short"
 refused "$scratch/short" "too little in"
 cat "$scratch/whole" "$scratch/short" >"$scratch/long"
 refused "$scratch/long" "too much in"
-for steps in x -1 1x ''; do
+for steps in x -1 1x '' 9223372036854775808; do
   timeout 60 "$program" "$scratch/none" "$steps" 2>"$scratch/usage" && fail "'$steps' steps were taken"
   grep -q "^usage: carry_on FILE" "$scratch/usage" || fail "of '$steps' steps it says: $(cat "$scratch/usage")"
 done
 [ ! -e "$scratch/none" ] || fail "a run that was refused was saved"
+timeout 60 "$program" --help 2>"$scratch/usage" && fail "--help was taken for a file"
+grep -q "^usage: carry_on FILE" "$scratch/usage" || fail "of --help it says: $(cat "$scratch/usage")"
+
+# A file that is there but cannot be opened is not replaced, and what the system refuses is told with its reason.
+ln -s loop "$scratch/loop"
+text=$(timeout 60 "$program" "$scratch/loop" 1 2>&1 >/dev/null) && fail "a file that cannot be opened was taken"
+case $text in "carry_on: cannot read $scratch/loop: "?*) ;; *) fail "of a file that cannot be opened it says: $text" ;; esac
+[ -L "$scratch/loop" ] || fail "a file that cannot be opened was replaced"
+text=$(timeout 60 "$program" "$scratch/no/file" 1 2>&1 >/dev/null) && fail "a folder that is not there was taken"
+case $text in "carry_on: cannot write $scratch/no/file.new: "?*) ;; *) fail "of a folder that is not there it says: $text" ;; esac
 [ $failures -eq 0 ]
