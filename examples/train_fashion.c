@@ -79,6 +79,13 @@ static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
   return 0;
 }
 
+/// What was printed has to have arrived: a run whose report is lost has failed.
+static int flush_output(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+  fprintf(stderr, "train_fashion: standard output: %s\n", strerror(errno));
+  return -1;
+}
+
 /// Trains, evaluates, reports.
 static int work(struct trainer *t) {
   struct outcome_of_run outcome = {0};
@@ -94,7 +101,7 @@ static int work(struct trainer *t) {
   }
   if (t->rank == 0 && t->run->options->loss_scale != 1) printf("skipped=%" PRId64 " loss_scale=%g\n", outcome.skipped, outcome.loss_scale);
   if (t->rank == 0) printf("accuracy=%.2f hash=%016" PRIx64 "\n", outcome.accuracy, outcome.hash);
-  return 0;
+  return t->rank == 0 ? flush_output() : 0;
 }
 
 /// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
@@ -138,7 +145,8 @@ static int start_ranks(struct run *run) {
 int main(int argc, char **argv) {
   struct options options;
   const enum outcome outcome = options_parse(argc, argv, &options);
-  if (outcome != kOutcomeRun) return outcome == kOutcomeDone ? EXIT_SUCCESS : 2;
+  if (outcome == kOutcomeDone) return flush_output() ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (outcome == kOutcomeWrong) return 2;
   struct run run = {.options = &options};
   float *first_values = NULL;
   int status = dataset_read(options.data, "train", options.limit, &run.train) || dataset_read(options.data, "t10k", 0, &run.test) ||

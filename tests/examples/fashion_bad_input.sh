@@ -123,5 +123,18 @@ head -c 400 /dev/zero >"$scratch/init"
 reject "init: expected 52138 floats" --init "$scratch/init"
 reject "none: No such file" --init "$scratch/none"
 
+# A full disk takes the report: no run without a result ends well.
+for options in --help --report-header "--mode threads --report" "--mode processes --report" "--mode processes"; do
+  [ -e /dev/full ] || break
+  cases=$((cases + 1))
+  # shellcheck disable=SC2086
+  timeout 60 "$program" --quiet --limit 64 --epochs 1 --ranks 2 $options >/dev/full 2>"$scratch/err" </dev/null
+  code=$?
+  if [ $code -ne 1 ] || ! grep -q -e "standard output: " "$scratch/err"; then
+    echo "FAILED: $options with a full disk: exit code $code: $(cat "$scratch/err")"
+    failures=$((failures + 1))
+  fi
+done
+
 echo "$cases cases of bad input, $failures failed"
 [ $failures -eq 0 ]
