@@ -55,8 +55,8 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
     watch_of_rank_[rank] = entry->second;
     if (!inserted) continue;
     const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(processes_[rank]), 0));
-    ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld): %s", rank, lld(processes_[rank]),
-               std::strerror(errno));
+    ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld) by pidfd_open: %s", rank,
+               lld(processes_[rank]), std::strerror(errno));
     watches_.push_back({fd, POLLIN, 0});
   }
   ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());

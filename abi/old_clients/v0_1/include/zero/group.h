@@ -11,8 +11,9 @@
  *
  * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
  * gets the error, later calls return it again with its cause. A rank that ends is noticed at once (that crashes: once its core dump is
- * written); but between hosts without MPI, processes that it forked hold its sockets open until they end or run another program (exec): if
- * they live on, it is noticed at the deadline.
+ * written); but over MPI between hosts, whose launcher as a rule ends all ranks then, at the deadline; and between hosts without MPI,
+ * processes that it forked hold its sockets open until they end or run another program (exec): if they live on, it is noticed at the
+ * deadline. A thread that gives up says so by zero_group_abort, or releases its group: until then it is a rank that is late.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
  * came in, so ranks must bring them in the same order. Different groups are independent.
