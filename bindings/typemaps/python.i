@@ -127,7 +127,7 @@ static int take_handle(PyObject *object, const char *type, void **out) {
   *out = NULL;
   if (object == Py_None) return 1;
   if (PyCapsule_IsValid(object, type)) *out = PyCapsule_GetPointer(object, type);
-  else PyErr_Format(PyExc_TypeError, "a %s is needed, not a %s", type, found);
+  else PyErr_Format(PyExc_TypeError, "a %s is needed, not a %s", type, found ? found : "capsule without a name");
   return *out != NULL;
 }
 

@@ -1,9 +1,11 @@
+import ctypes
 import unittest
 
 import numpy as np
 import ranks
 from failing import TestCase
 from libzero import Buffer, Config, Dtype, Memory, Optimizer, Slot, Source, Status, Sync
+from libzero.library import zero
 from small_model import SHAPE, begun, gradient, whole
 
 
@@ -97,6 +99,9 @@ class MisuseTest(TestCase):
             ):
                 with self.assertRaisesRegex(TypeError, text):
                     call()
+        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+        with self.assertRaisesRegex(TypeError, "a zero_group is needed, not a capsule without a name"):
+            zero.zero_group_rank(new(1, None, None))
 
     def test_names_stand_for_values_and_an_integer_for_a_shape(self):
         with ranks.alone() as group, Optimizer(group, Config(lr=0.25)) as optimizer:

@@ -26,7 +26,8 @@ class Pause final : public Waitable {
 };
 
 Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
-  std::string knows = "no rank answered (a process forked while ranks met keeps the name taken; another name is free)";
+  std::string knows = "no rank answered";
+  if (terms.names.empty()) knows += " (a process forked while ranks met keeps the name taken; another name is free)";
   if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
   return Status::error(terms.late_code(), "rank %lld, one of %lld, waited %lld ms to meet the others %s: %s%s", terms.name_of(terms.rank),
                        lld(terms.size), lld(terms.deadline_ms), terms.purpose().c_str(), knows.c_str(), terms.advice());
