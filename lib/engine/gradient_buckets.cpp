@@ -187,8 +187,8 @@ Task Gradients::reduce_rest() {
   co_return Status();
 }
 
-/// Ends a micro-step that is not the last.
 Task Gradients::end_micro_step() {
+  if (!started_) co_return Status();
   if (kind_ == MicroStep::local || alone_) {
     add_weight();
     co_return Status();
@@ -202,31 +202,32 @@ Task Gradients::end_micro_step() {
   co_return Status();
 }
 
-Task Gradients::begin_micro_step(MicroStep kind) {
-  ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
-                "acquired gradients that are not all ready: %lld; give them to zero_optimizer_grad_ready before the next micro-step",
-                lld(acquired_count_));
-  ZERO_CO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
-                "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
-                "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
-  if (!started_ && std::exchange(weight_set_, false)) {
-    weight_ = 1;
-    co_return Status::error(ZERO_E_STATE,
-                            "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; it is 1 "
-                            "again: call zero_optimizer_micro_step, then set it");
-  }
-  if (started_) ZERO_CO_AWAIT(end_micro_step());
+Status Gradients::check_micro_step() {
+  ZERO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
+             "acquired gradients that are not all ready: %lld; give them to zero_optimizer_grad_ready before the next micro-step",
+             lld(acquired_count_));
+  ZERO_CHECK(!started_ || kind_ != MicroStep::last, ZERO_E_STATE,
+             "the last micro-step of the step has begun (gradients were given without zero_optimizer_micro_step, or its kind was "
+             "ZERO_MICRO_STEP_LAST); zero_optimizer_step comes next");
+  if (started_ || !std::exchange(weight_set_, false)) return {};
+  weight_ = 1;
+  return Status::error(ZERO_E_STATE,
+                       "the weight was set before zero_optimizer_micro_step, which begins the micro-step that it is to be of; it is 1 "
+                       "again: call zero_optimizer_micro_step, then set it");
+}
+
+Status Gradients::begin_micro_step(MicroStep kind) {
   // A world of one has nothing to reduce.
   if (alone_ && kind == MicroStep::reduce) kind = MicroStep::local;
   if (kind == MicroStep::local) {
-    ZERO_CO_TRY(keep_local_sums());
+    ZERO_TRY(keep_local_sums());
     accumulating_ = true;
     scans_late_ = true;
   }
-  if (kind == MicroStep::reduce) ZERO_CO_TRY(reductions_.keep_sums());
+  if (kind == MicroStep::reduce) ZERO_TRY(reductions_.keep_sums());
   started_ = true;
   open_micro_step(kind);
-  co_return Status();
+  return {};
 }
 
 void Gradients::open_micro_step(MicroStep kind) {

@@ -55,8 +55,14 @@ class Gradients {
   Status ready(int64_t id, const void *grad, int64_t offset, int64_t count, Device *device = nullptr, void *stream = nullptr);
   Status set_weight(double weight);
 
-  /// Ends the micro-step under way and begins one of the given kind.
-  Task begin_micro_step(MicroStep kind);
+  /// @name From one micro-step to the next: may it end, reduce what it is to reduce, begin one of the given kind
+  /// @{
+  Status check_micro_step();
+  Task end_micro_step();
+  Status begin_micro_step(MicroStep kind);
+  /// True when the end of the micro-step under way waits for other ranks.
+  bool reduces_micro_step() const { return started_ && kind_ == MicroStep::reduce; }
+  /// @}
   /// Counts what is missing as zero, reduces everything and waits for it, unless late() is true.
   Task finish();
   /// Reduces what waited.
@@ -167,7 +173,6 @@ class Gradients {
   Task fill_rest();
   Task reduce_rest();
   void scan_late();
-  Task end_micro_step();
   void finish_alone();
   void open_micro_step(MicroStep kind);
   /// @}

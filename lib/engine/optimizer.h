@@ -272,6 +272,7 @@ class Optimizer {
   /// @{
   Task step_body(zero_step_result *out);
   Task reduce_body(const char *call, zero_step_result *out, bool splits);
+  Task finish_gradients();
   Status check_same_call(int64_t splitting) const;
   Task gather_body();
   Status check_trains(int64_t id) const;

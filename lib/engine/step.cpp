@@ -92,8 +92,15 @@ Task Optimizer::micro_step_body(int32_t kind) {
                 "kind is %d, but must be a zero_micro_step (0 .. 2)", kind);
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there are no gradients");
   ZERO_CO_TRY(check_taken_over());
-  ZERO_CO_AWAIT(gradients_.begin_micro_step(static_cast<MicroStep>(kind)));
-  co_return Status();
+  ZERO_CO_TRY(gradients_.check_micro_step());
+  // Where others may be on their way to a sum in the update instead, which they would agree on in the other group.
+  if (gradients_.reduces_micro_step() && gradients_.sums_late()) {
+    groups_.name_caller(Caller::micro_sums);
+    ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.end_micro_step()));
+  } else {
+    ZERO_CO_AWAIT(gradients_.end_micro_step());
+  }
+  co_return gradients_.begin_micro_step(static_cast<MicroStep>(kind));
 }
 
 Task Optimizer::step_body(zero_step_result *out) {
@@ -120,7 +127,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   splits_ = splits;
   replicated_ = replicates_ && !splits;
-  ZERO_CO_AWAIT(gradients_.finish());
+  ZERO_CO_AWAIT(finish_gradients());
   if (line_up_.is_open()) device_judges_ = replicated_ && gradients_.late();
   if (!device_judges_) ZERO_CO_AWAIT(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
@@ -137,6 +144,15 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   phase_ = Phase::reduced;
   applied_ = false;
   co_return write_result(out);
+}
+
+/// Ranks wait for one another in the group of reductions. What they called shows in the other group, where all other calls wait.
+Task Optimizer::finish_gradients() {
+  if (alone() || gradients_.late()) co_return co_await gradients_.finish();
+  if (gradients_.sums_late()) groups_.name_caller(Caller::micro_sums);
+  ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.finish()));
+  groups_.name_caller(splits_ ? Caller::reduce : Caller::step);
+  co_return Status();
 }
 
 /// Steps that are captured are done later, and then by the device alone.

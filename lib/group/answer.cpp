@@ -35,7 +35,7 @@ std::string answer_text(const std::string &name, const Answer *answer) {
     case Answer::gone:
       return name + " has released the group";
     default:
-      return name + " is in no call of this group";
+      return name + " is in no collective of this group";
   }
 }
 

@@ -87,7 +87,7 @@ const char *detail_name(Caller caller) {
 
 /// Internal operations are known to users by the call that they are made in alone.
 bool is_internal(OperationKind kind) {
-  return kind == OperationKind::exchange || kind == OperationKind::split || kind == OperationKind::seal;
+  return kind == OperationKind::exchange || kind == OperationKind::split || kind == OperationKind::seal || kind == OperationKind::call;
 }
 
 std::string arguments_text(const Fingerprint &fingerprint) {
@@ -143,6 +143,8 @@ const char *operation_name(OperationKind kind) {
       return "split";
     case OperationKind::seal:
       return "seal";
+    case OperationKind::call:
+      return "call";
   }
   return "unknown operation";
 }

@@ -25,6 +25,7 @@ enum class OperationKind : int32_t {
   exchange = 100,  ///< pieces of any size between all ranks: buffer and optimizer read and write
   split = 101,
   seal = 102,
+  call = 103,  ///< of an optimizer, which waits for its ranks elsewhere
 };
 inline constexpr int kOperationKinds = 12;  ///< kinds 1 .. 11 are counted by number, internal ones as 0
 

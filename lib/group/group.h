@@ -180,6 +180,8 @@ class Round final : public Waitable {
   Round(Group &group, std::span<const Offer> offers, std::span<Arrival> arrivals) : group_(group), offers_(offers), arrivals_(arrivals) {}
   Round(const Round &) = delete;
   ~Round();
+  /// Before it is awaited, so that peers see it already. Otherwise the first poll does so.
+  Status start();
   Status poll(bool *out_ready) override;
   Doorbell *doorbell() override { return group_.transport_->doorbell(); }
 
@@ -187,7 +189,6 @@ class Round final : public Waitable {
   bool rest_is_there();
 
  private:
-  Status start();
   void count_sent(int64_t Offer::*part);
 
   Group &group_;

@@ -21,7 +21,7 @@ constexpr int kRepeats = 9;
 struct Arrays {
   explicit Arrays(int64_t elements) : count(elements), memory(kArrays, kElementNbytes * elements) {
     for (float **array : {&param, &grad, &peer_grad, &first, &second, &out, &first_out, &second_out}) *array = memory.take<float>(count);
-    for (std::byte **array : {&param16, &grad16}) *array = memory.take<std::byte>(2 * count);
+    for (std::byte **array : {&param16, &grad16, &remainder}) *array = memory.take<std::byte>(2 * count);
     for (std::byte **array : {&first8, &second8}) *array = memory.take<std::byte>(count);
     for (float **array : {&first_scales, &second_scales}) *array = memory.take<float>(count / kLine);
     for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = peer_grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
@@ -33,15 +33,16 @@ struct Arrays {
     whole_replicas[0].state[1] = {second_out};
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
+    std::fill_n(remainder, 2 * count, std::byte{0});
   }
 
-  static constexpr int64_t kArrays = 14;
-  static constexpr int64_t kElementNbytes = 8 * 4 + 2 * 2 + 2 * 1 + 1;  // of eight in fp32, two in 16 and two in 8 bits, and of scales
+  static constexpr int64_t kArrays = 15;
+  static constexpr int64_t kElementNbytes = 8 * 4 + 3 * 2 + 2 * 1 + 1;  // of eight in fp32, three in 16 and two in 8 bits, and of scales
 
   int64_t count;
   bench::Staggered memory;
   float *param, *grad, *peer_grad, *first, *second, *out, *first_out, *second_out;
-  std::byte *param16, *grad16, *first8, *second8;
+  std::byte *param16, *grad16, *remainder, *first8, *second8;
   float *first_scales, *second_scales;
   const void *grads[2];
   kernels::Replica replicas[1], whole_replicas[1];
@@ -77,6 +78,11 @@ class Rows {
     add_update("adamw f32", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}});
     add_update("adamw bf16, f32 master", "limit: r g,p,m,v w p,m,v", 28, "adamw",
                {.param = {a.param16, DType::bf16}, .master = param, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
+    add_update("adamw bf16, 16-bit remainder", "limit: r g,p,m,v w p,m,v", 26, "adamw",
+               {.param = {a.param16, DType::bf16},
+                .master = {a.remainder, DType::u16},
+                .grad = {a.grad16, DType::bf16},
+                .state = {first, second}});
     add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}},
                0.5F);
     add_update("adamw f32, sum of 2, 2 replicas", "limit: r g,p,m,v w p,m,v", 36, "adamw",

@@ -2,7 +2,8 @@
 
 usage: peers.py kernels --library libzero.so [--elements=N] [--threads=1,2]
            fused AdamW and a step of libzero in a world of one, interleaved, and whether both end with the same bits: one tensor, the list
-           of GPT-2 small, and bf16 with an fp32 master, which in PyTorch is fused AdamW on the master between two rounds of copies
+           of GPT-2 small, and bf16 with an fp32 master, which in PyTorch is fused AdamW on the master between two rounds of copies (of
+           libzero also with the 16 bits that a bf16 parameter lacks of that master in its place)
        peers.py steps [--ranks=2] [--elements-scale=1.0]
            the list of GPT-2 small over gloo: DDP, ZeroRedundancyOptimizer and FSDP2. Gradients are handed out ready, so that backward
            is what the wrapper adds to it
@@ -24,7 +25,8 @@ from torch import nn
 from library import Library
 
 F32, BF16 = 1, 4
-KEY_THREADS, KEY_OVERLAP = 102, 306
+KEY_THREADS, KEY_OVERLAP, KEY_MASTER = 102, 306, 353
+MASTER_F32, MASTER_REMAINDER = 0, 2
 SOURCE_LOCAL = 0
 WARM_UPS = 2
 
@@ -71,12 +73,13 @@ class Table:
 class Libzero(Library):
     """An optimizer of libzero, alone in its world: AdamW over tensors of the given shapes."""
 
-    def __init__(self, path, shapes, dtype, threads, values):
+    def __init__(self, path, shapes, dtype, threads, values, master=MASTER_F32):
         super().__init__(path)
         self.shapes, self.dtype = shapes, dtype
         config = self.make("zero_config_create")
         self.call("zero_config_set_i64", config, KEY_THREADS, ctypes.c_int64(threads))
         self.call("zero_config_set_i64", config, KEY_OVERLAP, ctypes.c_int64(0))
+        self.call("zero_config_set_i64", config, KEY_MASTER, ctypes.c_int64(master))
         self.group = self.make("zero_group_create_local", None, ctypes.c_int64(0), ctypes.c_int64(1), config)
         self.optimizer = self.make("zero_optimizer_create", self.group, config)
         param_id = ctypes.c_int64()
@@ -134,8 +137,10 @@ def kernels_case(options, title, shapes, dtype, threads):
     for master, grad in zip(masters, grads):
         master.grad = grad.float() if dtype != torch.float32 else grad
     optimizer = torch.optim.AdamW(masters, lr=1e-3, weight_decay=0.01, fused=True)
-    library = Libzero(options.library, shapes, dtype, threads, [param.detach() for param in params])
+    values = [param.detach() for param in params]
+    library = Libzero(options.library, shapes, dtype, threads, values)
     mixed = dtype != torch.float32
+    remainders = Libzero(options.library, shapes, dtype, threads, values, MASTER_REMAINDER) if mixed else None
 
     def torch_step():
         if mixed:
@@ -149,10 +154,14 @@ def kernels_case(options, title, shapes, dtype, threads):
         if repeat == WARM_UPS:
             table.rows.clear()
         table.add("libzero step", library.step, lambda: library.give(grads))
+        if mixed:
+            table.add("libzero step, 16-bit remainders", remainders.step, lambda: remainders.give(grads))
         table.add("torch fused AdamW" + (" and copies" if mixed else ""), torch_step)
     table.print()
-    print(f"elements with other bits after {options.repeats + WARM_UPS} steps: {differing_bits(library, [p.detach() for p in params])}")
+    print(f"elements with other bits after {options.repeats + WARM_UPS} steps: {differing_bits(library, values)}")
     library.release()
+    if mixed:
+        remainders.release()
 
 
 def run_kernels(options):

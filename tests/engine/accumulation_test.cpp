@@ -368,34 +368,6 @@ TEST_P(Stages, CallsInAWrongOrderAreErrorsThatChangeNothing) {
   }
 }
 
-/// Rank 0 sums the shards of a micro-step; for the others the step has but one.
-TEST(Accumulation, AMicroStepThatIsReducedOnOneRankOnlyIsToldAtOnce) {
-  for (const int64_t stage : {2, 3}) {
-    for (const int64_t ranks : {2, 3}) {
-      Model model;
-      model.ranks = ranks;
-      model.counts = {300, 31};
-      model.divisor = ZERO_DIVISOR_ONE;
-      Manner manner;
-      manner.stage = stage;
-      run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-        const auto optimizer = begun_optimizer(group, model, manner);
-        if (group->rank() == 0) {
-          ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kReduce)).ok());
-        }
-        const std::vector<float> grad(300, 1);
-        Status status;
-        for (const int64_t id : {0, 1}) {
-          if (status.ok()) status = optimizer->grad_ready(id, grad.data(), 0, model.counts[static_cast<size_t>(id)]);
-        }
-        if (status.ok()) status = run_task(*optimizer, optimizer->step(nullptr));
-        EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
-        EXPECT_TRUE(contains(status, "the reduction of a micro-step of kind ZERO_MICRO_STEP_REDUCE")) << status.text();
-      });
-    }
-  }
-}
-
 /// Tensor 1, then tensor 0 between acquire and ready, with a micro-step in between that must not begin.
 void give_with_interruption(Optimizer &optimizer, const Model &model, int64_t number) {
   for (const int64_t id : {1, 0}) {

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Answer, TextSaysWhereTheRankStands) {
   Answer answer;
-  EXPECT_EQ(answer_text("rank 3", &answer), "rank 3 is in no call of this group");
+  EXPECT_EQ(answer_text("rank 3", &answer), "rank 3 is in no collective of this group");
   answer.standing = Answer::inside;
   answer.where.sequence = 17;
   answer.where.kind = OperationKind::barrier;

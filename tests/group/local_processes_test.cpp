@@ -230,7 +230,8 @@ TEST(LocalProcesses, DescriptorsThatTravelNameTheSameFile) {
         const int64_t before = test::open_descriptors();
         {
           std::vector<Joiner> out;
-          if (status.ok()) status = run_task(rendezvous(name, rank, 4, std::move(mine), 1, 20'000, &out));
+          if (status.ok())
+            status = run_task(rendezvous({.name = name, .rank = rank, .size = 4, .deadline_ms = 20'000}, std::move(mine), &out));
           for (int64_t peer = 0; status.ok() && peer < 4; ++peer) {
             struct stat about {};
             ::fstat(out[static_cast<size_t>(peer)].fd.get(), &about);

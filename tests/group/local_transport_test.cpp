@@ -305,7 +305,7 @@ TEST(LocalTransport, StandingsTellTheLastCallOfARankOutsideTheGroup) {
     EXPECT_TRUE(barrier(*transport, 16).ok());
     if (rank == 0) {
       const Status status = barrier(*transport, 17, 50);
-      EXPECT_TRUE(contains(status, "last did #16 barrier and is outside the group")) << status.text();
+      EXPECT_TRUE(contains(status, "last did #16 barrier and is in no collective of this group")) << status.text();
     }
     everybody_done.arrive_and_wait();
   });

@@ -61,6 +61,10 @@ inline Joiner joiner_with(const std::string &text) {
 
 inline std::string text_of(const Joiner &joiner) { return {reinterpret_cast<const char *>(joiner.blob.data()), joiner.blob.size()}; }
 
+inline MeetingTerms terms_of(std::string name, int64_t rank, int64_t size, int64_t deadline_ms = 20'000) {
+  return {.name = std::move(name), .rank = rank, .size = size, .agree = 7, .deadline_ms = deadline_ms};
+}
+
 struct Attempt {
   int64_t rank = 0;
   int64_t size = 0;
@@ -75,9 +79,10 @@ inline std::vector<Status> run_attempts(const std::string &name, const std::vect
   run_thread_ranks(static_cast<int64_t>(attempts.size()), [&](int64_t index) {
     const Attempt &attempt = attempts[static_cast<size_t>(index)];
     std::this_thread::sleep_for(std::chrono::milliseconds(attempt.delay_ms));
+    MeetingTerms terms = terms_of(name, attempt.rank, attempt.size, attempt.deadline_ms);
+    terms.agree = attempt.agree;
     std::vector<Joiner> out;
-    results[static_cast<size_t>(index)] =
-        run_task(rendezvous(name, attempt.rank, attempt.size, joiner_with("x"), attempt.agree, attempt.deadline_ms, &out));
+    results[static_cast<size_t>(index)] = run_task(rendezvous(std::move(terms), joiner_with("x"), &out));
   });
   return results;
 }

@@ -295,7 +295,7 @@ std::string standings_of_rank_0(const Fingerprint &fingerprint, Answer answer) {
 TEST(MpiThreads, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
-  EXPECT_NE(standings_of_rank_0(message, [](auto &) {}).find("rank 0 is in no call of this group"), std::string::npos);
+  EXPECT_NE(standings_of_rank_0(message, [](auto &) {}).find("rank 0 is in no collective of this group"), std::string::npos);
   const Fingerprint doing = call(OperationKind::barrier, 4);
   const std::string inside = standings_of_rank_0(message, [&](auto &group) { group->stand(&doing); });
   EXPECT_NE(inside.find("rank 0 is in #4 barrier"), std::string::npos) << inside;

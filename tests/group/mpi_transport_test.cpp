@@ -230,7 +230,7 @@ void timeouts_tell_where_ranks_stand(Transport &world) {
   const std::shared_ptr<Transport> transport = fresh(world);
   if (world.rank() == 0) {
     const Status status = barrier(*transport, 1, 200);
-    CHECK_CODE(status, ZERO_E_TIMEOUT, "rank 1 is in no call of this group");
+    CHECK_CODE(status, ZERO_E_TIMEOUT, "rank 1 is in no collective of this group");
     transport->poison(status);
   } else {
     // Polling another group of the same root is enough to answer.

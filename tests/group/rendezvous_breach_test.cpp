@@ -30,6 +30,7 @@ using test::NoMoreFiles;
 using test::run_attempts;
 using test::run_task;
 using test::run_thread_ranks;
+using test::terms_of;
 
 /// Rank 0 of `size` meets as hub while peers(hub's name) plays the others over bare sockets; returns what rank 0 got.
 template <class Peers>
@@ -115,13 +116,13 @@ TEST(RendezvousBreach, RanksThatNeverReadTheTableAreMissingAtTheDeadline) {
 
 /// Rank 0 of `size` as the hub of a meeting, on this thread, and bare sockets that have connected to it.
 struct LedMeeting {
-  LedMeeting(int64_t size, int strangers) : terms{fresh_name(), 0, size, 7, 20'000, Deadline::after_ms(20'000)} {
+  LedMeeting(int64_t size, int strangers) : terms(terms_of(fresh_name(), 0, size)) {
     OwnedFd listener;
     Role role = Role::again;
     EXPECT_TRUE(enter_meeting(terms.name, &listener, &role).ok());
     forked.reset(::dup(listener.get()));
     for (int i = 0; i < strangers; ++i) peers.emplace_back(connect_stranger(terms.name));
-    hub.emplace(std::move(listener), terms, &mine, watch, &out);
+    hub.emplace(std::move(listener), terms, &mine, &out);
   }
 
   Status look() { return hub->poll(&met); }
@@ -139,7 +140,6 @@ struct LedMeeting {
 
   MeetingTerms terms;
   Joiner mine;
-  Watch watch;
   std::vector<Joiner> out;
   std::vector<OwnedFd> peers;
   OwnedFd forked;  ///< a copy of the listener, as a process has that was forked
@@ -168,11 +168,10 @@ TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheHubInOneLook) {
   ASSERT_TRUE(enter_meeting(name, &listener, &role).ok());
   ASSERT_EQ(role, Role::hub);
   const OwnedFd kept(::dup(listener.get()));
-  const MeetingTerms terms{name, 0, 2, 7, 20'000, Deadline::after_ms(20'000)};
+  const MeetingTerms terms = terms_of(name, 0, 2);
   Joiner mine;
-  const Watch watch;
   std::vector<Joiner> out;
-  Hub hub(std::move(listener), terms, &mine, watch, &out);
+  Hub hub(std::move(listener), terms, &mine, &out);
   std::vector<OwnedFd> strangers;
   while (strangers.size() < 300) strangers.emplace_back(connect_stranger(name));
   bool ready = false;
@@ -287,7 +286,7 @@ TEST(RendezvousBreach, AHelloThatTheSystemDoesNotTakeIsSaidAgain) {
       refused = send_packet(stranger.get(), hello_of(1, 2), {}, mine.fd.get()) == Sent::full;
       EXPECT_TRUE(refused) << "this system counts no descriptors in flight";
       std::vector<Joiner> out;
-      results[1] = run_task(rendezvous(name, 1, 2, std::move(mine), 7, 5'000, &out));
+      results[1] = run_task(rendezvous(terms_of(name, 1, 2, 5'000), std::move(mine), &out));
       refused = true;
     });
   });

@@ -22,10 +22,11 @@ using test::NoMoreFiles;
 using test::run_attempts;
 using test::run_task;
 using test::run_thread_ranks;
+using test::terms_of;
 
 /// Rank 1 of 3 meets a hub that is played by answer(socket); returns what it got.
 template <class Answer>
-Status meet_as_guest(Answer answer, const Watch &watch = {}) {
+Status meet_as_guest(Answer answer, std::function<Status()> watch = {}) {
   const std::string name = fresh_name();
   OwnedFd hub;
   Role role = Role::again;
@@ -34,7 +35,9 @@ Status meet_as_guest(Answer answer, const Watch &watch = {}) {
   run_thread_ranks(2, [&](int64_t who) {
     if (who == 0) {
       std::vector<Joiner> out;
-      status = run_task(rendezvous(name, 1, 3, {}, 7, 20'000, &out, watch));
+      MeetingTerms terms = terms_of(name, 1, 3);
+      terms.watch = std::move(watch);
+      status = run_task(rendezvous(std::move(terms), {}, &out));
       return;
     }
     OwnedFd guest;
@@ -80,8 +83,8 @@ void send_half_a_table(const OwnedFd &guest) {
 }
 
 TEST(RendezvousGuest, AHubThatEndsHalfWayThroughTheTableIsNamed) {
-  const Watch sees_nothing = [] { return Status(); };
-  for (const Watch &watch : {Watch(), sees_nothing}) {
+  const std::function<Status()> sees_nothing = [] { return Status(); };
+  for (const auto &watch : {std::function<Status()>(), sees_nothing}) {
     const Status status = meet_as_guest(send_half_a_table, watch);
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
     EXPECT_TRUE(contains(status, "which led the meeting")) << status.text();
@@ -92,7 +95,7 @@ TEST(RendezvousGuest, AHubThatEndsHalfWayThroughTheTableIsNamed) {
 TEST(RendezvousGuest, AWatchThatLearnsOfTheHubsEndALittleLaterIsHeard) {
   std::atomic<bool> sent{false};
   std::optional<Deadline> seen;
-  const Watch watch = [&] {
+  const auto watch = [&] {
     if (!sent) return Status();
     if (!seen) seen = Deadline::after_ms(30);
     return seen->passed() ? Status::error(ZERO_E_PEER_LOST, "rank 0 ended") : Status();
@@ -120,9 +123,10 @@ TEST(RendezvousGuest, AGuestsWatchEndsItsWaiting) {
   Role role = Role::again;
   ASSERT_TRUE(enter_meeting(name, &hub, &role).ok());
   const Deadline until = Deadline::after_ms(30);
-  const Watch watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
+  MeetingTerms terms = terms_of(name, 1, 2);
+  terms.watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
   std::vector<Joiner> out;
-  EXPECT_EQ(run_task(rendezvous(name, 1, 2, {}, 7, 20'000, &out, watch)).code(), ZERO_E_ABORTED);
+  EXPECT_EQ(run_task(rendezvous(std::move(terms), {}, &out)).code(), ZERO_E_ABORTED);
 }
 
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS

@@ -20,6 +20,7 @@ using test::open_descriptors;
 using test::run_attempts;
 using test::run_task;
 using test::run_thread_ranks;
+using test::terms_of;
 using test::text_of;
 
 class RendezvousOfSize : public testing::TestWithParam<int64_t> {};
@@ -32,7 +33,7 @@ TEST_P(RendezvousOfSize, EveryRankLearnsWhatTheOthersBring) {
   std::vector<std::string> seen(static_cast<size_t>(size));
   run_thread_ranks(size, [&](int64_t rank) {
     std::vector<Joiner> out;
-    const Status status = run_task(rendezvous(name, rank, size, joiner_with("blob of " + std::to_string(rank)), 7, 20'000, &out));
+    const Status status = run_task(rendezvous(terms_of(name, rank, size), joiner_with("blob of " + std::to_string(rank)), &out));
     ASSERT_TRUE(status.ok()) << status.text();
     ASSERT_EQ(out.size(), static_cast<size_t>(size));
     for (int64_t peer = 0; peer < size; ++peer) {
@@ -52,18 +53,18 @@ TEST(Rendezvous, BlobsOfTheGreatestSizeArriveAndGreaterOnesAreRefused) {
   const std::string blob(kMaxBlobBytes, 'b');
   run_thread_ranks(3, [&](int64_t rank) {
     std::vector<Joiner> out;
-    const Status status = run_task(rendezvous(name, rank, 3, joiner_with(blob), 7, 20'000, &out));
+    const Status status = run_task(rendezvous(terms_of(name, rank, 3), joiner_with(blob), &out));
     ASSERT_TRUE(status.ok()) << status.text();
     for (const Joiner &joiner : out) EXPECT_EQ(text_of(joiner), blob);
   });
   std::vector<Joiner> out;
-  EXPECT_EQ(run_task(rendezvous(name, 0, 2, joiner_with(blob + "b"), 7, 100, &out)).code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_EQ(run_task(rendezvous(terms_of(name, 0, 2), joiner_with(blob + "b"), &out)).code(), ZERO_E_INVALID_ARGUMENT);
 }
 
 TEST(Rendezvous, RanksOutsideTheSizeAreRefused) {
   std::vector<Joiner> out;
-  EXPECT_EQ(run_task(rendezvous(fresh_name(), 2, 2, {}, 7, 100, &out)).code(), ZERO_E_INVALID_ARGUMENT);
-  EXPECT_EQ(run_task(rendezvous(fresh_name(), -1, 2, {}, 7, 100, &out)).code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_EQ(run_task(rendezvous(terms_of(fresh_name(), 2, 2), {}, &out)).code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_EQ(run_task(rendezvous(terms_of(fresh_name(), -1, 2), {}, &out)).code(), ZERO_E_INVALID_ARGUMENT);
 }
 
 TEST(Rendezvous, NamesThatAreTooLongForAnAddressStillMeet) {
@@ -73,7 +74,7 @@ TEST(Rendezvous, NamesThatAreTooLongForAnAddressStillMeet) {
   std::vector<Status> results(2);
   run_thread_ranks(2, [&](int64_t rank) {
     std::vector<Joiner> out;
-    results[static_cast<size_t>(rank)] = run_task(rendezvous(prefix + std::to_string(rank), rank, 2, {}, 7, 100, &out));
+    results[static_cast<size_t>(rank)] = run_task(rendezvous(terms_of(prefix + std::to_string(rank), rank, 2, 100), {}, &out));
   });
   for (const Status &status : results) EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
 }
@@ -225,14 +226,14 @@ TEST(Rendezvous, AWatchEndsTheMeetingForAllWhoCame) {
   const Deadline until = Deadline::after_ms(50);
   std::vector<Status> results(2);
   run_thread_ranks(2, [&](int64_t rank) {
-    Watch watch;
+    MeetingTerms terms = terms_of(name, rank, 3);
     if (rank == 0) {
-      watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
+      terms.watch = [&until] { return until.passed() ? Status::error(ZERO_E_ABORTED, "told to stop") : Status(); };
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     std::vector<Joiner> out;
-    results[static_cast<size_t>(rank)] = run_task(rendezvous(name, rank, 3, {}, 7, 20'000, &out, watch));
+    results[static_cast<size_t>(rank)] = run_task(rendezvous(std::move(terms), {}, &out));
   });
   for (const Status &status : results) EXPECT_EQ(status.code(), ZERO_E_ABORTED) << status.text();
 }
@@ -245,7 +246,7 @@ TEST(Rendezvous, OneNameServesMeetingAfterMeeting) {
     for (int round = 0; round < 200; ++round) {
       std::vector<Joiner> out;
       const std::string blob = std::to_string(round);
-      const Status status = run_task(rendezvous(name, rank, 4, joiner_with(blob), 7, 20'000, &out));
+      const Status status = run_task(rendezvous(terms_of(name, rank, 4), joiner_with(blob), &out));
       ASSERT_TRUE(status.ok()) << "round " << round << ": " << status.text();
       for (const Joiner &joiner : out) failed += text_of(joiner) == blob ? 0 : 1;
     }

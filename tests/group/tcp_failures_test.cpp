@@ -195,7 +195,7 @@ TEST(TcpFailures, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
   const std::string name = "rank 0 (process 1000 on node0) ";
-  EXPECT_EQ(standings_of_rank_0(message, [](auto &) {}), name + "is in no call of this group");
+  EXPECT_EQ(standings_of_rank_0(message, [](auto &) {}), name + "is in no collective of this group");
   const Fingerprint doing = call(OperationKind::barrier, 4);
   EXPECT_EQ(standings_of_rank_0(message, [&](auto &group) { group->stand(&doing); }), name + "is in #4 barrier");
   message.kind = OperationKind::send;

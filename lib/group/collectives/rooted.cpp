@@ -1,4 +1,4 @@
-/// @file Collectives with a root that move data without adding it: broadcast, gather, scatter; and barrier, which moves nothing.
+/// @file Collectives with a root that move data without adding it: broadcast, gather, scatter; and barrier and around, which move nothing.
 #include "group/collectives/pieces.h"
 
 namespace zero {
@@ -7,6 +7,15 @@ namespace {
 Task barrier_round(Group &group) {
   Pieces pieces(group.size());
   Round round(group, pieces.offers, pieces.arrivals);
+  ZERO_CO_AWAIT(round);
+  co_return Status();
+}
+
+Task round_around(Group &group, Task meanwhile) {
+  Pieces pieces(group.size());
+  Round round(group, pieces.offers, pieces.arrivals);
+  ZERO_CO_TRY(round.start());
+  ZERO_CO_AWAIT(meanwhile);
   ZERO_CO_AWAIT(round);
   co_return Status();
 }
@@ -106,6 +115,12 @@ Task barrier(Group &group) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::barrier;
   return group.collective(fingerprint, barrier_round(group));
+}
+
+Task around(Group &group, Task meanwhile) {
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::call;
+  return group.collective(fingerprint, round_around(group, std::move(meanwhile)));
 }
 
 Task broadcast(Group &group, void *data, int64_t count, DType dtype, int64_t root) {

@@ -162,14 +162,15 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Joiner mine;
   ZERO_CO_TRY(make_joiner(mapping.get(), identity_, &mine));
-  Watch watch;
+  MeetingTerms terms{.name = std::move(name), .rank = rank_, .size = size_, .deadline_ms = deadline_ms};
+  terms.agree = layout_hash(size_, round_nbytes_);
   if (parent != nullptr) {
-    watch = [parent, &members] { return parent->watch_members(members); };
+    terms.watch = [parent, &members] { return parent->watch_members(members); };
     for (const int64_t member : members) names_.push_back(parent->name_of(member));
+    terms.names = names_;
   }
   std::vector<Joiner> joiners;
-  const uint64_t agree = layout_hash(size_, round_nbytes_);
-  Task meeting = rendezvous(std::move(name), rank_, size_, std::move(mine), agree, deadline_ms, &joiners, watch, names_);
+  Task meeting = rendezvous(std::move(terms), std::move(mine), &joiners);
   ZERO_CO_AWAIT(meeting);
   ZERO_CO_TRY(or_failure_of(parent, attach_segments(std::move(joiners))));
   own().header().joined.store(1, std::memory_order_release);
@@ -239,15 +240,14 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   Joiner joiner;
   ZERO_CO_TRY(make_joiner(mine.get(), identity_, &joiner));
   std::vector<int64_t> members;
-  std::vector<int64_t> names;
+  MeetingTerms terms{.name = derived_name("share"), .rank = rank_, .size = size_, .agree = identity_, .deadline_ms = deadline_ms};
+  terms.watch = [this, &members] { return watch_members(members); };
   for (int64_t rank = 0; rank < size_; ++rank) {
     members.push_back(rank);
-    names.push_back(name_of(rank));
+    terms.names.push_back(name_of(rank));
   }
-  const Watch watch = [this, &members] { return watch_members(members); };
   std::vector<Joiner> joiners;
-  Task meeting =
-      rendezvous(derived_name("share"), rank_, size_, std::move(joiner), identity_, deadline_ms, &joiners, watch, std::move(names));
+  Task meeting = rendezvous(std::move(terms), std::move(joiner), &joiners);
   ZERO_CO_AWAIT(meeting);
   ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
   own().header().joined.store(wanted, std::memory_order_release);

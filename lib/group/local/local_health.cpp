@@ -161,7 +161,7 @@ std::string LocalTransport::standing_of(int64_t peer) const {
     return text + "waits in group " + name + " at " + text_of(elsewhere);
   }
   if (here.never()) return text + "has called no collective of this group";
-  return text + "last did " + text_of(here) + " and is outside the group";
+  return text + "last did " + text_of(here) + " and is in no collective of this group";
 }
 
 }  // namespace zero

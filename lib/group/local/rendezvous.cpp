@@ -37,8 +37,8 @@ Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
 class Guest final : public Waitable {
  public:
   /// All but the socket must outlive the guest.
-  Guest(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, const Watch &watch, std::vector<Joiner> *table)
-      : socket_(std::move(socket)), terms_(terms), mine_(mine), watch_(watch), table_(table), identity_(identify(socket_.get())) {
+  Guest(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, std::vector<Joiner> *table)
+      : socket_(std::move(socket)), terms_(terms), mine_(mine), table_(table), identity_(identify(socket_.get())) {
     table_->clear();
     table_->resize(static_cast<size_t>(terms.size));
   }
@@ -61,10 +61,10 @@ class Guest final : public Waitable {
       if (*out_ready) return {};
     }
     // What the hub said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
-    if (watch_) ZERO_TRY(watch_());
+    if (terms_.watch) ZERO_TRY(terms_.watch());
     if (!ended_ && !terms_.deadline.passed()) return {};
     // A process's sockets close before others can see that it has ended: the watch, which can name its rank, is given a moment, too.
-    if (!verdict_) verdict_ = Deadline::after_ms(ended_ && !watch_ ? 0 : kVerdictMs);
+    if (!verdict_) verdict_ = Deadline::after_ms(ended_ && !terms_.watch ? 0 : kVerdictMs);
     if (!verdict_->passed()) return {};
     return ended_ ? abandoned() : timed_out(terms_, identity_.process);
   }
@@ -111,7 +111,6 @@ class Guest final : public Waitable {
   OwnedFd socket_;
   const MeetingTerms &terms_;
   const Joiner &mine_;
-  const Watch &watch_;
   std::vector<Joiner> *table_;
   PeerIdentity identity_;
   int64_t entries_ = 0;
@@ -122,32 +121,31 @@ class Guest final : public Waitable {
 
 }  // namespace
 
-Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
-                Watch watch, std::vector<int64_t> names) {
-  ZERO_CO_CHECK(rank >= 0 && rank < size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(rank), lld(size - 1));
+Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
+  ZERO_CO_CHECK(terms.rank >= 0 && terms.rank < terms.size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(terms.rank),
+                lld(terms.size - 1));
   ZERO_CO_CHECK(mine.blob.size() <= kMaxBlobBytes, ZERO_E_INVALID_ARGUMENT, "a blob of %zu bytes passes the limit of %zu", mine.blob.size(),
                 kMaxBlobBytes);
-  const MeetingTerms terms{std::move(name), rank, size, agree, deadline_ms, Deadline::after_ms(deadline_ms), std::move(names)};
   mine.process = ::getpid();
   for (;;) {
     OwnedFd socket;
     Role role = Role::again;
     ZERO_CO_TRY(enter_meeting(terms.name, &socket, &role));
     if (role == Role::hub) {
-      Hub hub(std::move(socket), terms, &mine, watch, out);
+      Hub hub(std::move(socket), terms, &mine, out);
       co_return co_await hub;
     }
     if (role == Role::guest) {
       std::vector<Joiner> table;
-      Guest guest(std::move(socket), terms, mine, watch, &table);
+      Guest guest(std::move(socket), terms, mine, &table);
       ZERO_CO_AWAIT(guest);
       if (guest.complete()) {
-        table[static_cast<size_t>(rank)] = std::move(mine);
+        table[static_cast<size_t>(terms.rank)] = std::move(mine);
         *out = std::move(table);
         co_return Status();
       }
     }
-    if (watch) ZERO_CO_TRY(watch());
+    if (terms.watch) ZERO_CO_TRY(terms.watch());
     if (terms.deadline.passed()) co_return timed_out(terms, 0);
     Pause pause;
     ZERO_CO_AWAIT(pause);

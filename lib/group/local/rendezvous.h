@@ -2,6 +2,7 @@
 /// Knows nothing of what these are for.
 #pragma once
 
+#include "core/clock.h"
 #include "core/status.h"
 #include "core/task.h"
 #include "group/local/rendezvous_socket.h"
@@ -22,15 +23,27 @@ struct Joiner {
   OwnedFd fd;                   ///< may be empty
 };
 
-/// Polled while a rank waits; an error ends the meeting for this rank. May be empty.
-using Watch = std::function<Status()>;
+/// What a rank asks of a meeting.
+struct MeetingTerms {
+  std::string name;
+  int64_t rank = 0;
+  int64_t size = 1;
+  uint64_t agree = 0;  ///< must be equal on all ranks
+  int64_t deadline_ms = 0;
+  std::function<Status()> watch = {};  ///< polled while the rank waits; an error ends the meeting for it. May be empty
+  std::vector<int64_t> names = {};     ///< of the ranks, in texts, where ranks of a group meet; empty: they meet by a name of the caller's
+  Deadline deadline = Deadline::after_ms(deadline_ms);
 
-/// Meets the other ranks under `name`. `agree` must be equal on all of them. On success out has `size` entries, this rank's own is `mine`.
-/// Whoever comes first leads the meeting; threads of one process and processes take the same path. Connections that do not speak the
-/// protocol or come from another user are ignored; a rank that goes before all have met counts as missing and may come again. Errors:
-/// ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what `watch` says. Where ranks of a group meet, `names`
-/// has their ranks there, which texts name instead, and ZERO_E_TIMEOUT says who is missing.
-Task rendezvous(std::string name, int64_t rank, int64_t size, Joiner mine, uint64_t agree, int64_t deadline_ms, std::vector<Joiner> *out,
-                Watch watch = {}, std::vector<int64_t> names = {});
+  long long name_of(int64_t of) const { return names.empty() ? of : names[static_cast<size_t>(of)]; }
+  int32_t late_code() const { return names.empty() ? ZERO_E_RENDEZVOUS : ZERO_E_TIMEOUT; }
+  std::string purpose() const { return names.empty() ? "as \"" + name + "\"" : "to share memory or make a group"; }
+  const char *advice() const { return names.empty() ? ". Start all ranks with the same name, or raise ZERO_KEY_RENDEZVOUS_MS" : ""; }
+};
+
+/// Meets the other ranks. On success out has one entry per rank, this rank's own is `mine`. Whoever comes first leads the meeting; threads
+/// of one process and processes take the same path. Connections that do not speak the protocol or come from another user are ignored; a
+/// rank that goes before all have met counts as missing and may come again. Errors: ZERO_E_RENDEZVOUS, or ZERO_E_TIMEOUT where ranks of a
+/// group meet, names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what terms.watch says.
+Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out);
 
 }  // namespace zero

@@ -33,13 +33,13 @@ bool hung_up(int socket) {
 
 }  // namespace
 
-Hub::Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, const Watch &watch, std::vector<Joiner> *out)
-    : listener_(std::move(listener)), terms_(terms), mine_(mine), watch_(watch), out_(out), guests_(static_cast<size_t>(terms.size)) {
+Hub::Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<Joiner> *out)
+    : listener_(std::move(listener)), terms_(terms), mine_(mine), out_(out), guests_(static_cast<size_t>(terms.size)) {
   mine_->process = ::getpid();
 }
 
 Status Hub::poll(bool *out_ready) {
-  Status status = watch_ ? watch_() : Status();
+  Status status = terms_.watch ? terms_.watch() : Status();
   if (status.ok() && listener_.valid()) status = collect();
   bool sent = false;
   if (status.ok() && !listener_.valid()) status = send_tables(&sent);

@@ -2,7 +2,6 @@
 /// Knows nothing of how it became the hub.
 #pragma once
 
-#include "core/clock.h"
 #include "core/task.h"
 #include "group/local/rendezvous.h"
 
@@ -10,26 +9,10 @@
 
 namespace zero {
 
-/// What a rank asks of a meeting.
-struct MeetingTerms {
-  std::string name;
-  int64_t rank = 0;
-  int64_t size = 1;
-  uint64_t agree = 0;
-  int64_t deadline_ms = 0;
-  Deadline deadline;
-  std::vector<int64_t> names = {};  ///< of the ranks, in texts, where ranks of a group meet; empty: they meet by a name of the caller's
-
-  long long name_of(int64_t of) const { return names.empty() ? of : names[static_cast<size_t>(of)]; }
-  int32_t late_code() const { return names.empty() ? ZERO_E_RENDEZVOUS : ZERO_E_TIMEOUT; }
-  std::string purpose() const { return names.empty() ? "as \"" + name + "\"" : "to share memory or make a group"; }
-  const char *advice() const { return names.empty() ? ". Start all ranks with the same name, or raise ZERO_KEY_RENDEZVOUS_MS" : ""; }
-};
-
 class Hub final : public Waitable {
  public:
   /// `mine` and `terms` must outlive the hub; mine is moved into the result on success.
-  Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, const Watch &watch, std::vector<Joiner> *out);
+  Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<Joiner> *out);
   /// Ready when all ranks have been sent the table.
   Status poll(bool *out_ready) override;
 
@@ -56,7 +39,6 @@ class Hub final : public Waitable {
   OwnedFd listener_;
   const MeetingTerms &terms_;
   Joiner *mine_;
-  const Watch &watch_;
   std::vector<Joiner> *out_;
   std::vector<Guest> guests_;  ///< by rank; the hub's own stays empty
   int64_t joined_ = 1;
