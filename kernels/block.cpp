@@ -28,6 +28,12 @@ bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype) {
   return has_master && grad_dtype != DType::f32 && grad_dtype == piece.param.dtype;
 }
 
+bool is_split_by_kernels(const Piece &piece) {
+  const auto takes_master = [](const Replica &replica) { return replica.master.data != nullptr; };
+  return piece.master.data != nullptr && piece.master.dtype == DType::u16 && piece.grad.dtype == DType::bf16 &&
+         std::none_of(piece.replicas.begin(), piece.replicas.end(), takes_master);
+}
+
 Block::Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
   for (const void *source : piece.sources) {
     ask_ahead({const_cast<void *>(source), piece.grad.dtype, nullptr}, piece.peers_offset);

@@ -9,6 +9,9 @@ namespace zero::kernels {
 /// Whether kernels that are given the gradient in this dtype can round the parameter: one of the same 16 bits that has an fp32 master.
 bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype);
 
+/// Whether kernels can take the parameter in two halves, of which they hand on the upper one.
+bool is_split_by_kernels(const Piece &piece);
+
 class Block {
  public:
   static constexpr int64_t kMost = 1024;  ///< elements; whole lines

@@ -66,6 +66,8 @@ struct Slots {
   float grad_factor = 1;          ///< the algorithm sees the gradient times this, in fp32
   /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms.
   void *rounded = nullptr;
+  /// With bf16 in `rounded`: the parameter is the two joined, as Table::join does it, and `param` nullptr.
+  uint16_t *lower = nullptr;
   /// @name In the memory of other ranks, from element `peers_offset` on. Not of layerwise algorithms.
   /// @{
   static constexpr bool sums(int64_t count) { return count == 0 || count == 2 || count == 4 || count == 8; }

@@ -28,12 +28,15 @@ bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalar
   bool plain = takes_peers(algorithm, piece) && piece.average.data == nullptr && scalars.clip_value == 0;
   for (const Elements &state : piece.state) plain = plain && is_f32(state);
   if (piece.master.data == nullptr) return plain && is_f32(piece.param);
-  return plain && !algorithm.layerwise && is_rounded_by_kernels(piece, piece.grad.dtype);
+  return plain && !algorithm.layerwise && (is_rounded_by_kernels(piece, piece.grad.dtype) || is_split_by_kernels(piece));
 }
 
 void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   const bool rounds = piece.master.data != nullptr;
-  Slots slots = {.param = f32(rounds ? piece.master : piece.param), .grad = piece.grad.data, .state = {}, .count = piece.count};
+  const bool splits = rounds && piece.master.dtype == DType::u16;
+  Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
+  if (splits) slots.lower = static_cast<uint16_t *>(piece.master.data);
+  if (!splits) slots.param = f32(rounds ? piece.master : piece.param);
   for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
   slots.grad_dtype = piece.grad.dtype;
   slots.grad_factor = scalars.grad_factor;

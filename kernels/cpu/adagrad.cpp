@@ -22,7 +22,7 @@ struct Vectors {
 template <bool kAddsDecay, class Form>
 HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
-  const V param = hn::LoadU(d, slots.param + i);
+  const V param = ends.param(i);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   const V sum = hn::MulAdd(gradient, gradient, hn::LoadU(d, slots.state[0] + i));

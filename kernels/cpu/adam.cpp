@@ -27,7 +27,7 @@ struct Vectors {
 template <bool kAddsDecay, bool kFromMoment, class Form>
 HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
-  V param = hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor);
+  V param = hn::Mul(ends.param(i), c.decay_factor);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   V moment = hn::LoadU(d, slots.state[0] + i);

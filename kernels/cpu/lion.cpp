@@ -35,7 +35,7 @@ HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, co
   const V gradient = ends.gradient(i);
   const V moment = hn::LoadU(d, slots.state[0] + i);
   const V direction = hn::Add(hn::Mul(moment, c.beta1), hn::Mul(gradient, c.gradient_weight));
-  const V param = hn::MulAdd(c.negative_lr, sign(direction), hn::Mul(hn::LoadU(d, slots.param + i), c.decay_factor));
+  const V param = hn::MulAdd(c.negative_lr, sign(direction), hn::Mul(ends.param(i), c.decay_factor));
   ends.store_param(param, i);
   hn::StoreU(canonical(d, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2))), d, slots.state[0] + i);
 }

@@ -23,7 +23,7 @@ struct Vectors {
 template <bool kAddsDecay, MomentumForm kForm, class Form>
 HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const D d;
-  const V param = hn::LoadU(d, slots.param + i);
+  const V param = ends.param(i);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   constexpr bool kReads = kForm == MomentumForm::classic || kForm == MomentumForm::nesterov;

@@ -1,6 +1,7 @@
 /// @file What the SIMD kernels of all algorithms do with slots: the gradient in, the parameter out, and what lies ahead.
 #pragma once
 
+#include "kernels/cpu/remainder-inl.h"
 #include "kernels/cpu/tree-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,14 +22,15 @@ HWY_INLINE T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there are sources or copies.
-template <class FormatOfEnds, bool kPeersOfEnds>
+/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there are sources or copies. kSplit: the parameter lies in two halves.
+template <class FormatOfEnds, bool kPeersOfEnds, bool kSplitOfEnds = false>
 struct Form {
   using Format = FormatOfEnds;
   static constexpr bool kPeers = kPeersOfEnds;
+  static constexpr bool kSplit = kSplitOfEnds;
 };
 
-/// Where gradients come from and new parameters go to.
+/// Where gradients and parameters come from, and new parameters go to.
 template <class Form>
 class Ends {
   using Format = typename Form::Format;
@@ -45,6 +47,7 @@ class Ends {
         factor_(hn::Set(D(), slots.grad_factor)),
         param_(slots.param),
         rounded_(static_cast<uint16_t *>(slots.rounded)),
+        lower_(slots.lower),
         copy_count_(Form::kPeers ? slots.copy_count : 0),
         handed_count_(Form::kPeers ? slots.handed_count : 0),
         streams_(slots.streams) {
@@ -70,7 +73,21 @@ class Ends {
   /// As the algorithm sees it.
   HWY_INLINE V gradient(int64_t i) const { return hn::Mul(is_summed() ? sum(i) : Format::load(grad_, i), factor_); }
 
-  HWY_INLINE void store_param(V value, int64_t i) const { hn::StoreU(canonical(D(), value), D(), param_ + i); }
+  HWY_INLINE void prefetch_param(int64_t i) const {
+    if constexpr (!Form::kSplit) return prefetch_beside<Element>(param_ + i);
+    prefetch(rounded_ + i);
+    prefetch(lower_ + i);
+  }
+
+  HWY_INLINE V param(int64_t i) const {
+    if constexpr (Form::kSplit) return load_joined(rounded_ + i, lower_ + i);
+    return hn::LoadU(D(), param_ + i);
+  }
+
+  HWY_INLINE void store_param(V value, int64_t i) const {
+    if constexpr (Form::kSplit) return store_split(canonical(D(), value), rounded_ + i, lower_ + i);
+    hn::StoreU(canonical(D(), value), D(), param_ + i);
+  }
 
   /// Hands on the line that was stored at i: the parameter, and what goes on as it is.
   HWY_INLINE void hand_on(int64_t i) const {
@@ -84,12 +101,18 @@ class Ends {
 
  private:
   HWY_INLINE void hand_on_param(int64_t i) const {
+    if constexpr (Form::kSplit) return copy(hn::Rebind<uint16_t, D>(), rounded_, i);
     if constexpr (kRounds) {
       if (rounded_ != nullptr) return round(i);
     }
+    copy(D(), param_, i);
+  }
+
+  template <class Lanes, typename T>
+  HWY_INLINE void copy(Lanes d, const T *from, int64_t i) const {
     for (int64_t c = 0; Form::kPeers && c < copy_count_; ++c) {
       for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
-        store(hn::LoadU(D(), param_ + lane), D(), static_cast<float *>(copies_[c]) + lane, streams_);
+        store(hn::LoadU(d, from + lane), d, static_cast<T *>(copies_[c]) + lane, streams_);
       }
     }
   }
@@ -121,6 +144,7 @@ class Ends {
   V factor_;
   float *param_;
   uint16_t *rounded_;
+  uint16_t *lower_;
   void *copies_[Slots::kMostCopies];
   int64_t copy_count_;
   Slots::Handed handed_[Slots::kMostHanded];
@@ -134,7 +158,7 @@ HWY_INLINE void with_format(const Slots &slots, const Work &work) {
     case DType::f16:
       return work(Form<F16, kPeers>());
     case DType::bf16:
-      return work(Form<Bf16, kPeers>());
+      return slots.lower != nullptr ? work(Form<Bf16, kPeers, true>()) : work(Form<Bf16, kPeers>());
     default:
       return work(Form<F32, kPeers>());
   }
@@ -155,7 +179,7 @@ HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int sta
   constexpr int64_t kBehind = 8 * kStep<float>;
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
-    prefetch_beside<Narrowest>(slots.param + i);
+    ends.prefetch_param(i);
     ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
     for (int state = 0; state < state_count; ++state) prefetch_beside<Narrowest>(slots.state[state] + i);
@@ -173,6 +197,7 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.param != nullptr) result.param += begin;
   if (result.grad != nullptr) result.grad = static_cast<const char *>(result.grad) + begin * element_nbytes;
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
+  if (result.lower != nullptr) result.lower += begin;
   for (int i = 0; i < state_count; ++i) result.state[i] += begin;
   result.peers_offset += begin;
   result.handed_offset += begin;

@@ -4,6 +4,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/reference/reduce-inl.h"
+#include "kernels/reference/remainder-inl.h"
 
 #include <bit>
 #include <cstring>
@@ -17,7 +18,7 @@ T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Where gradients come from and new parameters go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
+/// Where gradients and parameters come from, and new parameters go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
 template <class Format>
 struct Ends {
   using Element = typename Format::Element;
@@ -38,6 +39,18 @@ struct Ends {
   /// As the algorithm sees it.
   float gradient(int64_t i) const { return Format::load(stored_gradient(i)) * slots.grad_factor; }
 
+  float param(int64_t i) const { return slots.lower == nullptr ? slots.param[i] : joined(upper()[i], slots.lower[i]); }
+
+  void store_param(float value, int64_t i) const {
+    if (slots.lower == nullptr) {
+      slots.param[i] = value;
+      return;
+    }
+    const Halves halves = halves_of(value);
+    upper()[i] = halves.upper;
+    slots.lower[i] = halves.lower;
+  }
+
   void hand_on(int64_t i) const {
     hand_on_param(i);
     for (int64_t h = 0; h < slots.handed_count; ++h) {
@@ -46,7 +59,10 @@ struct Ends {
   }
 
  private:
+  uint16_t *upper() const { return static_cast<uint16_t *>(slots.rounded); }
+
   void hand_on_param(int64_t i) const {
+    if (slots.lower != nullptr) return give(upper()[i], i);
     if (slots.rounded == nullptr) return give(slots.param[i], i);
     const Element rounded = Format::store(slots.param[i]);
     static_cast<Element *>(slots.rounded)[i] = rounded;
@@ -79,7 +95,9 @@ void update_elements(const Slots &slots, const typename Algorithm::Constants &co
     for (int64_t i = 0; i < slots.count; ++i) {
       float state[Algorithm::kStates] = {};
       for (int s = 0; s < Algorithm::kStates && has_states; ++s) state[s] = slots.state[s][i];
-      Algorithm::update(slots.param[i], ends.gradient(i), state, constants);
+      float param = ends.param(i);
+      Algorithm::update(param, ends.gradient(i), state, constants);
+      ends.store_param(param, i);
       for (int s = 0; s < Algorithm::kStates && has_states; ++s) slots.state[s][i] = state[s];
       ends.hand_on(i);
     }

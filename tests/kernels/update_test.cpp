@@ -185,40 +185,56 @@ float tree_sum(const std::vector<Stored> &sources, int64_t index, size_t lo, siz
   return tree_sum(sources, index, lo, lo + half) + tree_sum(sources, index, lo + half, hi);
 }
 
+void compare_with_reduction_and_copies(test::Random &random, const Storage &storage, int64_t i) {
+  const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 97 == 0 ? 10000 : i % 7 == 0 ? 2600 : 300);
+  const bool special = i % 3 == 0;
+  const UpdateScalars scalars = random_scalars(random, storage);
+  const Model before = random_model(random, storage, count, special);
+  const Peers peers = random_peers(random, storage, count, special);
+  const Algorithm &algorithm = random_algorithm(random);
+  Model expected = before;
+  for (int64_t k = 0; k < count && !peers.sources.empty(); ++k) {
+    const float sum = tree_sum(peers.sources, peers.offset + k, 0, peers.sources.size());
+    expected.grad.set_nearest(k, sum / static_cast<float>(peers.divisor));
+  }
+  update_by_element(algorithm, expected, scalars);
+  expected.grad = before.grad;
+  Copies copies(storage, peers.offset + count);
+  copies.take(expected, peers.offset, peers.take_states);
+  for (const Table *table : supported()) {
+    Model actual = before;
+    Peers lent = peers;
+    Piece piece = actual.piece();
+    lent.lend(piece, storage);
+    update(*table, algorithm, piece, scalars);
+    const std::string name = std::string(table->target) + " " + algorithm.name + " " + text(storage) + " count " + std::to_string(count) +
+                             " sources " + std::to_string(peers.sources.size()) + (peers.take_states ? " whole" : "") + " replicas " +
+                             std::to_string(peers.copies.size()) + " offset " + std::to_string(peers.offset) + " case " + std::to_string(i);
+    ASSERT_EQ(actual, expected) << name;
+    ASSERT_TRUE(lent.sources == peers.sources) << name;
+    for (const Copies &given : lent.copies) ASSERT_TRUE(given == copies) << name;
+  }
+}
+
 TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
   test::Random random(44);
   const std::vector<Storage> storages = all_storages();
-  for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())); ++i) {
-    const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
-    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 97 == 0 ? 10000 : i % 7 == 0 ? 2600 : 300);
-    const bool special = i % 3 == 0;
-    const UpdateScalars scalars = random_scalars(random, storage);
-    const Model before = random_model(random, storage, count, special);
-    const Peers peers = random_peers(random, storage, count, special);
-    const Algorithm &algorithm = random_algorithm(random);
-    Model expected = before;
-    for (int64_t k = 0; k < count && !peers.sources.empty(); ++k) {
-      const float sum = tree_sum(peers.sources, peers.offset + k, 0, peers.sources.size());
-      expected.grad.set_nearest(k, sum / static_cast<float>(peers.divisor));
-    }
-    update_by_element(algorithm, expected, scalars);
-    expected.grad = before.grad;
-    Copies copies(storage, peers.offset + count);
-    copies.take(expected, peers.offset, peers.take_states);
-    for (const Table *table : supported()) {
-      Model actual = before;
-      Peers lent = peers;
-      Piece piece = actual.piece();
-      lent.lend(piece, storage);
-      update(*table, algorithm, piece, scalars);
-      const std::string name = std::string(table->target) + " " + algorithm.name + " " + text(storage) + " count " + std::to_string(count) +
-                               " sources " + std::to_string(peers.sources.size()) + (peers.take_states ? " whole" : "") + " replicas " +
-                               std::to_string(peers.copies.size()) + " offset " + std::to_string(peers.offset) + " case " +
-                               std::to_string(i);
-      ASSERT_EQ(actual, expected) << name;
-      ASSERT_TRUE(lent.sources == peers.sources) << name;
-      for (const Copies &given : lent.copies) ASSERT_TRUE(given == copies) << name;
-    }
+  for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())) && !HasFatalFailure(); ++i) {
+    compare_with_reduction_and_copies(random, storages[static_cast<size_t>(i) % storages.size()], i);
+  }
+}
+
+/// Those that kernels take as they are, without passing through blocks of fp32.
+TEST(Update, SumsOfRanksAndReplicasInOnePassAreToo) {
+  test::Random random(45);
+  constexpr DType kF32 = DType::f32;
+  const Storage storages[] = {{kF32, kF32, false, kF32, kF32, kF32, false, false},
+                              {kF32, DType::bf16, false, kF32, kF32, kF32, false, false},
+                              {DType::f16, DType::f16, true, kF32, kF32, kF32, false, false},
+                              {DType::bf16, DType::bf16, true, kF32, kF32, kF32, false, false},
+                              {DType::bf16, DType::bf16, true, DType::u16, kF32, kF32, false, false}};
+  for (int64_t i = 0; i < test::cases(10'000) && !HasFatalFailure(); ++i) {
+    compare_with_reduction_and_copies(random, storages[static_cast<size_t>(i) % std::size(storages)], i);
   }
 }
 
