@@ -62,8 +62,9 @@ struct Slots {
   const void *grad;
   float *state[kMaxStates];
   int64_t count;
-  DType grad_dtype = DType::f32;  ///< f32, f16, bf16
-  float grad_factor = 1;          ///< the algorithm sees the gradient times this, in fp32
+  uint16_t *half_state[kMaxStates] = {};  ///< bf16 in place of state, which then is nullptr; rounded to nearest even. Not of layerwise ones
+  DType grad_dtype = DType::f32;          ///< f32, f16, bf16
+  float grad_factor = 1;                  ///< the algorithm sees the gradient times this, in fp32
   /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms.
   void *rounded = nullptr;
   /// With bf16 in `rounded`: the parameter is the two joined, as Table::join does it, and `param` nullptr.

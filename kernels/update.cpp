@@ -23,10 +23,21 @@ bool takes_peers(const Algorithm &algorithm, const Piece &piece) {
   return !algorithm.layerwise && Slots::sums(std::ssize(piece.sources)) && std::ssize(piece.replicas) <= Slots::kMostCopies;
 }
 
+bool takes_states(const Replica &replica) {
+  return replica.master.data != nullptr || replica.state[0].data != nullptr || replica.average.data != nullptr;
+}
+
+/// Kernels can work on bf16 states themselves, all of them.
+bool has_half_states(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  const auto is_half = [](const Elements &state) { return state.data != nullptr && state.dtype == DType::bf16; };
+  return !algorithm.layerwise && !scalars.stochastic && std::all_of(piece.state, piece.state + algorithm.state_count, is_half) &&
+         piece.grad.dtype != DType::f16 && (piece.replicas.empty() || !takes_states(piece.replicas[0]));
+}
+
 /// The algorithm can work on the slots themselves.
 bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   bool plain = takes_peers(algorithm, piece) && piece.average.data == nullptr && scalars.clip_value == 0;
-  for (const Elements &state : piece.state) plain = plain && is_f32(state);
+  plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece, scalars));
   if (piece.master.data == nullptr) return plain && is_f32(piece.param);
   return plain && !algorithm.layerwise && (is_rounded_by_kernels(piece, piece.grad.dtype) || is_split_by_kernels(piece));
 }
@@ -37,7 +48,13 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
   if (splits) slots.lower = static_cast<uint16_t *>(piece.master.data);
   if (!splits) slots.param = f32(rounds ? piece.master : piece.param);
-  for (int i = 0; i < algorithm.state_count; ++i) slots.state[i] = f32(piece.state[i]);
+  for (int i = 0; i < algorithm.state_count; ++i) {
+    if (is_f32(piece.state[i])) {
+      slots.state[i] = f32(piece.state[i]);
+    } else {
+      slots.half_state[i] = static_cast<uint16_t *>(piece.state[i].data);
+    }
+  }
   slots.grad_dtype = piece.grad.dtype;
   slots.grad_factor = scalars.grad_factor;
   slots.rounded = rounds ? piece.param.data : nullptr;
@@ -79,10 +96,6 @@ void update_blocks(const Table &table, const Algorithm &algorithm, const Piece &
     block.store_param(slots.param);
     for (int i = 0; i < algorithm.state_count && !algorithm.layerwise; ++i) block.store_state(i, slots.state[i]);
   }
-}
-
-bool takes_states(const Replica &replica) {
-  return replica.master.data != nullptr || replica.state[0].data != nullptr || replica.average.data != nullptr;
 }
 
 }  // namespace

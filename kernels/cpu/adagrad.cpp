@@ -20,15 +20,14 @@ struct Vectors {
 };
 
 template <bool kAddsDecay, class Form>
-HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
-  const D d;
+HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const V param = ends.param(i);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
-  const V sum = hn::MulAdd(gradient, gradient, hn::LoadU(d, slots.state[0] + i));
+  const V sum = hn::MulAdd(gradient, gradient, ends.state(0, i));
   const V step = hn::Div(hn::Mul(c.negative_step, gradient), hn::Add(hn::Sqrt(sum), c.epsilon));
   ends.store_param(hn::Add(param, step), i);
-  hn::StoreU(canonical(d, sum), d, slots.state[0] + i);
+  ends.store_state(0, sum, i);
 }
 
 template <bool kAddsDecay, class Form>
@@ -36,7 +35,7 @@ void update_all(const Slots &given, const AdagradConstants &constants) {
   const Slots slots = given;
   const Ends<Form> ends(slots);
   const Vectors vectors(constants);
-  update_lines(slots, ends, 1, [&](int64_t i) { update<kAddsDecay>(slots, ends, i, vectors); });
+  update_lines(slots, ends, 1, [&](int64_t i) { update<kAddsDecay>(ends, i, vectors); });
   reference::adagrad_elements(rest_of_lines(slots, 1), constants);
 }
 

@@ -25,20 +25,19 @@ struct Vectors {
 };
 
 template <bool kAddsDecay, bool kFromMoment, class Form>
-HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
-  const D d;
+HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   V param = hn::Mul(ends.param(i), c.decay_factor);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
-  V moment = hn::LoadU(d, slots.state[0] + i);
+  V moment = ends.state(0, i);
   moment = hn::MulAdd(c.moment_weight, hn::Sub(gradient, moment), kFromMoment ? moment : gradient);
-  const V decayed = hn::Mul(hn::LoadU(d, slots.state[1] + i), c.beta2);
+  const V decayed = hn::Mul(ends.state(1, i), c.beta2);
   const V square = hn::MulAdd(hn::Mul(c.square_weight, gradient), gradient, decayed);
   const V divisor = hn::Add(hn::Div(hn::Sqrt(square), c.root_correction), c.epsilon);
   param = hn::Add(param, hn::Div(hn::Mul(c.negative_step, moment), divisor));
   ends.store_param(param, i);
-  hn::StoreU(canonical(d, moment), d, slots.state[0] + i);
-  hn::StoreU(canonical(d, square), d, slots.state[1] + i);
+  ends.store_state(0, moment, i);
+  ends.store_state(1, square, i);
 }
 
 template <bool kAddsDecay, bool kFromMoment, class Form>
@@ -46,7 +45,7 @@ void update_all(const Slots &given, const AdamConstants &constants) {
   const Slots slots = given;
   const Ends<Form> ends(slots);
   const Vectors vectors(constants);
-  update_lines(slots, ends, 2, [&](int64_t i) { update<kAddsDecay, kFromMoment>(slots, ends, i, vectors); });
+  update_lines(slots, ends, 2, [&](int64_t i) { update<kAddsDecay, kFromMoment>(ends, i, vectors); });
   reference::adam_elements(rest_of_lines(slots, 2), constants);
 }
 

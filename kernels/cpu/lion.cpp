@@ -30,14 +30,13 @@ HWY_INLINE V sign(V value) {
 }
 
 template <class Form>
-HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
-  const D d;
+HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const V gradient = ends.gradient(i);
-  const V moment = hn::LoadU(d, slots.state[0] + i);
+  const V moment = ends.state(0, i);
   const V direction = hn::Add(hn::Mul(moment, c.beta1), hn::Mul(gradient, c.gradient_weight));
   const V param = hn::MulAdd(c.negative_lr, sign(direction), hn::Mul(ends.param(i), c.decay_factor));
   ends.store_param(param, i);
-  hn::StoreU(canonical(d, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2))), d, slots.state[0] + i);
+  ends.store_state(0, hn::MulAdd(c.moment_weight, gradient, hn::Mul(moment, c.beta2)), i);
 }
 
 template <class Form>
@@ -45,7 +44,7 @@ void update_all(const Slots &given, const LionConstants &constants) {
   const Slots slots = given;
   const Ends<Form> ends(slots);
   const Vectors vectors(constants);
-  update_lines(slots, ends, 1, [&](int64_t i) { update(slots, ends, i, vectors); });
+  update_lines(slots, ends, 1, [&](int64_t i) { update(ends, i, vectors); });
   reference::lion_elements(rest_of_lines(slots, 1), constants);
 }
 

@@ -21,19 +21,18 @@ struct Vectors {
 };
 
 template <bool kAddsDecay, MomentumForm kForm, class Form>
-HWY_INLINE void update(const Slots &slots, const Ends<Form> &ends, int64_t i, const Vectors &c) {
-  const D d;
+HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const V param = ends.param(i);
   V gradient = ends.gradient(i);
   if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
   constexpr bool kReads = kForm == MomentumForm::classic || kForm == MomentumForm::nesterov;
   constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
   V buffer = gradient;
-  if constexpr (kReads) buffer = hn::MulAdd(c.gradient_weight, gradient, hn::Mul(hn::LoadU(d, slots.state[0] + i), c.momentum));
+  if constexpr (kReads) buffer = hn::MulAdd(c.gradient_weight, gradient, hn::Mul(ends.state(0, i), c.momentum));
   gradient = kNesterov ? hn::MulAdd(c.momentum, buffer, gradient) : buffer;
   // Before the buffer: on AMD's Zen 4 that is faster by 5 %.
   ends.store_param(hn::MulAdd(c.negative_lr, gradient, param), i);
-  if constexpr (kForm != MomentumForm::none) hn::StoreU(canonical(d, buffer), d, slots.state[0] + i);
+  if constexpr (kForm != MomentumForm::none) ends.store_state(0, buffer, i);
 }
 
 template <bool kAddsDecay, MomentumForm kForm, class Form>
@@ -42,7 +41,7 @@ void update_all(const Slots &given, const SgdConstants &constants) {
   const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   constexpr int kStates = kForm == MomentumForm::none ? 0 : 1;
-  update_lines(slots, ends, kStates, [&](int64_t i) { update<kAddsDecay, kForm>(slots, ends, i, vectors); });
+  update_lines(slots, ends, kStates, [&](int64_t i) { update<kAddsDecay, kForm>(ends, i, vectors); });
   reference::sgd_elements(rest_of_lines(slots, kStates), constants);
 }
 

@@ -22,15 +22,17 @@ HWY_INLINE T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there are sources or copies. kSplit: the parameter lies in two halves.
-template <class FormatOfEnds, bool kPeersOfEnds, bool kSplitOfEnds = false>
+/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there may be sources or copies. kSplit: the parameter lies in two
+/// halves. kHalfStates: states are bf16.
+template <class FormatOfEnds, bool kPeersOfEnds, bool kSplitOfEnds = false, bool kHalfStatesOfEnds = false>
 struct Form {
   using Format = FormatOfEnds;
   static constexpr bool kPeers = kPeersOfEnds;
   static constexpr bool kSplit = kSplitOfEnds;
+  static constexpr bool kHalfStates = kHalfStatesOfEnds;
 };
 
-/// Where gradients and parameters come from, and new parameters go to.
+/// Where gradients, parameters and states come from, and new ones go to.
 template <class Form>
 class Ends {
   using Format = typename Form::Format;
@@ -48,6 +50,8 @@ class Ends {
         param_(slots.param),
         rounded_(static_cast<uint16_t *>(slots.rounded)),
         lower_(slots.lower),
+        state_{slots.state[0], slots.state[1]},
+        half_state_{slots.half_state[0], slots.half_state[1]},
         copy_count_(Form::kPeers ? slots.copy_count : 0),
         handed_count_(Form::kPeers ? slots.handed_count : 0),
         streams_(slots.streams) {
@@ -87,6 +91,24 @@ class Ends {
   HWY_INLINE void store_param(V value, int64_t i) const {
     if constexpr (Form::kSplit) return store_split(canonical(D(), value), rounded_ + i, lower_ + i);
     hn::StoreU(canonical(D(), value), D(), param_ + i);
+  }
+
+  HWY_INLINE void prefetch_state(int number, int64_t i) const {
+    if constexpr (Form::kHalfStates) return prefetch(half_state_[number] + i);
+    prefetch_beside<Element>(state_[number] + i);
+  }
+
+  HWY_INLINE V state(int number, int64_t i) const {
+    if constexpr (Form::kHalfStates) return Bf16::load(half_state_[number], i);
+    return hn::LoadU(D(), state_[number] + i);
+  }
+
+  HWY_INLINE void store_state(int number, V value, int64_t i) const {
+    if constexpr (Form::kHalfStates) {
+      hn::StoreU(Bf16::rounded(canonical(D(), value)), Bf16::Bits16(), half_state_[number] + i);
+    } else {
+      hn::StoreU(canonical(D(), value), D(), state_[number] + i);
+    }
   }
 
   /// Hands on the line that was stored at i: the parameter, and what goes on as it is.
@@ -145,6 +167,8 @@ class Ends {
   float *param_;
   uint16_t *rounded_;
   uint16_t *lower_;
+  float *state_[2];
+  uint16_t *half_state_[2];
   void *copies_[Slots::kMostCopies];
   int64_t copy_count_;
   Slots::Handed handed_[Slots::kMostHanded];
@@ -164,9 +188,17 @@ HWY_INLINE void with_format(const Slots &slots, const Work &work) {
   }
 }
 
+/// Fewer of them are compiled.
+template <class Work>
+HWY_INLINE void with_half_states(const Slots &slots, const Work &work) {
+  if (slots.grad_dtype == DType::f32) return work(Form<F32, true, false, true>());
+  return slots.lower != nullptr ? work(Form<Bf16, true, true, true>()) : work(Form<Bf16, true, false, true>());
+}
+
 /// work(form of the slots).
 template <class Work>
 HWY_INLINE void with_form(const Slots &slots, const Work &work) {
+  if (slots.half_state[0] != nullptr) return with_half_states(slots, work);
   if (slots.source_count > 0 || slots.copy_count > 0) return with_format<true>(slots, work);
   return with_format<false>(slots, work);
 }
@@ -175,14 +207,13 @@ HWY_INLINE void with_form(const Slots &slots, const Work &work) {
 /// what waits for divisions would fill the processor's queues otherwise.
 template <class Form, class Update>
 HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int state_count, const Update &update) {
-  using Narrowest = typename Form::Format::Element;
   constexpr int64_t kBehind = 8 * kStep<float>;
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     ends.prefetch_param(i);
     ends.prefetch_gradient(i);
     prefetch_ahead(slots, i);
-    for (int state = 0; state < state_count; ++state) prefetch_beside<Narrowest>(slots.state[state] + i);
+    for (int state = 0; state < state_count; ++state) ends.prefetch_state(state, i);
     if (i >= kBehind) ends.hand_on(i - kBehind);
     for (int64_t lane = 0; lane < kStep<float>; lane += static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()))) update(i + lane);
   }
@@ -198,7 +229,10 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.grad != nullptr) result.grad = static_cast<const char *>(result.grad) + begin * element_nbytes;
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   if (result.lower != nullptr) result.lower += begin;
-  for (int i = 0; i < state_count; ++i) result.state[i] += begin;
+  for (int i = 0; i < state_count; ++i) {
+    if (result.state[i] != nullptr) result.state[i] += begin;
+    if (result.half_state[i] != nullptr) result.half_state[i] += begin;
+  }
   result.peers_offset += begin;
   result.handed_offset += begin;
   result.count -= begin;

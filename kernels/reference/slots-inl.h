@@ -18,7 +18,7 @@ T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Where gradients and parameters come from, and new parameters go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
+/// Where gradients, parameters and states come from, and new ones go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
 template <class Format>
 struct Ends {
   using Element = typename Format::Element;
@@ -49,6 +49,18 @@ struct Ends {
     const Halves halves = halves_of(value);
     upper()[i] = halves.upper;
     slots.lower[i] = halves.lower;
+  }
+
+  float state(int number, int64_t i) const {
+    return slots.half_state[number] == nullptr ? slots.state[number][i] : Bf16::load(slots.half_state[number][i]);
+  }
+
+  void store_state(int number, float value, int64_t i) const {
+    if (slots.half_state[number] == nullptr) {
+      slots.state[number][i] = value;
+    } else {
+      slots.half_state[number][i] = Bf16::store(value);
+    }
   }
 
   void hand_on(int64_t i) const {
@@ -94,11 +106,11 @@ void update_elements(const Slots &slots, const typename Algorithm::Constants &co
   with_ends(slots, [&](const auto &ends) {
     for (int64_t i = 0; i < slots.count; ++i) {
       float state[Algorithm::kStates] = {};
-      for (int s = 0; s < Algorithm::kStates && has_states; ++s) state[s] = slots.state[s][i];
+      for (int s = 0; s < Algorithm::kStates && has_states; ++s) state[s] = ends.state(s, i);
       float param = ends.param(i);
       Algorithm::update(param, ends.gradient(i), state, constants);
       ends.store_param(param, i);
-      for (int s = 0; s < Algorithm::kStates && has_states; ++s) slots.state[s][i] = state[s];
+      for (int s = 0; s < Algorithm::kStates && has_states; ++s) ends.store_state(s, state[s], i);
       ends.hand_on(i);
     }
   });

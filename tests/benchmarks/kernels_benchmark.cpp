@@ -21,7 +21,7 @@ constexpr int kRepeats = 9;
 struct Arrays {
   explicit Arrays(int64_t elements) : count(elements), memory(kArrays, kElementNbytes * elements) {
     for (float **array : {&param, &grad, &peer_grad, &first, &second, &out, &first_out, &second_out}) *array = memory.take<float>(count);
-    for (std::byte **array : {&param16, &grad16, &remainder}) *array = memory.take<std::byte>(2 * count);
+    for (std::byte **array : {&param16, &grad16, &remainder, &first16, &second16}) *array = memory.take<std::byte>(2 * count);
     for (std::byte **array : {&first8, &second8}) *array = memory.take<std::byte>(count);
     for (float **array : {&first_scales, &second_scales}) *array = memory.take<float>(count / kLine);
     for (int64_t i = 0; i < count; ++i) param[i] = grad[i] = peer_grad[i] = (static_cast<float>(i % 1021) - 510.5F) * 1e-4F;
@@ -34,15 +34,16 @@ struct Arrays {
     kernels::narrow(kernels::active(), param16, DType::bf16, param, count);
     kernels::narrow(kernels::active(), grad16, DType::bf16, grad, count);
     std::fill_n(remainder, 2 * count, std::byte{0});
+    for (std::byte *moments : {first16, second16}) kernels::narrow(kernels::active(), moments, DType::bf16, first, count);
   }
 
-  static constexpr int64_t kArrays = 15;
-  static constexpr int64_t kElementNbytes = 8 * 4 + 3 * 2 + 2 * 1 + 1;  // of eight in fp32, three in 16 and two in 8 bits, and of scales
+  static constexpr int64_t kArrays = 17;
+  static constexpr int64_t kElementNbytes = 8 * 4 + 5 * 2 + 2 * 1 + 1;  // of eight in fp32, five in 16 and two in 8 bits, and of scales
 
   int64_t count;
   bench::Staggered memory;
   float *param, *grad, *peer_grad, *first, *second, *out, *first_out, *second_out;
-  std::byte *param16, *grad16, *remainder, *first8, *second8;
+  std::byte *param16, *grad16, *remainder, *first16, *second16, *first8, *second8;
   float *first_scales, *second_scales;
   const void *grads[2];
   kernels::Replica replicas[1], whole_replicas[1];
@@ -92,6 +93,8 @@ class Rows {
     add_update("sgd momentum f32", "limit: r g,p,m w p,m", 20, "sgd", {.param = param, .grad = grad, .state = {first}});
     add_update("lion f32", "limit: r g,p,m w p,m", 20, "lion", {.param = param, .grad = grad, .state = {first}});
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
+    add_update("adamw f32, bf16 moments", "limit: r g,p,m w p,m", 20, "adamw",
+               {.param = param, .grad = grad, .state = {{a.first16, DType::bf16}, {a.second16, DType::bf16}}});
     add_update(
         "adamw f32, 8-bit moments", "limit: r g,p,m w p,m", 12 + 4 * (1 + 4.0 / kLine), "adamw",
         {.param = param, .grad = grad, .state = {{a.first8, DType::f8e4m3, a.first_scales}, {a.second8, DType::f8ue5m3, a.second_scales}}});
