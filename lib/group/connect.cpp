@@ -1,6 +1,7 @@
 /// @file Groups over each transport.
 #include "group/connect.h"
 
+#include "core/clock.h"
 #include "core/hash.h"
 #include "group/collectives.h"
 #include "group/hierarchy_transport.h"
@@ -13,10 +14,18 @@
 #include "group/tcp/tcp_id.h"
 #include "group/tcp/tcp_transport.h"
 
+#include <algorithm>
 #include <new>
 
 namespace zero {
 namespace {
+
+/// Leaves the stages of a creation that are to come what is left of its time: none of them begins anew with all of it. Ranks that met at
+/// the last have a moment still.
+void pass_time(GroupOptions *options, const Deadline &deadline) {
+  constexpr int64_t kLeastMs = 400;
+  options->rendezvous_ms = std::min(options->rendezvous_ms, std::max(deadline.left_ms(), kLeastMs));
+}
 
 /// Where devices are to be reached, NCCL moves their memory. A rank that cannot tells the others why.
 Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &options, std::shared_ptr<const Reducer> reducer) {
@@ -73,8 +82,9 @@ void pass_failure(Transport &local, Transport &far) noexcept {
 
 /// Ranks of a group between hosts that share a host move their data through shared memory; `name` is their group's. Where all do, nothing
 /// is left to the transport between hosts: the local one only holds it, and tells it of a failure, because MPI must then not be finalised.
-Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &options, std::shared_ptr<HostsTransport> far,
+Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std::shared_ptr<HostsTransport> far,
                  std::shared_ptr<Transport> *out) {
+  const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   *out = far;
   const Place place = far->place();
   if (place.host_count == far->size()) co_return Status();
@@ -88,6 +98,8 @@ Task share_hosts(Group &over_hosts, std::string name, const GroupOptions &option
     over_hosts.fail(met);
     co_return met;
   }
+  pass_time(&options, deadline);
+  over_hosts.set_deadline_ms(options.rendezvous_ms);
   ZERO_CO_AWAIT(barrier(over_hosts));
   if (place.host_count > 1) {
     far->leave_hosts_out();
@@ -122,23 +134,29 @@ GroupOptions::GroupOptions(const Config &config)
 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out) {
+  const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   std::shared_ptr<Transport> transport;
   ZERO_CO_AWAIT(connect_local(std::move(name), rank, size, {options.rendezvous_ms, options.staging_nbytes}, &transport));
+  pass_time(&options, deadline);
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
+  const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   std::shared_ptr<MpiTransport> over_mpi;
   // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
   MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
   ZERO_CO_AWAIT(connect_mpi(comm, std::move(mpi), &over_mpi));
   std::shared_ptr<Transport> transport = over_mpi;
+  pass_time(&options, deadline);
   if (over_mpi->size() > 1) {
     const std::shared_ptr<Group> meeting = meeting_group(over_mpi, options, reducer);
     uint64_t name = 0;
     ZERO_CO_AWAIT(meet(*meeting, options.mpi_shared, &name));
     std::string host_name = "mpi." + std::to_string(name);
+    pass_time(&options, deadline);
     if (options.mpi_shared) ZERO_CO_AWAIT(share_hosts(*meeting, std::move(host_name), options, std::move(over_mpi), &transport));
+    pass_time(&options, deadline);
   }
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
@@ -146,14 +164,17 @@ Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reduce
 Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                         std::shared_ptr<Group> *out) {
   options.nccl = true;
+  const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   TcpTerms terms{.id = std::move(id), .rank = rank, .size = size, .agree = terms_hash(options), .deadline_ms = options.rendezvous_ms};
   std::shared_ptr<TcpTransport> over_tcp;
   uint64_t name = 0;
   ZERO_CO_AWAIT(connect_tcp(std::move(terms), &over_tcp, &name));
+  pass_time(&options, deadline);
   std::shared_ptr<Transport> transport;
   const std::shared_ptr<Group> meeting = meeting_group(over_tcp, options, reducer);
   std::string host_name = "tcp." + std::to_string(name);
   ZERO_CO_AWAIT(share_hosts(*meeting, std::move(host_name), options, std::move(over_tcp), &transport));
+  pass_time(&options, deadline);
   co_return co_await finish_group(std::move(transport), options, reducer, out);
 }
 

@@ -228,26 +228,60 @@ TEST_F(NcclFaults, ARankThatLeavesBeforeItsPartIsNamed) {
   expect_nothing_left(objects_);
 }
 
-/// Connects ranks that cannot.
-std::vector<Outcome> outcomes_of_connecting(int64_t rendezvous_ms) {
+/// Connects ranks that cannot; the odd one comes late.
+std::vector<Outcome> outcomes_of_connecting(int64_t rendezvous_ms, int64_t late_ms = 0) {
   const std::string meeting = nccl_meeting();
   std::vector<Outcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
+    if (rank == kOdd) sleep_ms(late_ms);
     outcomes[static_cast<size_t>(rank)] =
         timed([&] { return connect_nccl(meeting, rank, kRanks, &group, {.rendezvous_ms = rendezvous_ms}); });
   });
   return outcomes;
 }
 
-TEST_F(NcclFaults, ACommunicatorThatNeverComesIsAnErrorAtTheRendezvousDeadline) {
-  fake_nccl_stick_init(kOdd);
-  const auto outcomes = outcomes_of_connecting(kDeadlineMs);
+/// Who finds out first tells the others.
+void expect_not_connected(const std::vector<Outcome> &outcomes, int64_t limit_ms) {
   for (const Outcome &outcome : outcomes) {
     const int32_t code = outcome.status.code();
     EXPECT_TRUE(code == ZERO_E_RENDEZVOUS || code == ZERO_E_PEER_FAILED) << status_name(code) << ": " << outcome.status.text();
-    expect_errors({outcome}, code, {"waited 400 ms"}, kDeadlineMs + kGraceMs);
+    expect_errors({outcome}, code, {"rank ", " waited ", " ms "}, limit_ms);
   }
+}
+
+TEST_F(NcclFaults, ACommunicatorThatNeverComesIsAnErrorAtTheRendezvousDeadline) {
+  fake_nccl_stick_init(kOdd);
+  expect_not_connected(outcomes_of_connecting(kDeadlineMs), kDeadlineMs + kGraceMs);
+  expect_nothing_left(objects_);
+}
+
+/// Ranks that come late leave NCCL what is left of the time, not all of it once more.
+TEST_F(NcclFaults, ALateRankDoesNotGiveNcclTheRendezvousDeadlineAnew) {
+  constexpr int64_t kMeetMs = 2000;
+  fake_nccl_stick_init(kOdd);
+  expect_not_connected(outcomes_of_connecting(kMeetMs, kMeetMs * 3 / 4), kMeetMs + kGraceMs);
+  expect_nothing_left(objects_);
+}
+
+/// The same of ranks that have met.
+TEST_F(NcclFaults, ARankThatIsLateToACommunicatorDoesNotGiveNcclTheTimeAnew) {
+  constexpr int64_t kMakeMs = 2000;
+  const std::string meeting = nccl_meeting();
+  const zero_nccl_table *nccl = nullptr;
+  ASSERT_TRUE(load_nccl_module(ZERO_NCCL_FILE, &nccl).ok());
+  fake_nccl_stick_init(kOdd);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    OperationQueue queue;
+    std::shared_ptr<Transport> under;
+    const Status met = queue.run(connect_local(meeting, rank, kRanks, {}, &under));
+    ASSERT_TRUE(met.ok()) << met.text();
+    NcclTransport transport(std::move(under), *nccl);
+    if (rank == kOdd) sleep_ms(kMakeMs * 3 / 4);
+    const auto reducer = std::make_shared<GroupReducer>(caller_module(), rank % kDevices, 1);
+    const Outcome outcome = timed([&] { return queue.run(transport.copy_through(reducer, kMakeMs)); });
+    expect_not_connected({outcome}, kMakeMs + kGraceMs);
+  });
   expect_nothing_left(objects_);
 }
 

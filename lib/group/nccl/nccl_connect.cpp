@@ -16,6 +16,9 @@ struct NcclTransport::Hello {
 
 namespace {
 
+/// Of ranks that do not come in time: to a new group, or to a split.
+int32_t late_code(const Transport *parent) { return parent != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS; }
+
 /// Ready when NCCL has made the communicator.
 class Made final : public Waitable {
  public:
@@ -27,8 +30,8 @@ class Made final : public Waitable {
     ZERO_TRY(under_.watch());
     if (parent_ != nullptr) ZERO_TRY(parent_->health());
     ZERO_TRY(state);
-    ZERO_CHECK(!deadline_.passed(), parent_ != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS,
-               "rank %lld waited %lld ms for NCCL to connect the %lld ranks", lld(under_.rank()), lld(limit_ms_), lld(under_.size()));
+    ZERO_CHECK(!deadline_.passed(), late_code(parent_), "rank %lld waited %lld ms for NCCL to connect the %lld ranks", lld(under_.rank()),
+               lld(limit_ms_), lld(under_.size()));
     return {};
   }
 
@@ -66,7 +69,7 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
   ZERO_CO_TRY(under_->start(&fingerprint, offers, arrivals));
-  OwnRound round(*under_, fingerprint, deadline_ms, ZERO_E_RENDEZVOUS, parent_.get());
+  OwnRound round(*under_, fingerprint, deadline_ms, late_code(parent_.get()), parent_.get());
   ZERO_CO_AWAIT(round);
   Status status;
   Hello first = *hello;
@@ -84,20 +87,21 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   co_return status;
 }
 
-/// Nobody begins with the communicator before all have it.
+/// Nobody begins with the communicator before all have it. What ranks that come late take of the time is not given to NCCL again.
 Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
+  const Deadline deadline = Deadline::after_ms(deadline_ms);
   ZERO_CO_CHECK(size() <= reducer->most_sources(), ZERO_E_UNSUPPORTED,
                 "the group has %lld ranks, but devices add contributions of %lld at most", lld(size()), lld(reducer->most_sources()));
   std::shared_ptr<DeviceLane> lane;
   ZERO_CO_TRY(reducer->open_lane(&lane));
   Hello hello{};
   ZERO_CO_TRY(make_hello(&hello));
-  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
+  ZERO_CO_AWAIT(greet(deadline.left_ms(), &hello));
   auto comm = std::make_unique<NcclComm>(nccl_, lane);
   ZERO_CO_TRY(comm->begin(hello.id, rank(), size()));
-  Made made(*comm, *under_, parent_.get(), deadline_ms);
+  Made made(*comm, *under_, parent_.get(), deadline.left_ms());
   ZERO_CO_AWAIT(made);
-  ZERO_CO_AWAIT(greet(deadline_ms, &hello));
+  ZERO_CO_AWAIT(greet(deadline.left_ms(), &hello));
   reducer_ = std::move(reducer);
   lane_ = std::move(lane);
   comm_ = std::move(comm);
