@@ -285,6 +285,26 @@ TEST_F(NcclFaults, ARankThatIsLateToACommunicatorDoesNotGiveNcclTheTimeAnew) {
   expect_nothing_left(objects_);
 }
 
+/// Ranks 2 and 1 make a group; NCCL never connects them. Rank 0 is told by ranks that it does not share a count with.
+TEST_F(NcclFaults, ASplitThatNcclDoesNotConnectSaysWhoseRanksItCounts) {
+  const std::string meeting = nccl_meeting();
+  std::vector<Outcome> outcomes(kRanks);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    const Status made = connect_nccl(meeting, rank, kRanks, &group);
+    ASSERT_TRUE(made.ok()) << made.text();
+    EXPECT_TRUE(group->queue()->run(barrier(*group)).ok());
+    if (rank == 0) fake_nccl_stick_init(1);
+    EXPECT_TRUE(group->queue()->run(barrier(*group)).ok());
+    if (rank > 0) group->set_deadline_ms(kDeadlineMs);
+    std::shared_ptr<Group> part;
+    outcomes[static_cast<size_t>(rank)] = timed([&] { return group->queue()->run(split(*group, rank == 0 ? -1 : 1, -rank, &part)); });
+    if (rank == 0) outcomes[0] = timed([&] { return group->queue()->run(barrier(*group)); });
+  });
+  expect_errors(outcomes, ZERO_E_TIMEOUT, {"among the 2 ranks of the new group, counted there: rank"}, kDeadlineMs + kGraceMs);
+  expect_nothing_left(objects_);
+}
+
 TEST_F(NcclFaults, ACommunicatorThatCannotBeMadeIsAnErrorOnEveryRank) {
   fake_nccl_break_init(kOdd, kSystemError);
   const auto outcomes = outcomes_of_connecting(20'000);

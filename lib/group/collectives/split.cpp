@@ -23,6 +23,15 @@ std::vector<int64_t> members_of(const std::vector<Choice> &choices, int64_t colo
   return members;
 }
 
+/// Lets the new group reach memory of devices. Its texts count its own ranks, and are told to those of the group it is split from.
+Task reach_devices(Group &group, Transport &transport, std::shared_ptr<const Reducer> reducer) {
+  const Status reached = co_await transport.copy_through(std::move(reducer), group.left_ms());
+  if (reached.ok()) co_return reached;
+  ZERO_CO_TRY(group.usable());
+  co_return Status::error(reached.code(), "among the %lld ranks of the new group, counted there: %s", lld(transport.size()),
+                          reached.text());
+}
+
 Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
   std::vector<Choice> choices(static_cast<size_t>(group.size()), mine);
   Pieces pieces(group.size());
@@ -45,7 +54,7 @@ Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::s
   // Where data has no way but through devices, what lies on the host takes it as well.
   const bool words_alone = transport->longest_nbytes() < INT64_MAX;
   if (words_alone && !reducer->on_device() && group.reducer()->on_device()) reducer = group.reducer();
-  if (reducer->on_device()) ZERO_CO_AWAIT(transport->copy_through(reducer, group.left_ms()));
+  if (reducer->on_device()) ZERO_CO_AWAIT(reach_devices(group, *transport, reducer));
   *out = std::make_shared<Group>(std::move(transport), std::move(reducer), group.deadline_ms());
   group.adopt(*out);
   co_return Status();
