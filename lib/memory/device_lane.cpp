@@ -1,8 +1,10 @@
 /// @file Lanes of CUDA devices.
 #include "memory/device_lane.h"
 
+#include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -102,6 +104,7 @@ void CudaLane::abandon() const {
   ++abandoned().devices[device_].lanes;
 }
 
+/// To free may wait for other work of the device, so a thread of its own does that.
 void CudaLane::reclaim() const {
   std::vector<std::function<void()>> kept;
   {
@@ -109,7 +112,15 @@ void CudaLane::reclaim() const {
     Abandoned &device = abandoned().devices[device_];
     if (--device.lanes == 0) kept.swap(device.kept);
   }
-  for (const std::function<void()> &free : kept) free();
+  if (kept.empty()) return;
+  const auto free_all = [](const std::vector<std::function<void()>> &all) {
+    for (const std::function<void()> &free : all) free();
+  };
+  try {
+    std::thread(free_all, kept).detach();
+  } catch (const std::exception &) {
+    free_all(kept);
+  }
 }
 
 Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t nbytes, std::shared_ptr<Mapping> *out) {

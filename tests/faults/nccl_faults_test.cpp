@@ -336,6 +336,36 @@ TEST_F(NcclFaults, RanksThatDoNotReleaseTogetherDoNotWaitForOneAnother) {
   expect_nothing_left(objects_);
 }
 
+/// CUDA's frees wait for all that the device does: a move that waits for other ranks would hold up whoever gives memory back meanwhile.
+TEST_F(NcclFaults, AReleaseDoesNotWaitForAMoveOfAnotherGroupThatNeverEnds) {
+  const std::string meeting = nccl_meeting();
+  std::barrier together(kRanks);
+  run_thread_ranks(kRanks, [&](int64_t rank) {
+    std::shared_ptr<Group> group;
+    std::shared_ptr<Group> part;
+    const Data data(rank);
+    ASSERT_TRUE(connect_nccl(meeting, rank, kRanks, &group).ok());
+    ASSERT_TRUE(group->queue()->run(split(*group, 0, 0, &part)).ok());
+    together.arrive_and_wait();
+    if (rank == 0) fake_nccl_stick(kOdd, 0);
+    together.arrive_and_wait();
+    group->set_deadline_ms(kDeadlineMs);
+    const auto sum = group->queue()->submit(all_reduce(*group, data.values, data.values, kCount, DType::f32, ReduceOp::sum));
+    wait_for([&] {
+      (void)group->queue()->progress();
+      return emulated_spinning() == kRanks;
+    });
+    const std::jthread gives_up([&] {
+      sleep_ms(2 * kGraceMs);
+      EXPECT_EQ(group->queue()->wait(sum).code(), ZERO_E_TIMEOUT);
+    });
+    const int64_t begin = now_ns();
+    part.reset();
+    EXPECT_LE(ms_since(begin), kGraceMs);
+  });
+  expect_nothing_left(objects_);
+}
+
 /// Every call of NCCL fails once: in creation, in a collective, in release. Every rank comes back in time and nothing is left.
 TEST_F(NcclFaults, AnyCallThatFailsIsAnErrorAndLeavesNothing) {
   constexpr int64_t kMostCalls = 400;

@@ -35,13 +35,15 @@ class NcclComm::Ending {
   /// Where NCCL writes the handle: also later, when the making ends or is aborted.
   void **handle() { return &handle_; }
 
-  void begin(void *comm, bool in_order, NcclAreas areas) {
+  /// `under_way`: so is something, and the lane was abandoned for it.
+  void begin(void *comm, bool in_order, bool under_way, NcclAreas areas) {
     comm_ = comm;
-    in_order_ = in_order;
+    in_order_ = in_order && !under_way;
+    abandoned_ = under_way;
     areas_ = std::move(areas);
     given_up_at_ = Deadline::after_ms(kAbortMs);
     awaited_until_ = std::chrono::steady_clock::now() + kRelease;
-    if (!in_order) interrupted.fetch_add(1);
+    if (!in_order_) interrupted.fetch_add(1);
   }
 
   /// On a thread of its own.
@@ -53,15 +55,17 @@ class NcclComm::Ending {
     };
     (void)lane_->within(std::cref(end));
     if (!entered) end_comm();  // the end must come, whatever the device does
+    bool was_abandoned = false;
     bool was_quarantined = false;
     {
       const std::lock_guard lock(mutex_);
       over_ = true;
+      was_abandoned = abandoned_;
       was_quarantined = quarantined_;
       if (!in_order_) interrupted.fetch_sub(1, std::memory_order_release);
     }
     // What this gives back may wait for other work of the device, and no call waits for that.
-    if (was_quarantined) lane_->reclaim();
+    if (was_abandoned) lane_->reclaim();
     areas_ = {};
     lane_.reset();
     if (was_quarantined) quarantined.fetch_sub(1);
@@ -118,7 +122,8 @@ class NcclComm::Ending {
 
   void quarantine() {
     quarantined_ = true;
-    lane_->abandon();
+    if (!abandoned_) lane_->abandon();
+    abandoned_ = true;
     log_line("a communicator of NCCL does not end: memory of its device is kept, %lld in quarantine", lld(quarantined.fetch_add(1) + 1));
   }
 
@@ -126,7 +131,7 @@ class NcclComm::Ending {
   std::shared_ptr<DeviceLane> lane_;
   void *handle_ = nullptr;
   void *comm_ = nullptr;
-  bool in_order_ = true;  ///< nothing is under way
+  bool in_order_ = true;
   NcclAreas areas_;
   Deadline given_up_at_ = Deadline::after_ms(0);
   std::chrono::steady_clock::time_point awaited_until_;
@@ -134,6 +139,7 @@ class NcclComm::Ending {
   std::condition_variable changed_;
   bool over_ = false;       ///< NCCL uses nothing any more
   bool gave_back_ = false;  ///< so has this
+  bool abandoned_ = false;  ///< the lane, to be reclaimed
   bool quarantined_ = false;
 };
 
@@ -154,12 +160,24 @@ Status NcclComm::check(int32_t error, const char *what) const {
   return Status::error(ZERO_E_TRANSPORT, "NCCL failed in %s: %s", what, text);
 }
 
+/// What is under way may never end, and whatever is given back to the device meanwhile would wait for it.
+void NcclComm::give() {
+  if (state_ == State::idle) lane_->abandon();
+  state_ = State::given;
+}
+
+void NcclComm::rest() {
+  state_ = State::idle;
+  lane_->reclaim();
+}
+
 Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
   const std::lock_guard lock(mutex_);
   int32_t error = 0;
-  state_ = State::given;
+  give();
   const Status begun = lane_->within([&] { error = nccl_.comm_begin(id, rank, size, ending_->handle()); });
   comm_ = *ending_->handle();
+  if (comm_ == nullptr) rest();  // nothing was begun
   ZERO_TRY(begun);
   return check(error, "the making of a communicator");
 }
@@ -169,7 +187,7 @@ Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &ar
   ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
   ZERO_TRY(lane_->follow());
   areas_ = areas;
-  state_ = State::given;
+  give();
   int32_t error = 0;
   const auto give = [&] { error = nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()); };
   ZERO_TRY(lane_->within(std::cref(give)));  // by std::cref nothing is allocated
@@ -189,7 +207,7 @@ Status NcclComm::idle(bool *out) {
     state_ = State::taken;
   }
   ZERO_TRY(lane_->ended(out));
-  if (*out) state_ = State::idle;
+  if (*out) rest();
   return {};
 }
 
@@ -197,8 +215,7 @@ void NcclComm::end(bool in_order) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
   ended_ = true;
-  // In order only where nothing is under way.
-  ending_->begin(std::exchange(comm_, nullptr), in_order && state_ == State::idle, std::move(areas_));
+  ending_->begin(std::exchange(comm_, nullptr), in_order, state_ != State::idle, std::move(areas_));
   try {
     std::thread([ending = ending_] { ending->run(); }).detach();
   } catch (const std::exception &) {

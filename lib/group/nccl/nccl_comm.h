@@ -49,6 +49,8 @@ class NcclComm {
   class Ending;
 
   Status check(int32_t error, const char *what) const;
+  void give();
+  void rest();
 
   const zero_nccl_table &nccl_;
   const std::shared_ptr<DeviceLane> lane_;
