@@ -80,6 +80,11 @@ class NcclComm::Ending {
     return over_ || quarantined_;
   }
 
+  bool given_up() {
+    const std::lock_guard lock(mutex_);
+    return quarantined_ && !over_;
+  }
+
   /// A moment from its beginning on, for everything to be given back.
   void wait() {
     std::unique_lock lock(mutex_);
@@ -226,6 +231,11 @@ void NcclComm::end(bool in_order) {
 bool NcclComm::over() {
   const std::lock_guard lock(mutex_);
   return !ended_ || ending_->over();
+}
+
+bool NcclComm::given_up() {
+  const std::lock_guard lock(mutex_);
+  return ended_ && ending_->given_up();
 }
 
 }  // namespace zero

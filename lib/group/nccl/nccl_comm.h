@@ -42,6 +42,8 @@ class NcclComm {
   /// After end(): whether nothing of it uses memory of this rank any more. Where NCCL does not come to an end within a moment that is given
   /// up: until it does the device gets nothing back and the communicator counts as quarantined, and this is true.
   bool over();
+  /// Whether that was given up and has not come.
+  bool given_up();
 
  private:
   /// Of what was begun: NCCL is taking it in; it is in the stream, whose end is awaited.

@@ -209,4 +209,9 @@ bool NcclMessage::over() {
   return comm_ == nullptr || comm_->over();
 }
 
+bool NcclMessage::given_up() {
+  const std::lock_guard lock(ending_mutex_);
+  return comm_ != nullptr && comm_->given_up();
+}
+
 }  // namespace zero

@@ -48,6 +48,7 @@ class NcclMessage {
   /// The communicator's end, as NcclComm's. No other is made afterwards. Any thread.
   void end(bool in_order);
   bool over();
+  bool given_up();
   /// Any thread.
   int64_t staging_nbytes() const { return staged_nbytes_.load(std::memory_order_relaxed); }
 

@@ -385,12 +385,16 @@ bool NcclTransport::withdrawn() {
   comm_->end(false);
   end_messages(false);
   bool over = comm_->over();
+  bool given_up = comm_->given_up();
   for (const auto *messages : {&sent_, &received_}) {
-    for (const std::unique_ptr<NcclMessage> &message : *messages) over = message->over() && over;
+    for (const std::unique_ptr<NcclMessage> &message : *messages) {
+      over = message->over() && over;
+      given_up = message->given_up() || given_up;
+    }
   }
   if (!over) return false;
-  // The reducer's work waits for nothing of NCCL's.
-  (void)reducer_->settle();
+  // The reducer's work waits for nothing of NCCL's, but for the caller's stream, which may be what NCCL waits for in vain.
+  if (!given_up) (void)reducer_->settle();
   return true;
 }
 
