@@ -102,7 +102,8 @@ void with_ends(const Slots &slots, const Work &work) {
 
 template <class Algorithm>
 void update_elements(const Slots &slots, const typename Algorithm::Constants &constants) {
-  const bool has_states = Algorithm::uses_states(constants);
+  // Those that are not fp32 are stored anew in any case, as what passes through blocks: with NaN in its one form.
+  const bool has_states = Algorithm::uses_states(constants) || slots.half_state[0] != nullptr;
   with_ends(slots, [&](const auto &ends) {
     for (int64_t i = 0; i < slots.count; ++i) {
       float state[Algorithm::kStates] = {};

@@ -72,6 +72,7 @@ UpdateScalars random_scalars(test::Random &random, const Storage &storage) {
   scalars.streams = random.below(2) == 0;
   scalars.hyper = {
       .lr = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = 1 + random.below(4)};
+  if (random.below(4) == 0) scalars.hyper.momentum = 0;
   if (random.below(2) == 0) scalars.grad_factor = 0.37F;
   if (random.below(2) == 0) scalars.clip_value = 0.01F;
   scalars.average_decay = 0.99;
