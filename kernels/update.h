@@ -9,7 +9,7 @@
 ///   (p, states) = algorithm(p, g, states)
 ///   master f32:   master = p, parameter = p rounded to nearest even (f8: with a scale per line)
 ///   master u16:   the bits that p has more than its bf16 parameter, which is p rounded to nearest with ties away from zero
-///                 (reference/remainder.cpp)
+///                 (reference/remainder-inl.h)
 ///   no master:    parameter = p rounded to nearest even, or stochastically
 ///   states:       rounded to nearest even, or stochastically; 8-bit ones with a scale per line (block_scaled.h)
 ///   average = fma(fp32(1 - average_decay), q - average, average), q = p with a master, else the parameter as it is stored

@@ -46,16 +46,15 @@ void update_moments(const Slots &given, const AdamConstants &constants) {
   const int64_t whole = whole_steps<float>(slots.count);
   for (int64_t i = 0; i < whole; i += lanes) {
     ends.prefetch_gradient(i);
-    prefetch_beside<typename Form::Format::Element>(slots.state[0] + i);
-    prefetch_beside<typename Form::Format::Element>(slots.state[1] + i);
+    for (int state = 0; state < 2; ++state) ends.prefetch_state(state, i);
     const V gradient = ends.gradient(i);
-    const V before = hn::LoadU(d, slots.state[0] + i);
+    const V before = ends.state(0, i);
     const V base = constants.from_moment ? before : gradient;
     const V moment = hn::MulAdd(moment_weight, hn::Sub(gradient, before), base);
-    const V decayed = hn::Mul(hn::LoadU(d, slots.state[1] + i), beta2);
+    const V decayed = hn::Mul(ends.state(1, i), beta2);
     const V square = hn::MulAdd(hn::Mul(square_weight, gradient), gradient, decayed);
-    hn::StoreU(canonical(d, moment), d, slots.state[0] + i);
-    hn::StoreU(canonical(d, square), d, slots.state[1] + i);
+    ends.store_state(0, moment, i);
+    ends.store_state(1, square, i);
   }
   reference::lamb_moment_elements(rest_of_lines(slots, 2), constants);
 }

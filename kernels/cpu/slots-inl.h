@@ -1,4 +1,4 @@
-/// @file What the SIMD kernels of all algorithms do with slots: the gradient in, the parameter out, and what lies ahead.
+/// @file What the SIMD kernels of all algorithms do with slots: gradients, parameters and states in and out, and what lies ahead.
 #pragma once
 
 #include "kernels/cpu/remainder-inl.h"

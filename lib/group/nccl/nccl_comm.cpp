@@ -166,20 +166,19 @@ Status NcclComm::check(int32_t error, const char *what) const {
 }
 
 /// What is under way may never end, and whatever is given back to the device meanwhile would wait for it.
-void NcclComm::give() {
+void NcclComm::occupy() {
   if (state_ == State::idle) lane_->abandon();
   state_ = State::given;
 }
 
 void NcclComm::rest() {
-  state_ = State::idle;
-  lane_->reclaim();
+  if (std::exchange(state_, State::idle) != State::idle) lane_->reclaim();
 }
 
 Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
   const std::lock_guard lock(mutex_);
   int32_t error = 0;
-  give();
+  occupy();
   const Status begun = lane_->within([&] { error = nccl_.comm_begin(id, rank, size, ending_->handle()); });
   comm_ = *ending_->handle();
   if (comm_ == nullptr) rest();  // nothing was begun
@@ -192,7 +191,7 @@ Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &ar
   ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
   ZERO_TRY(lane_->follow());
   areas_ = areas;
-  give();
+  occupy();
   int32_t error = 0;
   const auto give = [&] { error = nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()); };
   ZERO_TRY(lane_->within(std::cref(give)));  // by std::cref nothing is allocated

@@ -51,7 +51,8 @@ class NcclComm {
   class Ending;
 
   Status check(int32_t error, const char *what) const;
-  void give();
+  /// From idle and back: the lane is abandoned for as long as something is under way.
+  void occupy();
   void rest();
 
   const zero_nccl_table &nccl_;
