@@ -26,8 +26,9 @@
  * results. Ranks meet in a call, which a CUDA graph cannot repeat: a stream that is captured is ZERO_E_STATE, and the capture goes on
  * without the call. At most 64 ranks; whether several may share a device is for NCCL to say. Split groups reach the device too. Creation
  * also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT (what NCCL says), on the other ranks then with
- * ZERO_E_PEER_FAILED. NCCL has no deadline: when a call fails in its midst, memory may still be in use. The call waits a quarter of a
- * second for NCCL to let go; where it does not, libzero frees nothing on that device until it has, and zero_group_quiet tells when that is.
+ * ZERO_E_PEER_FAILED. Neither NCCL nor a stream has a deadline: when a call fails in NCCL's midst, or before `stream` has come to it,
+ * memory may still be in use. The call waits a quarter of a second for both to let go; where they do not, libzero frees nothing on that
+ * device until they have, and zero_group_quiet tells when that is.
  *
  * Splitting by rank. Where a whole of `count` elements is cut over N ranks (reduce_scatter, all_gather, gather, scatter), rank r owns
  * elements [r * count / N, (r + 1) * count / N) in integer arithmetic, so any count works, also one below N.
@@ -202,7 +203,8 @@ ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms)
 
 /*
  * Whether memory that was given to calls is the caller's again after a failure. Without ZERO_KEY_NCCL always 1. With it 0 while NCCL, in
- * this process, may still read or write memory of a call that failed: such memory must then not be freed or used.
+ * this process, may still read or write memory of a call that failed, or the stream that such a call was given has not come to it: the
+ * memory must then not be freed or used.
  *   out  [out] 1 or 0
  * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
  */

@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// One thread at a time, but for find().
+/// One thread at a time, but for find(). Where another thread marks too, ended() tells of the newest mark.
 class DeviceLane {
  public:
   virtual ~DeviceLane() = default;

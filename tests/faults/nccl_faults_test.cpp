@@ -64,11 +64,10 @@ class NcclFaults : public testing::Test {
     while (!holds() && !deadline.passed()) sleep_ms(1);
   }
 
-  /// Connects the ranks, calls prepare() when one all_reduce has gone well, and returns the outcomes of the next one; calls before(group)
-  /// and after(group) on each rank.
+  /// Connects the ranks, calls prepare() when one all_reduce has gone well, and returns the outcomes of the next one; then calls
+  /// after(group) on each rank.
   static std::vector<Outcome> run(
-      const std::function<void()> &prepare, const std::function<void(Group &)> &after = [](Group &) {},
-      const std::function<void(Group &)> &before = [](Group &) {}) {
+      const std::function<void()> &prepare, const std::function<void(Group &)> &after = [](Group &) {}) {
     const std::string meeting = nccl_meeting();
     std::vector<Outcome> outcomes(kRanks);
     std::barrier together(kRanks);
@@ -87,7 +86,6 @@ class NcclFaults : public testing::Test {
       if (group == nullptr) return;
       // Not before: on a busy machine ranks come out of the making of a group at different times.
       group->set_deadline_ms(kDeadlineMs);
-      before(*group);
       outcomes[static_cast<size_t>(rank)] = timed([&] { return run_all_reduce(*group, data); });
       together.arrive_and_wait();
       after(*group);
@@ -146,26 +144,6 @@ TEST_F(NcclFaults, AnAbortThatHangsIsGivenUpAndCounted) {
       });
   expect_nothing_left(objects_);
   expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
-}
-
-/// What NCCL was given comes after what the caller's stream was given before, which never ends on one rank.
-TEST_F(NcclFaults, AStreamThatDoesNotComeToTheCallIsATimeoutOnItsRankToo) {
-  int32_t goes_on = 0;
-  void *const stream = caller_stream_create(kOdd % kDevices);
-  const auto outcomes = run([] {},
-                            [&](Group &group) {
-                              __atomic_store_n(&goes_on, 1, __ATOMIC_RELEASE);
-                              wait_for([&] { return group.quiet(); });
-                            },
-                            [&](Group &group) {
-                              if (group.rank() != kOdd) return;
-                              caller_hold(stream, &goes_on);
-                              EXPECT_TRUE(group.reducer()->follow(stream).ok());
-                            });
-  expect_errors(outcomes, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
-  caller_wait(stream);
-  caller_stream_destroy(stream);
-  expect_nothing_left(objects_);
 }
 
 /// Pieces of the host that leave from the device: their area stays when the groups are gone.

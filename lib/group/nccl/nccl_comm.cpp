@@ -219,6 +219,7 @@ void NcclComm::end(bool in_order) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
   ended_ = true;
+  if (!in_order) (void)lane_->follow();  // a device that has failed does nothing any more
   ending_->begin(std::exchange(comm_, nullptr), in_order, state_ != State::idle, std::move(areas_));
   try {
     std::thread([ending = ending_] { ending->run(); }).detach();

@@ -37,10 +37,11 @@ class NcclComm {
   /// Whether what was begun has ended, on the device too. Errors of the network come here.
   Status idle(bool *out);
 
-  /// Ends it for good: in order, or in the middle of what is under way. Does not wait. Only the first call counts.
+  /// Ends it for good: in order, or in the middle of what is under way; then also after the work that the lane follows. Does not wait. Only
+  /// the first call counts.
   void end(bool in_order);
-  /// After end(): whether nothing of it uses memory of this rank any more. Where NCCL does not come to an end within a moment that is given
-  /// up: until it does the device gets nothing back and the communicator counts as quarantined, and this is true.
+  /// After end(): whether nothing of it uses memory of this rank any more. Where NCCL or that work does not come to an end within a moment
+  /// that is given up: until it does the device gets nothing back and the communicator counts as quarantined, and this is true.
   bool over();
   /// Whether that was given up and has not come.
   bool given_up();

@@ -65,11 +65,32 @@ Status NcclMessage::fill_notice() {
   return {};
 }
 
+/// Whether memory of the host is copied to the device, or the reverse.
+bool NcclMessage::meets_host() const { return notice_.piece_nbytes > 0 ? !on_device_ : on_device_ && nbytes_ > 0; }
+
+/// CUDA may wait within such a copy for what the caller's stream was given, and that for anything. So looks wait first.
+Status NcclMessage::catch_up() {
+  ways_.looking_messages.fetch_add(1, std::memory_order_relaxed);
+  phase_ = Phase::catching_up;
+  if (lane_ == nullptr) ZERO_TRY(ways_.reducer.open_lane(&lane_));
+  ZERO_TRY(lane_->follow());
+  return lane_->mark();
+}
+
+/// A sender whose message is short may have left in good order.
+Status NcclMessage::poll_catch_up() {
+  bool ended = false;
+  ZERO_TRY(lane_->ended(&ended));
+  if (!ended) return ways_.under.health();
+  ways_.looking_messages.fetch_sub(1, std::memory_order_relaxed);
+  return take_notice();
+}
+
 /// Both ranks mean the same message.
 Status NcclMessage::take_notice() {
   if (notice_.piece_nbytes > 0) {
     last_piece_nbytes_ = notice_.piece_nbytes;
-    ways_.messages_over_nccl.fetch_add(1, std::memory_order_relaxed);
+    ways_.looking_messages.fetch_add(1, std::memory_order_relaxed);
     return comm_ == nullptr ? connect() : begin_piece();
   }
   if (is_short()) {
@@ -97,7 +118,7 @@ Status NcclMessage::take_carried() {
 }
 
 Status NcclMessage::connect() {
-  ZERO_TRY(ways_.reducer.open_lane(&lane_));
+  if (lane_ == nullptr) ZERO_TRY(ways_.reducer.open_lane(&lane_));
   ZERO_TRY(reserve_area(piece_nbytes()));
   phase_ = Phase::connecting;
   const std::lock_guard lock(ending_mutex_);
@@ -163,7 +184,7 @@ Status NcclMessage::end_piece() {
 }
 
 Status NcclMessage::begin_last() {
-  ways_.messages_over_nccl.fetch_sub(1, std::memory_order_relaxed);
+  ways_.looking_messages.fetch_sub(1, std::memory_order_relaxed);
   phase_ = Phase::ending;
   return start_under(nullptr, 0);
 }
@@ -172,13 +193,15 @@ Status NcclMessage::poll(bool *out_done) {
   *out_done = false;
   if (phase_ == Phase::connecting || phase_ == Phase::moving) {
     ZERO_TRY(poll_comm());
+  } else if (phase_ == Phase::catching_up) {
+    ZERO_TRY(poll_catch_up());
   } else {
     bool done = false;
     ZERO_TRY(poll_under(&done));
     if (!done) return {};
     switch (phase_) {
       case Phase::telling:
-        ZERO_TRY(take_notice());
+        ZERO_TRY(meets_host() ? catch_up() : take_notice());
         break;
       case Phase::carrying:
         ZERO_TRY(take_carried());
@@ -193,6 +216,7 @@ Status NcclMessage::poll(bool *out_done) {
 
 std::string NcclMessage::standing() const {
   const std::string peer = std::to_string(peer_);
+  if (phase_ == Phase::catching_up) return "the stream that it was given has not come to it, although rank " + peer + " has arrived";
   if (phase_ == Phase::connecting) return "NCCL has not connected the ranks, although rank " + peer + " has arrived";
   if (phase_ == Phase::moving) return "NCCL has not moved the message, although rank " + peer + " has arrived";
   return "";

@@ -4,7 +4,8 @@
 ///
 /// A message: the sender tells how it comes, over the transport underneath, which compares fingerprints before memory changes (1); piece by
 /// piece it moves (2); a last word, taken when all is there, keeps the sender from leaving before (3). What is short comes with the first
-/// word and ends there. The sender decides by its own memory and the length; where that of the receiver lies makes no difference to it.
+/// word and ends there. Where memory of the host and of the device meet on a rank, it goes on from (1) when its caller's stream has come to
+/// the message. The sender decides by its own memory and the length; where that of the receiver lies makes no difference to it.
 #pragma once
 
 #include "core/reduction.h"
@@ -28,8 +29,8 @@ struct NcclWays {
   Transport &under;
   const zero_nccl_table &nccl;
   const Reducer &reducer;
-  const DeviceLane &lane;  ///< for find() alone
-  std::atomic<int64_t> messages_over_nccl{0};
+  const DeviceLane &lane;                    ///< for find() alone
+  std::atomic<int64_t> looking_messages{0};  ///< those that wait for NCCL or for a stream, which ring for nothing
 };
 
 /// One message at a time, one thread at a time, but for what says otherwise.
@@ -53,7 +54,7 @@ class NcclMessage {
   int64_t staging_nbytes() const { return staged_nbytes_.load(std::memory_order_relaxed); }
 
  private:
-  enum class Phase { idle, telling, carrying, connecting, moving, ending };
+  enum class Phase { idle, telling, catching_up, carrying, connecting, moving, ending };
   static constexpr int64_t kShortNbytes = 2048;
 
   /// The first word.
@@ -70,6 +71,9 @@ class NcclMessage {
 
   // In the order in which they come.
   Status fill_notice();
+  bool meets_host() const;
+  Status catch_up();
+  Status poll_catch_up();
   Status take_notice();
   Status take_carried();
   Status connect();
@@ -103,7 +107,7 @@ class NcclMessage {
   std::mutex ending_mutex_;  ///< of making and ending the communicator
   bool ended_ = false;
   std::unique_ptr<NcclComm> comm_;
-  std::shared_ptr<DeviceLane> lane_;  ///< the communicator's
+  std::shared_ptr<DeviceLane> lane_;  ///< the communicator's, which may be there before it
 };
 
 }  // namespace zero

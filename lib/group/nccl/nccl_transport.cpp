@@ -70,9 +70,6 @@ Status NcclTransport::start(const Fingerprint *fingerprint, std::span<const Offe
   offers_ = offers;
   arrivals_ = arrivals;
   ZERO_TRY(describe_offers());
-  if (!lifted_.empty()) ZERO_TRY(copy_lifted());
-  // Nothing is told of what may not be there.
-  if (longest_on_host_ > 0 || !lifted_.empty()) ZERO_TRY(reducer_->settle());
   return tell(fingerprint);
 }
 
@@ -111,7 +108,7 @@ void NcclTransport::lift(const Offer &offer) {
   }
 }
 
-/// The moves of the round before, which read this area, have ended.
+/// The moves of the round before, which read this area, have ended. Errors of copies are met before anything of them leaves.
 Status NcclTransport::copy_lifted() {
   if (areas_.leaving == nullptr) ZERO_TRY(allocate_area(round_area_nbytes(), &areas_.leaving));
   int64_t used = 0;
@@ -122,7 +119,7 @@ Status NcclTransport::copy_lifted() {
     reducer_->copy(piece.copy, piece.data, piece.nbytes, piece.nbytes);
     used += aligned(piece.nbytes);
   }
-  return {};
+  return reducer_->settle();
 }
 
 /// Where a piece that is moved between devices leaves from.
@@ -197,6 +194,23 @@ Status NcclTransport::hear() {
   return {};
 }
 
+/// CUDA may wait within a copy of the host's memory for what the caller's stream was given, and that for anything. So looks wait first.
+Status NcclTransport::catch_up() {
+  if (longest_on_host_ == 0 && lifted_.empty()) return begin_moves();
+  phase_ = Phase::catching_up;
+  ZERO_TRY(lane_->follow());
+  return lane_->mark();
+}
+
+/// A rank that gives nothing but pieces of the host may have left in good order.
+Status NcclTransport::poll_catch_up() {
+  bool ended = false;
+  ZERO_TRY(lane_->ended(&ended));
+  if (!ended) return under_->health();
+  if (!lifted_.empty()) ZERO_TRY(copy_lifted());
+  return begin_moves();
+}
+
 /// Nobody moves anything before all have room: memory of a device may have to wait for what other ranks do there.
 Status NcclTransport::make_room() {
   int64_t room = 0;
@@ -210,6 +224,7 @@ Status NcclTransport::make_room() {
 }
 
 Status NcclTransport::begin_moves() {
+  if (!any_on_device_) return begin_host_pieces();
   list_moves();
   if (moves_.empty()) return begin_host_pieces();
   phase_ = Phase::moving;
@@ -302,6 +317,8 @@ Status NcclTransport::poll(bool *out_arrived) {
   *out_arrived = false;
   if (phase_ == Phase::moving) {
     ZERO_TRY(poll_moves());
+  } else if (phase_ == Phase::catching_up) {
+    ZERO_TRY(poll_catch_up());
   } else {
     bool arrived = false;
     ZERO_TRY(under_->poll(&arrived));
@@ -310,15 +327,11 @@ Status NcclTransport::poll(bool *out_arrived) {
       case Phase::telling:
         ZERO_TRY(hear());
         hosted_nbytes_ = 0;
-        if (any_on_device_ && lacks_room_) {
-          ZERO_TRY(make_room());
-        } else {
-          ZERO_TRY(any_on_device_ ? begin_moves() : begin_host_pieces());
-        }
+        ZERO_TRY(any_on_device_ && lacks_room_ ? make_room() : catch_up());
         break;
       case Phase::making_room:
         under_->consume();
-        ZERO_TRY(begin_moves());
+        ZERO_TRY(catch_up());
         break;
       case Phase::hosting:
         take_host_pieces();
@@ -363,8 +376,9 @@ Status NcclTransport::recv_poll(int64_t peer, bool *out_done) {
 }
 
 Doorbell *NcclTransport::doorbell() {
-  const bool any_over_nccl = phase_ == Phase::moving || (ways_ != nullptr && ways_->messages_over_nccl.load(std::memory_order_relaxed) > 0);
-  return any_over_nccl ? nullptr : under_->doorbell();
+  const bool looks = phase_ == Phase::moving || phase_ == Phase::catching_up ||
+                     (ways_ != nullptr && ways_->looking_messages.load(std::memory_order_relaxed) > 0);
+  return looks ? nullptr : under_->doorbell();
 }
 
 void NcclTransport::end_messages(bool in_order) {
@@ -393,7 +407,7 @@ bool NcclTransport::withdrawn() {
     }
   }
   if (!over) return false;
-  // The reducer's work waits for nothing of NCCL's, but for the caller's stream, which may be what NCCL waits for in vain.
+  // The communicator's end comes after the reducer's work, which the caller's stream may keep from ever being done.
   if (!given_up) (void)reducer_->settle();
   return true;
 }
@@ -405,6 +419,7 @@ std::string NcclTransport::standings(const Fingerprint &mine) {
     if (ways_ != nullptr) text = (is_send ? sent_ : received_)[static_cast<size_t>(mine.root)]->standing();
     return text.empty() ? under_->standings(mine) : text;
   }
+  if (phase_ == Phase::catching_up) return "the stream that it was given has not come to it, although every rank has arrived";
   if (phase_ != Phase::moving) return under_->standings(mine);
   return "NCCL has not moved all of its " + std::to_string(moves_.size()) + " pieces, although every rank has arrived";
 }

@@ -5,8 +5,9 @@
 /// on the host over the transport underneath (2); a last round says that all have what they wait for (3), so that a rank which has left or
 /// ended before it is missed by those whose pieces are still under way. A piece on the host that is too long for the transport underneath
 /// is copied to the device first, and is one of those on devices from then on. Where a rank lacks room for what arrives, all wait for it to
-/// make some before (2). Where each rank offers one piece to all others, and all have places for what comes, NCCL spreads them its own way
-/// (broadcasts, or an all-gather in place): between hosts a piece then need not travel once per rank. Messages: nccl_message.h.
+/// make some before (2). Where the host's memory takes part, a rank begins (2) when its caller's stream has come to the call. Where each
+/// rank offers one piece to all others, and all have places for what comes, NCCL spreads them its own way (broadcasts, or an all-gather in
+/// place): between hosts a piece then need not travel once per rank. Messages: nccl_message.h.
 #pragma once
 
 #include "core/reduction.h"
@@ -65,7 +66,7 @@ class NcclTransport final : public Transport {
   bool holds_memory() override { return nccl_holds_memory(); }
   void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
   std::string standings(const Fingerprint &mine) override;
-  /// NCCL rings for nothing.
+  /// Neither NCCL nor a stream rings.
   Doorbell *doorbell() override;
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
@@ -73,7 +74,7 @@ class NcclTransport final : public Transport {
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:
-  enum class Phase { idle, telling, making_room, moving, hosting, ending };
+  enum class Phase { idle, telling, making_room, catching_up, moving, hosting, ending };
 
   /// What one rank tells another about its part of a round.
   struct Word {
@@ -113,6 +114,8 @@ class NcclTransport final : public Transport {
   Status tell(const Fingerprint *fingerprint);
   Status hear();
   Status make_room();
+  Status catch_up();
+  Status poll_catch_up();
   Status begin_moves();
   void list_moves();
   void list_pieces();
