@@ -146,7 +146,12 @@ void Block::copy_out(const Elements &to, const Elements &window) const { copy_el
 void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
   if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values, nullptr);
   const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.hyper.step), slot};
-  table_.random_words(random_, count_, key, piece_.first + static_cast<uint64_t>(begin_));
+  const uint64_t first = piece_.first + static_cast<uint64_t>(begin_);
+  if (elements.dtype == DType::bf16) {
+    table_.random_words(random_, (count_ + 1) / 2, key, first / 2);
+  } else {
+    table_.random_words(random_, count_, key, first);
+  }
   store(elements, values, random_);
 }
 

@@ -4,10 +4,11 @@
 ///   counter word 0: bits 0..31 of i / 4      word 1: bits 32..63 of i / 4
 ///   counter word 2: bits 0..31 of t          word 3: s + 256 * (bits 32..55 of t), s below 256
 ///   key word 0: bits 0..31 of the seed       word 1: bits 32..63 of the seed
+/// For slots of bf16, which need 16 bits, it is a half of the number of element i / 2: the lower one where i is even.
 ///
 /// Stochastic rounding to a format adds a number that is even in [0, 1) to |x| / unit, where `unit` is the distance of the format's
-/// neighbours of x, and cuts what is behind the point. r is the 32-bit number of the element:
-///   bf16:              the upper 16 bits of r are added to the 16 bits that will be cut
+/// neighbours of x, and cuts what is behind the point. r is the number of the element:
+///   bf16:              r is added to the 16 bits that will be cut
 ///   f16, normal:       the upper 13 bits of r are added to the 13 bits that will be cut
 ///   f16, below 2^-14:  one unit of 2^-24 more when (r / 2^8 cut) * 2^-24 < the part behind the point
 /// So the mean is that of x: exactly, but for f16 below 2^-24, where the chance is a multiple of 2^-24. Values of the format stay as they

@@ -1,4 +1,4 @@
-/// @file fp32 to 16-bit floats with stochastic rounding, SIMD: random.h states the rule. 10 bytes per element must move.
+/// @file fp32 to 16-bit floats with stochastic rounding, SIMD: random.h states the rule. 10 bytes per element must move, 8 to bf16.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 
@@ -15,7 +15,7 @@ HWY_INLINE U to_bf16(U bits, U random) {
   const Bits d;
   const U infinity = hn::Set(d, 0x7f800000);
   const auto finite = hn::Lt(hn::And(bits, hn::Set(d, 0x7fffffff)), infinity);
-  return hn::ShiftRight<16>(hn::Add(bits, hn::IfThenElseZero(finite, hn::ShiftRight<16>(random))));
+  return hn::ShiftRight<16>(hn::Add(bits, hn::IfThenElseZero(finite, random)));
 }
 
 /// `magnitude` below 2^-14.
@@ -43,7 +43,14 @@ HWY_INLINE U to_f16(U bits, U random) {
   return hn::Or(result, hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 0x8000)));
 }
 
-template <U kConvert(U, U)>
+HWY_INLINE U number_of(const uint32_t *random, int64_t i) { return hn::LoadU(Bits(), random + i); }
+
+/// Halves lie in the order of elements: SIMD targets are little-endian.
+HWY_INLINE U half_of(const uint32_t *random, int64_t i) {
+  return hn::PromoteTo(Bits(), hn::LoadU(hn::Rebind<uint16_t, D>(), reinterpret_cast<const uint16_t *>(random) + i));
+}
+
+template <U kConvert(U, U), U kRandom(const uint32_t *, int64_t)>
 void narrow_steps(uint16_t *out, const float *values, int64_t count, const uint32_t *random) {
   const D d;
   const hn::Rebind<uint16_t, D> narrow;
@@ -51,7 +58,7 @@ void narrow_steps(uint16_t *out, const float *values, int64_t count, const uint3
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < count; i += lanes) {
     const U bits = hn::BitCast(Bits(), canonical(d, hn::LoadU(d, values + i)));
-    const U result = kConvert(bits, hn::LoadU(Bits(), random + i));
+    const U result = kConvert(bits, kRandom(random, i));
     hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(di, result)), narrow, out + i);
   }
 }
@@ -61,8 +68,8 @@ void narrow_steps(uint16_t *out, const float *values, int64_t count, const uint3
 void narrow_stochastic(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random) {
   auto *bits = static_cast<uint16_t *>(out);
   const int64_t whole = whole_steps<uint16_t>(count);
-  (dtype == DType::f16 ? narrow_steps<to_f16> : narrow_steps<to_bf16>)(bits, values, whole, random);
-  reference::narrow_stochastic(bits + whole, dtype, values + whole, count - whole, random + whole);
+  (dtype == DType::f16 ? narrow_steps<to_f16, number_of> : narrow_steps<to_bf16, half_of>)(bits, values, whole, random);
+  reference::narrow_stochastic(bits + whole, dtype, values + whole, count - whole, random + (dtype == DType::f16 ? whole : whole / 2));
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

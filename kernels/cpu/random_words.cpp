@@ -22,8 +22,8 @@ constexpr int kRounds = 10;
 /// 64-bit products of the lower halves.
 HWY_INLINE V multiply(V a, V b) { return hn::MulEven(hn::BitCast(Halves(), a), hn::BitCast(Halves(), b)); }
 
-/// Several states at once: one alone would wait for its products.
-constexpr int kStates = 2;
+/// Several states at once, as registers can hold them: one alone would wait for its products.
+constexpr int kStates = HWY_MAX_BYTES == 64 ? 4 : 2;
 
 struct States {
   HWY_INLINE States() {}  // a default one would not be of this target

@@ -24,8 +24,10 @@ ZERO_DEVICE bool is_coded(const Elements &elements) { return elements.data != nu
 inline constexpr uint32_t kParamSlot = 0;
 inline constexpr uint32_t kFirstStateSlot = 1;
 
-ZERO_DEVICE reference::Words random_words(const Piece &piece, const Scalars &scalars, const Span &span, uint32_t slot) {
-  return reference::random_words_at(piece.first + static_cast<uint64_t>(span.index), {scalars.seed, scalars.step, slot});
+ZERO_DEVICE reference::Words random_numbers(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot) {
+  const uint64_t first = piece.first + static_cast<uint64_t>(span.index);
+  const RandomKey key = {scalars.seed, scalars.step, slot};
+  return dtype == DType::bf16 ? reference::random_halves_at(first, key) : reference::random_words_at(first, key);
 }
 
 ZERO_DEVICE Quad<float> decoded(const Quad<uint8_t> &codes, float scale, DType dtype) {
@@ -139,7 +141,7 @@ ZERO_DEVICE void store_halves(const Piece &piece, const Span &span, const Quad<f
 ZERO_DEVICE Quad<uint16_t> narrowed_by(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot,
                                        const Quad<float> &quad) {
   if (scalars.stochastic == 0) return narrowed<uint16_t>(quad, dtype);
-  return narrowed_stochastic(quad, dtype, random_words(piece, scalars, span, slot));
+  return narrowed_stochastic(quad, dtype, random_numbers(piece, scalars, span, dtype, slot));
 }
 
 /// A parameter in f8 is left to store_codes.
@@ -218,12 +220,13 @@ ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_
 ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, uint32_t largest,
                                    const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
+  const DType dtype = dtype_of(elements);
   const float scale = scale_from(elements, largest);
   if (scalars.stochastic == 0) {
-    put_codes(elements, span, scale, codes_of(quad, scale, dtype_of(elements), nullptr));
+    put_codes(elements, span, scale, codes_of(quad, scale, dtype, nullptr));
   } else {
-    const reference::Words random = random_words(piece, scalars, span, kFirstStateSlot + static_cast<uint32_t>(state));
-    put_codes(elements, span, scale, codes_of(quad, scale, dtype_of(elements), &random));
+    const reference::Words random = random_numbers(piece, scalars, span, dtype, kFirstStateSlot + static_cast<uint32_t>(state));
+    put_codes(elements, span, scale, codes_of(quad, scale, dtype, &random));
   }
 }
 

@@ -56,10 +56,10 @@ ZERO_ELEMENT uint16_t to_f16(float value) {
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
 }
 
-/// Cut after `random` has been added to what will be cut.
+/// Cut after `random`, of 16 bits, has been added to what will be cut.
 ZERO_ELEMENT uint16_t to_bf16_stochastic(float value, uint32_t random) {
   if (!std::isfinite(value)) return to_bf16(value);
-  return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (random >> 16)) >> 16);
+  return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + random) >> 16);
 }
 
 ZERO_ELEMENT uint16_t to_f16_stochastic(float value, uint32_t random) {

@@ -1,4 +1,4 @@
-/// @file Random numbers of four elements: random.h says which.
+/// @file Random numbers of elements: random.h says which.
 #pragma once
 
 #include "kernels/random.h"
@@ -30,6 +30,17 @@ ZERO_ELEMENT Words random_words_at(uint64_t first, const RandomKey &key) {
   const uint64_t place = first / 4;
   const Words counter = {{static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32), counter_word2(key), counter_word3(key)}};
   return philox(counter, static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
+}
+
+/// The 16 bits that element `index` of a slot of bf16 has of those numbers.
+ZERO_ELEMENT uint32_t random_half(const uint32_t *words, int64_t index) { return (words[index / 2] >> (index % 2 * 16)) & 0xffff; }
+
+/// Those of the elements at [first, first + 4), `first` a multiple of 4.
+ZERO_ELEMENT Words random_halves_at(uint64_t first, const RandomKey &key) {
+  const Words words = random_words_at(first / 8 * 4, key);
+  const bool behind = first % 8 != 0;
+  const uint32_t pairs[2] = {behind ? words.word[2] : words.word[0], behind ? words.word[3] : words.word[1]};
+  return {{random_half(pairs, 0), random_half(pairs, 1), random_half(pairs, 2), random_half(pairs, 3)}};
 }
 
 }  // namespace zero::kernels::reference

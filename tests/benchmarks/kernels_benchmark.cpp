@@ -95,6 +95,11 @@ class Rows {
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
     add_update("adamw f32, bf16 moments", "limit: r g,p,m w p,m", 20, "adamw",
                {.param = param, .grad = grad, .state = {{a.first16, DType::bf16}, {a.second16, DType::bf16}}});
+    add_update("adamw bf16, stochastic", "limit: r g,p,m w p,m", 14, "adamw",
+               {.param = {a.param16, DType::bf16},
+                .grad = {a.grad16, DType::bf16},
+                .state = {{a.first16, DType::bf16}, {a.second16, DType::bf16}}},
+               1, true);
     add_update(
         "adamw f32, 8-bit moments", "limit: r g,p,m w p,m", 12 + 4 * (1 + 4.0 / kLine), "adamw",
         {.param = param, .grad = grad, .state = {{a.first8, DType::f8e4m3, a.first_scales}, {a.second8, DType::f8ue5m3, a.second_scales}}});
@@ -132,10 +137,11 @@ class Rows {
   }
 
   void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm, const kernels::Piece &piece,
-                  float grad_factor = 1) {
+                  float grad_factor = 1, bool stochastic = false) {
     kernels::UpdateScalars scalars;
     scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
     scalars.grad_factor = grad_factor;
+    scalars.stochastic = stochastic;
     scalars.streams = true;
     add(name, limit, nbytes, [piece, scalars, algorithm = kernels::find_algorithm(algorithm)](Range range) {
       kernels::update(kernels::active(), *algorithm, part_of(piece, range), scalars);

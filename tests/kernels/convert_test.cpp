@@ -78,13 +78,16 @@ TEST(StochasticRounding, EveryTargetHasTheBitsOfItsRuleInFloat64) {
     const bool tame = random.below(2) == 0;
     std::vector<float> values(static_cast<size_t>(count));
     std::vector<uint32_t> words(values.size());
+    std::vector<uint32_t> numbers(values.size());
     test::Stored expected(dtype, count);
     for (int64_t j = 0; j < count; ++j) {
       const auto at = static_cast<size_t>(j);
       values[at] = tame ? std::ldexp(random.value(4), static_cast<int>(random.below(48)) - 30)
                         : std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23)));
       words[at] = random.below(8) == 0 ? (random.below(2) == 0 ? 0 : ~0U) : static_cast<uint32_t>(random.next());
-      expected.set_rounded(j, values[at], &words[at]);
+      numbers[at] = words[at];
+      if (dtype == DType::bf16) numbers[at] = j % 2 == 0 ? words[at / 2] << 16 : words[at / 2] & 0xffff0000;
+      expected.set_rounded(j, values[at], &numbers[at]);
     }
     for (const Table *table : supported()) {
       test::Stored actual(dtype, count);

@@ -31,13 +31,20 @@ using test::text;
 
 float limited(float value, float limit) { return limit > 0 && std::fabs(value) > limit ? std::copysign(limit, value) : value; }
 
-/// The random number of an element as kernels/random.h places it in counter and key.
-uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, int64_t element) {
-  const uint64_t place = kFirst + static_cast<uint64_t>(element);
+/// A random number as kernels/random.h places it in counter and key.
+uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, uint64_t place) {
   const auto step = static_cast<uint64_t>(scalars.hyper.step);
   const r123::Philox4x32::ctr_type counter = {{static_cast<uint32_t>(place / 4), static_cast<uint32_t>(place / 4 >> 32),
                                                static_cast<uint32_t>(step), slot + 256 * static_cast<uint32_t>(step >> 32)}};
   return r123::Philox4x32()(counter, {{static_cast<uint32_t>(scalars.seed), static_cast<uint32_t>(scalars.seed >> 32)}})[place % 4];
+}
+
+/// That of an element, in the upper bits.
+uint32_t random_number(const UpdateScalars &scalars, uint32_t slot, DType dtype, int64_t element) {
+  const uint64_t place = kFirst + static_cast<uint64_t>(element);
+  if (dtype != DType::bf16) return random_word(scalars, slot, place);
+  const uint32_t both = random_word(scalars, slot, place / 2);
+  return place % 2 == 0 ? both << 16 : both & 0xffff0000;
 }
 
 /// What update() promises, element by element: fp32 values of the slots, the plain fp32 kernel, then each rounding.
@@ -52,7 +59,8 @@ void update_by_element(const Algorithm &algorithm, Model &model, const UpdateSca
     float first = model.first.get(i);
     float second = model.second.get(i);
     (table.*algorithm.update)({.param = &param, .grad = &grad, .state = {&first, &second}, .count = 1}, algorithm.constants(scalars.hyper));
-    for (uint32_t slot = 0; slot < 3; ++slot) words[slot].push_back(random_word(scalars, slot, i));
+    const DType dtypes[3] = {model.param.dtype(), model.first.dtype(), model.second.dtype()};
+    for (uint32_t slot = 0; slot < 3; ++slot) words[slot].push_back(random_number(scalars, slot, dtypes[slot], i));
     model.keep(i, param, scalars.stochastic ? &words[0].back() : nullptr);
     firsts.push_back(first);
     seconds.push_back(second);
