@@ -3,6 +3,7 @@
 
 #include "kernels/block_scaled.h"
 #include "kernels/convert.h"
+#include "kernels/random.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,10 +17,6 @@ void *element(const Elements &elements, int64_t index) {
 }
 
 uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<uint16_t *>(elements.data) + index; }
-
-/// Slot numbers of random.h.
-constexpr uint32_t kParamSlot = 0;
-constexpr uint32_t kFirstStateSlot = 1;
 
 }  // namespace
 
@@ -146,12 +143,7 @@ void Block::copy_out(const Elements &to, const Elements &window) const { copy_el
 void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
   if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values, nullptr);
   const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.hyper.step), slot};
-  const uint64_t first = piece_.first + static_cast<uint64_t>(begin_);
-  if (elements.dtype == DType::bf16) {
-    table_.random_words(random_, (count_ + 1) / 2, key, first / 2);
-  } else {
-    table_.random_words(random_, count_, key, first);
-  }
+  make_random(table_, random_, elements.dtype, count_, key, piece_.first + static_cast<uint64_t>(begin_));
   store(elements, values, random_);
 }
 

@@ -15,4 +15,9 @@ void narrow(const Table &table, void *out, DType dtype, const float *values, int
   table.scale(static_cast<float *>(out), values, count, 1);  // a copy but for NaN
 }
 
+void make_random(const Table &table, uint32_t *out, DType dtype, int64_t count, const RandomKey &key, uint64_t first) {
+  if (dtype != DType::bf16) return table.random_words(out, count, key, first);
+  table.random_words(out, (count + 1) / 2, key, first / 2);
+}
+
 }  // namespace zero::kernels

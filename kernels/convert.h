@@ -1,4 +1,4 @@
-/// @file Elements of f32, f16 or bf16 as fp32 and back. Knows formats, not what the elements are for.
+/// @file Elements of f32, f16 or bf16 as fp32 and back, and what random numbers that takes. Knows formats, not what the elements are for.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -11,5 +11,9 @@ void widen(const Table &table, float *out, const void *values, DType dtype, int6
 /// out = values rounded to nearest, ties to even; beyond the largest value of the dtype is infinity. Any NaN becomes the dtype's one NaN
 /// (0x7fc00000, 0x7e00, 0x7fc0). The ranges must not overlap.
 void narrow(const Table &table, void *out, DType dtype, const float *values, int64_t count);
+
+/// The random numbers that Table::narrow_stochastic and Table::encode take for `count` elements of that dtype; `first` is the place of the
+/// first one, a multiple of 8.
+void make_random(const Table &table, uint32_t *out, DType dtype, int64_t count, const RandomKey &key, uint64_t first);
 
 }  // namespace zero::kernels

@@ -62,13 +62,18 @@ struct Slots {
   const void *grad;
   float *state[kMaxStates];
   int64_t count;
-  uint16_t *half_state[kMaxStates] = {};  ///< bf16 in place of state, which then is nullptr; rounded to nearest even. Not of layerwise ones
+  uint16_t *half_state[kMaxStates] = {};  ///< bf16 in place of state, which then is nullptr. Not of layerwise algorithms
   DType grad_dtype = DType::f32;          ///< f32, f16, bf16
   float grad_factor = 1;                  ///< the algorithm sees the gradient times this, in fp32
-  /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms.
+  /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms. With bf16 `param` may
+  /// be nullptr, and then this is the parameter.
   void *rounded = nullptr;
   /// With bf16 in `rounded`: the parameter is the two joined, as Table::join does it, and `param` nullptr.
   uint16_t *lower = nullptr;
+  /// The random numbers (Table::random_words) by which bf16 in place of fp32 is rounded, of the parameter and of the states; nullptr: to
+  /// nearest even.
+  const uint16_t *random_param = nullptr;
+  const uint16_t *random_state[kMaxStates] = {};
   /// @name In the memory of other ranks, from element `peers_offset` on. Not of layerwise algorithms.
   /// @{
   static constexpr bool sums(int64_t count) { return count == 0 || count == 2 || count == 4 || count == 8; }

@@ -21,6 +21,10 @@
 
 namespace zero::kernels {
 
+/// Slots, of which states come last.
+inline constexpr uint32_t kParamSlot = 0;
+inline constexpr uint32_t kFirstStateSlot = 1;
+
 /// Counter words 2 and 3.
 constexpr uint32_t counter_word2(const RandomKey &key) { return static_cast<uint32_t>(key.step); }
 constexpr uint32_t counter_word3(const RandomKey &key) { return (key.slot & 0xff) | static_cast<uint32_t>(key.step >> 32) << 8; }

@@ -2,6 +2,8 @@
 #include "kernels/update.h"
 
 #include "kernels/block.h"
+#include "kernels/convert.h"
+#include "kernels/random.h"
 
 #include <algorithm>
 #include <cstring>
@@ -28,26 +30,56 @@ bool takes_states(const Replica &replica) {
 }
 
 /// Kernels can work on bf16 states themselves, all of them.
-bool has_half_states(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+bool has_half_states(const Algorithm &algorithm, const Piece &piece) {
   const auto is_half = [](const Elements &state) { return state.data != nullptr && state.dtype == DType::bf16; };
-  return !algorithm.layerwise && !scalars.stochastic && std::all_of(piece.state, piece.state + algorithm.state_count, is_half) &&
-         piece.grad.dtype != DType::f16 && (piece.replicas.empty() || !takes_states(piece.replicas[0]));
+  return !algorithm.layerwise && std::all_of(piece.state, piece.state + algorithm.state_count, is_half) && piece.grad.dtype != DType::f16 &&
+         (piece.replicas.empty() || !takes_states(piece.replicas[0]));
+}
+
+/// A parameter without master that kernels can take as it is.
+bool is_half_by_kernels(const Algorithm &algorithm, const Piece &piece) {
+  return !algorithm.layerwise && piece.param.dtype == DType::bf16 && piece.grad.dtype == DType::bf16;
 }
 
 /// The algorithm can work on the slots themselves.
 bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
   bool plain = takes_peers(algorithm, piece) && piece.average.data == nullptr && scalars.clip_value == 0;
-  plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece, scalars));
-  if (piece.master.data == nullptr) return plain && is_f32(piece.param);
+  plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece));
+  if (piece.master.data == nullptr) return plain && (is_f32(piece.param) || is_half_by_kernels(algorithm, piece));
   return plain && !algorithm.layerwise && (is_rounded_by_kernels(piece, piece.grad.dtype) || is_split_by_kernels(piece));
 }
 
-void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+/// Random numbers of bf16 slots, for as many elements as one call of a kernel is given then: they stay in the first-level cache.
+struct RandomHalves {
+  static constexpr int64_t kMost = 2048;
+  alignas(64) uint32_t words[1 + kMaxStates][kMost / 2];
+};
+
+bool rounds_stochastically(const Piece &piece, const UpdateScalars &scalars) {
+  return scalars.stochastic &&
+         ((piece.master.data == nullptr && !is_f32(piece.param)) || !std::all_of(std::begin(piece.state), std::end(piece.state), is_f32));
+}
+
+void give_random(const Table &table, const Piece &piece, const UpdateScalars &scalars, RandomHalves &random, Slots &slots) {
+  const auto made = [&](uint32_t slot) {
+    uint32_t *words = random.words[slot];
+    make_random(table, words, DType::bf16, piece.count, {scalars.seed, static_cast<uint64_t>(scalars.hyper.step), slot}, piece.first);
+    return reinterpret_cast<const uint16_t *>(words);
+  };
+  if (slots.param == nullptr && slots.lower == nullptr) slots.random_param = made(kParamSlot);
+  for (int i = 0; i < kMaxStates; ++i) {
+    if (slots.half_state[i] != nullptr) slots.random_state[i] = made(kFirstStateSlot + static_cast<uint32_t>(i));
+  }
+}
+
+/// `random`: room, where the piece is rounded stochastically.
+void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars, RandomHalves *random) {
   const bool rounds = piece.master.data != nullptr;
   const bool splits = rounds && piece.master.dtype == DType::u16;
+  const bool halves = !rounds && !is_f32(piece.param);
   Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
   if (splits) slots.lower = static_cast<uint16_t *>(piece.master.data);
-  if (!splits) slots.param = f32(rounds ? piece.master : piece.param);
+  if (!splits && !halves) slots.param = f32(rounds ? piece.master : piece.param);
   for (int i = 0; i < algorithm.state_count; ++i) {
     if (is_f32(piece.state[i])) {
       slots.state[i] = f32(piece.state[i]);
@@ -57,7 +89,7 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   }
   slots.grad_dtype = piece.grad.dtype;
   slots.grad_factor = scalars.grad_factor;
-  slots.rounded = rounds ? piece.param.data : nullptr;
+  slots.rounded = rounds || halves ? piece.param.data : nullptr;
   if (!piece.sources.empty()) slots.grad = nullptr;
   slots.sources = piece.sources.data();
   slots.source_count = std::ssize(piece.sources);
@@ -76,8 +108,17 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   }
   slots.peers_offset = piece.peers_offset;
   slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
+  if (random != nullptr) give_random(table, piece, scalars, *random, slots);
   (table.*algorithm.update)(slots, algorithm.constants(scalars.hyper));
   if (slots.streams) table.flush();
+}
+
+void update_plain_stochastic(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  RandomHalves random;
+  for (int64_t begin = 0; begin < piece.count; begin += RandomHalves::kMost) {
+    const int64_t count = std::min(RandomHalves::kMost, piece.count - begin);
+    update_plain(table, algorithm, slice(piece, begin, count), scalars, &random);
+  }
 }
 
 void update_blocks(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
@@ -158,7 +199,10 @@ void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars 
 }
 
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  if (is_plain(algorithm, piece, scalars)) return update_plain(table, algorithm, piece, scalars);
+  if (is_plain(algorithm, piece, scalars)) {
+    if (rounds_stochastically(piece, scalars)) return update_plain_stochastic(table, algorithm, piece, scalars);
+    return update_plain(table, algorithm, piece, scalars, nullptr);
+  }
   if (piece.replicas.empty() || !takes_states(piece.replicas[0])) return update_blocks(table, algorithm, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += kHandedOn) {
     const Piece part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));

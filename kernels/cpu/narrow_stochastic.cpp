@@ -1,5 +1,5 @@
 /// @file fp32 to 16-bit floats with stochastic rounding, SIMD: random.h states the rule. 10 bytes per element must move, 8 to bf16.
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/format-inl.h"
 #include "kernels/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -10,13 +10,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 using Bits = hn::RebindToUnsigned<D>;
 using U = hn::Vec<Bits>;
-
-HWY_INLINE U to_bf16(U bits, U random) {
-  const Bits d;
-  const U infinity = hn::Set(d, 0x7f800000);
-  const auto finite = hn::Lt(hn::And(bits, hn::Set(d, 0x7fffffff)), infinity);
-  return hn::ShiftRight<16>(hn::Add(bits, hn::IfThenElseZero(finite, random)));
-}
 
 /// `magnitude` below 2^-14.
 HWY_INLINE U to_subnormal_f16(U magnitude, U random) {
@@ -43,23 +36,21 @@ HWY_INLINE U to_f16(U bits, U random) {
   return hn::Or(result, hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 0x8000)));
 }
 
-HWY_INLINE U number_of(const uint32_t *random, int64_t i) { return hn::LoadU(Bits(), random + i); }
-
-/// Halves lie in the order of elements: SIMD targets are little-endian.
-HWY_INLINE U half_of(const uint32_t *random, int64_t i) {
-  return hn::PromoteTo(Bits(), hn::LoadU(hn::Rebind<uint16_t, D>(), reinterpret_cast<const uint16_t *>(random) + i));
+void narrow_to_f16(uint16_t *out, const float *values, int64_t count, const uint32_t *random) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const U bits = hn::BitCast(Bits(), canonical(d, hn::LoadU(d, values + i)));
+    const U result = to_f16(bits, hn::LoadU(Bits(), random + i));
+    hn::StoreU(hn::DemoteTo(F16::Bits16(), hn::BitCast(di, result)), F16::Bits16(), out + i);
+  }
 }
 
-template <U kConvert(U, U), U kRandom(const uint32_t *, int64_t)>
-void narrow_steps(uint16_t *out, const float *values, int64_t count, const uint32_t *random) {
+void narrow_to_bf16(uint16_t *out, const float *values, int64_t count, const uint16_t *random) {
   const D d;
-  const hn::Rebind<uint16_t, D> narrow;
-  const hn::RebindToSigned<D> di;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < count; i += lanes) {
-    const U bits = hn::BitCast(Bits(), canonical(d, hn::LoadU(d, values + i)));
-    const U result = kConvert(bits, kRandom(random, i));
-    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(di, result)), narrow, out + i);
+  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const V value = canonical(d, hn::LoadU(d, values + i));
+    hn::StoreU(Bf16::rounded_stochastic(value, random + i), Bf16::Bits16(), out + i);
   }
 }
 
@@ -68,7 +59,11 @@ void narrow_steps(uint16_t *out, const float *values, int64_t count, const uint3
 void narrow_stochastic(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random) {
   auto *bits = static_cast<uint16_t *>(out);
   const int64_t whole = whole_steps<uint16_t>(count);
-  (dtype == DType::f16 ? narrow_steps<to_f16, number_of> : narrow_steps<to_bf16, half_of>)(bits, values, whole, random);
+  if (dtype == DType::f16) {
+    narrow_to_f16(bits, values, whole, random);
+  } else {
+    narrow_to_bf16(bits, values, whole, reinterpret_cast<const uint16_t *>(random));
+  }
   reference::narrow_stochastic(bits + whole, dtype, values + whole, count - whole, random + (dtype == DType::f16 ? whole : whole / 2));
 }
 

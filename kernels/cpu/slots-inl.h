@@ -22,13 +22,16 @@ HWY_INLINE T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there may be sources or copies. kSplit: the parameter lies in two
-/// halves. kHalfStates: states are bf16.
-template <class FormatOfEnds, bool kPeersOfEnds, bool kSplitOfEnds = false, bool kHalfStatesOfEnds = false>
+/// How the parameter is kept: in fp32, in two halves, or in bf16 alone.
+enum class Kept { wide, split, half };
+
+/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there may be sources or copies. kHalfStates: states are bf16.
+template <class FormatOfEnds, bool kPeersOfEnds, Kept kKept = Kept::wide, bool kHalfStatesOfEnds = false>
 struct Form {
   using Format = FormatOfEnds;
   static constexpr bool kPeers = kPeersOfEnds;
-  static constexpr bool kSplit = kSplitOfEnds;
+  static constexpr bool kSplit = kKept == Kept::split;
+  static constexpr bool kHalf = kKept == Kept::half;
   static constexpr bool kHalfStates = kHalfStatesOfEnds;
 };
 
@@ -52,6 +55,8 @@ class Ends {
         lower_(slots.lower),
         state_{slots.state[0], slots.state[1]},
         half_state_{slots.half_state[0], slots.half_state[1]},
+        random_param_(slots.random_param),
+        random_state_{slots.random_state[0], slots.random_state[1]},
         copy_count_(Form::kPeers ? slots.copy_count : 0),
         handed_count_(Form::kPeers ? slots.handed_count : 0),
         streams_(slots.streams) {
@@ -78,18 +83,20 @@ class Ends {
   HWY_INLINE V gradient(int64_t i) const { return hn::Mul(is_summed() ? sum(i) : Format::load(grad_, i), factor_); }
 
   HWY_INLINE void prefetch_param(int64_t i) const {
-    if constexpr (!Form::kSplit) return prefetch_beside<Element>(param_ + i);
+    if constexpr (!Form::kSplit && !Form::kHalf) return prefetch_beside<Element>(param_ + i);
     prefetch(rounded_ + i);
-    prefetch(lower_ + i);
+    if constexpr (Form::kSplit) prefetch(lower_ + i);
   }
 
   HWY_INLINE V param(int64_t i) const {
     if constexpr (Form::kSplit) return load_joined(rounded_ + i, lower_ + i);
+    if constexpr (Form::kHalf) return Bf16::load(rounded_, i);
     return hn::LoadU(D(), param_ + i);
   }
 
   HWY_INLINE void store_param(V value, int64_t i) const {
     if constexpr (Form::kSplit) return store_split(canonical(D(), value), rounded_ + i, lower_ + i);
+    if constexpr (Form::kHalf) return store_half(value, rounded_, random_param_, i);
     hn::StoreU(canonical(D(), value), D(), param_ + i);
   }
 
@@ -105,7 +112,7 @@ class Ends {
 
   HWY_INLINE void store_state(int number, V value, int64_t i) const {
     if constexpr (Form::kHalfStates) {
-      hn::StoreU(Bf16::rounded(canonical(D(), value)), Bf16::Bits16(), half_state_[number] + i);
+      store_half(value, half_state_[number], random_state_[number], i);
     } else {
       hn::StoreU(canonical(D(), value), D(), state_[number] + i);
     }
@@ -122,8 +129,14 @@ class Ends {
   }
 
  private:
+  static HWY_INLINE void store_half(V value, uint16_t *to, const uint16_t *random, int64_t i) {
+    const V kept = canonical(D(), value);
+    const auto half = random != nullptr ? Bf16::rounded_stochastic(kept, random + i) : Bf16::rounded(kept);
+    hn::StoreU(half, Bf16::Bits16(), to + i);
+  }
+
   HWY_INLINE void hand_on_param(int64_t i) const {
-    if constexpr (Form::kSplit) return copy(hn::Rebind<uint16_t, D>(), rounded_, i);
+    if constexpr (Form::kSplit || Form::kHalf) return copy(hn::Rebind<uint16_t, D>(), rounded_, i);
     if constexpr (kRounds) {
       if (rounded_ != nullptr) return round(i);
     }
@@ -169,6 +182,8 @@ class Ends {
   uint16_t *lower_;
   float *state_[2];
   uint16_t *half_state_[2];
+  const uint16_t *random_param_;
+  const uint16_t *random_state_[2];
   void *copies_[Slots::kMostCopies];
   int64_t copy_count_;
   Slots::Handed handed_[Slots::kMostHanded];
@@ -176,13 +191,21 @@ class Ends {
   bool streams_;
 };
 
+/// Of bf16 gradients.
+template <bool kPeers, bool kHalfStates, class Work>
+HWY_INLINE void with_kept(const Slots &slots, const Work &work) {
+  if (slots.lower != nullptr) return work(Form<Bf16, kPeers, Kept::split, kHalfStates>());
+  if (slots.param == nullptr && slots.rounded != nullptr) return work(Form<Bf16, kPeers, Kept::half, kHalfStates>());
+  work(Form<Bf16, kPeers, Kept::wide, kHalfStates>());
+}
+
 template <bool kPeers, class Work>
 HWY_INLINE void with_format(const Slots &slots, const Work &work) {
   switch (slots.grad_dtype) {
     case DType::f16:
       return work(Form<F16, kPeers>());
     case DType::bf16:
-      return slots.lower != nullptr ? work(Form<Bf16, kPeers, true>()) : work(Form<Bf16, kPeers>());
+      return with_kept<kPeers, false>(slots, work);
     default:
       return work(Form<F32, kPeers>());
   }
@@ -191,8 +214,8 @@ HWY_INLINE void with_format(const Slots &slots, const Work &work) {
 /// Fewer of them are compiled.
 template <class Work>
 HWY_INLINE void with_half_states(const Slots &slots, const Work &work) {
-  if (slots.grad_dtype == DType::f32) return work(Form<F32, true, false, true>());
-  return slots.lower != nullptr ? work(Form<Bf16, true, true, true>()) : work(Form<Bf16, true, false, true>());
+  if (slots.grad_dtype == DType::f32) return work(Form<F32, true, Kept::wide, true>());
+  with_kept<true, true>(slots, work);
 }
 
 /// work(form of the slots).
@@ -229,9 +252,11 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.grad != nullptr) result.grad = static_cast<const char *>(result.grad) + begin * element_nbytes;
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   if (result.lower != nullptr) result.lower += begin;
+  if (result.random_param != nullptr) result.random_param += begin;
   for (int i = 0; i < state_count; ++i) {
     if (result.state[i] != nullptr) result.state[i] += begin;
     if (result.half_state[i] != nullptr) result.half_state[i] += begin;
+    if (result.random_state[i] != nullptr) result.random_state[i] += begin;
   }
   result.peers_offset += begin;
   result.handed_offset += begin;

@@ -20,10 +20,6 @@ ZERO_DEVICE DType dtype_of(const Elements &elements) { return static_cast<DType>
 ZERO_DEVICE bool is_f32(const Elements &elements) { return elements.data == nullptr || dtype_of(elements) == DType::f32; }
 ZERO_DEVICE bool is_coded(const Elements &elements) { return elements.data != nullptr && is_block_scaled(dtype_of(elements)); }
 
-/// Slot numbers of random.h.
-inline constexpr uint32_t kParamSlot = 0;
-inline constexpr uint32_t kFirstStateSlot = 1;
-
 ZERO_DEVICE reference::Words random_numbers(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot) {
   const uint64_t first = piece.first + static_cast<uint64_t>(span.index);
   const RandomKey key = {scalars.seed, scalars.step, slot};

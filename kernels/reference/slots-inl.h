@@ -39,16 +39,21 @@ struct Ends {
   /// As the algorithm sees it.
   float gradient(int64_t i) const { return Format::load(stored_gradient(i)) * slots.grad_factor; }
 
-  float param(int64_t i) const { return slots.lower == nullptr ? slots.param[i] : joined(upper()[i], slots.lower[i]); }
+  float param(int64_t i) const {
+    if (slots.lower != nullptr) return joined(halves()[i], slots.lower[i]);
+    return slots.param != nullptr ? slots.param[i] : Bf16::load(halves()[i]);
+  }
 
   void store_param(float value, int64_t i) const {
-    if (slots.lower == nullptr) {
+    if (slots.lower != nullptr) {
+      const Halves split = halves_of(value);
+      halves()[i] = split.upper;
+      slots.lower[i] = split.lower;
+    } else if (slots.param != nullptr) {
       slots.param[i] = value;
-      return;
+    } else {
+      halves()[i] = half(value, slots.random_param, i);
     }
-    const Halves halves = halves_of(value);
-    upper()[i] = halves.upper;
-    slots.lower[i] = halves.lower;
   }
 
   float state(int number, int64_t i) const {
@@ -59,7 +64,7 @@ struct Ends {
     if (slots.half_state[number] == nullptr) {
       slots.state[number][i] = value;
     } else {
-      slots.half_state[number][i] = Bf16::store(value);
+      slots.half_state[number][i] = half(value, slots.random_state[number], i);
     }
   }
 
@@ -71,10 +76,14 @@ struct Ends {
   }
 
  private:
-  uint16_t *upper() const { return static_cast<uint16_t *>(slots.rounded); }
+  uint16_t *halves() const { return static_cast<uint16_t *>(slots.rounded); }
+
+  static uint16_t half(float value, const uint16_t *random, int64_t i) {
+    return random != nullptr ? to_bf16_stochastic(canonical(value), random[i]) : Bf16::store(value);
+  }
 
   void hand_on_param(int64_t i) const {
-    if (slots.lower != nullptr) return give(upper()[i], i);
+    if (slots.param == nullptr) return give(halves()[i], i);
     if (slots.rounded == nullptr) return give(slots.param[i], i);
     const Element rounded = Format::store(slots.param[i]);
     static_cast<Element *>(slots.rounded)[i] = rounded;

@@ -95,6 +95,8 @@ class Rows {
     add_update("adagrad f32", "limit: r g,p,m w p,m", 20, "adagrad", {.param = param, .grad = grad, .state = {second}});
     add_update("adamw f32, bf16 moments", "limit: r g,p,m w p,m", 20, "adamw",
                {.param = param, .grad = grad, .state = {{a.first16, DType::bf16}, {a.second16, DType::bf16}}});
+    add_update("adamw bf16 alone", "limit: r g,p,m,v w p,m,v", 24, "adamw",
+               {.param = {a.param16, DType::bf16}, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
     add_update("adamw bf16, stochastic", "limit: r g,p,m w p,m", 14, "adamw",
                {.param = {a.param16, DType::bf16},
                 .grad = {a.grad16, DType::bf16},

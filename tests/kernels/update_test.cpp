@@ -244,7 +244,12 @@ TEST(Update, SumsOfRanksAndReplicasInOnePassAreToo) {
                               {DType::bf16, DType::bf16, true, DType::u16, kF32, kF32, false, false},
                               {kF32, kF32, false, kF32, DType::bf16, DType::bf16, false, false},
                               {DType::bf16, DType::bf16, true, kF32, DType::bf16, DType::bf16, false, false},
-                              {DType::bf16, DType::bf16, true, DType::u16, DType::bf16, DType::bf16, false, false}};
+                              {DType::bf16, DType::bf16, true, DType::u16, DType::bf16, DType::bf16, false, false},
+                              {DType::bf16, DType::bf16, true, DType::u16, DType::bf16, DType::bf16, false, true},
+                              {DType::bf16, DType::bf16, false, kF32, kF32, kF32, false, false},
+                              {DType::bf16, DType::bf16, false, kF32, kF32, kF32, false, true},
+                              {DType::bf16, DType::bf16, false, kF32, DType::bf16, DType::bf16, false, false},
+                              {DType::bf16, DType::bf16, false, kF32, DType::bf16, DType::bf16, false, true}};
   for (int64_t i = 0; i < test::cases(10'000) && !HasFatalFailure(); ++i) {
     compare_with_reduction_and_copies(random, storages[static_cast<size_t>(i) % std::size(storages)], i);
   }
