@@ -74,6 +74,9 @@ struct Slots {
   /// nearest even.
   const uint16_t *random_param = nullptr;
   const uint16_t *random_state[kMaxStates] = {};
+  /// Moving average of the new parameter (Table::average), or nullptr. Not of layerwise algorithms.
+  float *average = nullptr;
+  float average_weight = 0;
   /// @name In the memory of other ranks, from element `peers_offset` on. Not of layerwise algorithms.
   /// @{
   static constexpr bool sums(int64_t count) { return count == 0 || count == 2 || count == 4 || count == 8; }
@@ -89,7 +92,7 @@ struct Slots {
     const float *from;
     float *to;
   };
-  static constexpr int64_t kMostHanded = kMostCopies * (1 + kMaxStates);  ///< masters and states
+  static constexpr int64_t kMostHanded = kMostCopies * (2 + kMaxStates);  ///< masters, states and averages
   const Handed *handed = nullptr;
   int64_t handed_count = 0;  ///< above 0 only with copies
   int64_t handed_offset = 0;

@@ -43,7 +43,7 @@ bool is_half_by_kernels(const Algorithm &algorithm, const Piece &piece) {
 
 /// The algorithm can work on the slots themselves.
 bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
-  bool plain = takes_peers(algorithm, piece) && piece.average.data == nullptr && scalars.clip_value == 0;
+  bool plain = takes_peers(algorithm, piece) && scalars.clip_value == 0 && (piece.average.data == nullptr || !algorithm.layerwise);
   plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece));
   if (piece.master.data == nullptr) return plain && (is_f32(piece.param) || is_half_by_kernels(algorithm, piece));
   return plain && !algorithm.layerwise && (is_rounded_by_kernels(piece, piece.grad.dtype) || is_split_by_kernels(piece));
@@ -105,7 +105,10 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   for (const Replica &replica : piece.replicas) {
     hand(piece.master, replica.master);
     for (int i = 0; i < kMaxStates; ++i) hand(piece.state[i], replica.state[i]);
+    hand(piece.average, replica.average);
   }
+  slots.average = f32(piece.average);
+  slots.average_weight = static_cast<float>(1 - scalars.average_decay);
   slots.peers_offset = piece.peers_offset;
   slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
   if (random != nullptr) give_random(table, piece, scalars, *random, slots);

@@ -1,7 +1,7 @@
 /// @file One optimizer update of slots that are stored in any way. Algorithms know fp32 only, but their loops widen and scale the gradient,
-/// round a parameter of 16 bits or keep it in two halves, and add up and write what a few other ranks have of them themselves (Slots);
-/// other storage passes through fp32 blocks that stay in the first-level cache, so that the bytes that move are those of the slots. Knows
-/// no ranks and no buckets.
+/// round a parameter of 16 bits or keep it in two halves, average it, and add up and write what a few other ranks have of them themselves
+/// (Slots); other storage passes through fp32 blocks that stay in the first-level cache, so that the bytes that move are those of the
+/// slots. Knows no ranks and no buckets.
 ///
 ///   p = master when there is one, else parameter; in fp32, as are gradient and states
 ///   gradient = the slot, or the sum of sources by the fixed tree / divisor, rounded to nearest even into the slot's dtype

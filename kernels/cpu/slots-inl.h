@@ -57,6 +57,8 @@ class Ends {
         half_state_{slots.half_state[0], slots.half_state[1]},
         random_param_(slots.random_param),
         random_state_{slots.random_state[0], slots.random_state[1]},
+        average_(slots.average),
+        average_weight_(hn::Set(D(), slots.average_weight)),
         copy_count_(Form::kPeers ? slots.copy_count : 0),
         handed_count_(Form::kPeers ? slots.handed_count : 0),
         streams_(slots.streams) {
@@ -118,8 +120,13 @@ class Ends {
     }
   }
 
-  /// Hands on the line that was stored at i: the parameter, and what goes on as it is.
+  HWY_INLINE void prefetch_average(int64_t i) const {
+    if (average_ != nullptr) prefetch_beside<Element>(average_ + i);
+  }
+
+  /// Averages and hands on the line that was stored at i: the parameter, and what goes on as it is.
   HWY_INLINE void hand_on(int64_t i) const {
+    if (average_ != nullptr) add_to_average(i);
     hand_on_param(i);
     for (int64_t h = 0; Form::kPeers && h < handed_count_; ++h) {
       for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
@@ -133,6 +140,14 @@ class Ends {
     const V kept = canonical(D(), value);
     const auto half = random != nullptr ? Bf16::rounded_stochastic(kept, random + i) : Bf16::rounded(kept);
     hn::StoreU(half, Bf16::Bits16(), to + i);
+  }
+
+  HWY_INLINE void add_to_average(int64_t i) const {
+    for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
+      const V before = hn::LoadU(D(), average_ + lane);
+      const V after = hn::MulAdd(average_weight_, hn::Sub(param(lane), before), before);
+      hn::StoreU(canonical(D(), after), D(), average_ + lane);
+    }
   }
 
   HWY_INLINE void hand_on_param(int64_t i) const {
@@ -184,6 +199,8 @@ class Ends {
   uint16_t *half_state_[2];
   const uint16_t *random_param_;
   const uint16_t *random_state_[2];
+  float *average_;
+  V average_weight_;
   void *copies_[Slots::kMostCopies];
   int64_t copy_count_;
   Slots::Handed handed_[Slots::kMostHanded];
@@ -235,6 +252,7 @@ HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int sta
   for (int64_t i = 0; i < whole; i += kStep<float>) {
     ends.prefetch_param(i);
     ends.prefetch_gradient(i);
+    ends.prefetch_average(i);
     prefetch_ahead(slots, i);
     for (int state = 0; state < state_count; ++state) ends.prefetch_state(state, i);
     if (i >= kBehind) ends.hand_on(i - kBehind);
@@ -253,6 +271,7 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   if (result.lower != nullptr) result.lower += begin;
   if (result.random_param != nullptr) result.random_param += begin;
+  if (result.average != nullptr) result.average += begin;
   for (int i = 0; i < state_count; ++i) {
     if (result.state[i] != nullptr) result.state[i] += begin;
     if (result.half_state[i] != nullptr) result.half_state[i] += begin;

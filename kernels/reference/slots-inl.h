@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
+#include "kernels/reference/elementwise-inl.h"
 #include "kernels/reference/reduce-inl.h"
 #include "kernels/reference/remainder-inl.h"
 
@@ -69,6 +70,7 @@ struct Ends {
   }
 
   void hand_on(int64_t i) const {
+    if (slots.average != nullptr) slots.average[i] = averaged(slots.average[i], param(i), slots.average_weight);
     hand_on_param(i);
     for (int64_t h = 0; h < slots.handed_count; ++h) {
       slots.handed[h].to[slots.peers_offset + i] = slots.handed[h].from[slots.handed_offset + i];

@@ -86,6 +86,8 @@ class Rows {
                 .state = {first, second}});
     add_update("adamw f32, clipped", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}},
                0.5F);
+    add_update("adamw f32, average", "limit: r g,p,m,v w p,m,v", 36, "adamw",
+               {.param = param, .grad = grad, .state = {first, second}, .average = {a.out}});
     add_update("adamw f32, sum of 2, 2 replicas", "limit: r g,p,m,v w p,m,v", 36, "adamw",
                {.param = param, .grad = grad, .state = {first, second}, .sources = a.grads, .replicas = a.replicas});
     add_update("adamw f32, sum of 2, all on 2 ranks", "limit: r g,p,m,v w p,m,v", 44, "adamw",
@@ -143,6 +145,7 @@ class Rows {
     kernels::UpdateScalars scalars;
     scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
     scalars.grad_factor = grad_factor;
+    scalars.average_decay = 0.999;
     scalars.stochastic = stochastic;
     scalars.streams = true;
     add(name, limit, nbytes, [piece, scalars, algorithm = kernels::find_algorithm(algorithm)](Range range) {
@@ -156,7 +159,7 @@ class Rows {
     return elements;
   }
   static kernels::Piece part_of(kernels::Piece piece, Range range) {
-    for (kernels::Elements *elements : {&piece.param, &piece.master, &piece.grad, &piece.state[0], &piece.state[1]}) {
+    for (kernels::Elements *elements : {&piece.param, &piece.master, &piece.grad, &piece.state[0], &piece.state[1], &piece.average}) {
       *elements = part_of(*elements, range);
     }
     piece.peers_offset = range.begin;

@@ -238,6 +238,10 @@ TEST(Update, SumsOfRanksAndReplicasInOnePassAreToo) {
   test::Random random(45);
   constexpr DType kF32 = DType::f32;
   const Storage storages[] = {{kF32, kF32, false, kF32, kF32, kF32, false, false},
+                              {kF32, kF32, false, kF32, kF32, kF32, true, false},
+                              {DType::bf16, DType::bf16, true, kF32, kF32, kF32, true, false},
+                              {DType::bf16, DType::bf16, true, DType::u16, DType::bf16, DType::bf16, true, true},
+                              {DType::bf16, DType::bf16, false, kF32, kF32, kF32, true, true},
                               {kF32, DType::bf16, false, kF32, kF32, kF32, false, false},
                               {DType::f16, DType::f16, true, kF32, kF32, kF32, false, false},
                               {DType::bf16, DType::bf16, true, kF32, kF32, kF32, false, false},
