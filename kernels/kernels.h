@@ -70,10 +70,10 @@ struct Slots {
   void *rounded = nullptr;
   /// With bf16 in `rounded`: the parameter is the two joined, as Table::join does it, and `param` nullptr.
   uint16_t *lower = nullptr;
-  /// The random numbers (Table::random_words) by which bf16 in place of fp32 is rounded, of the parameter and of the states; nullptr: to
-  /// nearest even.
-  const uint16_t *random_param = nullptr;
-  const uint16_t *random_state[kMaxStates] = {};
+  /// The random numbers by which bf16 in place of fp32 is rounded, of the parameter and of the states, as narrow_stochastic takes them;
+  /// nullptr: to nearest even.
+  const uint32_t *random_param = nullptr;
+  const uint32_t *random_state[kMaxStates] = {};
   /// Moving average of the new parameter (Table::average), or nullptr. Not of layerwise algorithms.
   float *average = nullptr;
   float average_weight = 0;

@@ -64,7 +64,7 @@ void give_random(const Table &table, const Piece &piece, const UpdateScalars &sc
   const auto made = [&](uint32_t slot) {
     uint32_t *words = random.words[slot];
     make_random(table, words, DType::bf16, piece.count, {scalars.seed, static_cast<uint64_t>(scalars.hyper.step), slot}, piece.first);
-    return reinterpret_cast<const uint16_t *>(words);
+    return words;
   };
   if (slots.param == nullptr && slots.lower == nullptr) slots.random_param = made(kParamSlot);
   for (int i = 0; i < kMaxStates; ++i) {
@@ -72,14 +72,16 @@ void give_random(const Table &table, const Piece &piece, const UpdateScalars &sc
   }
 }
 
-/// `random`: room, where the piece is rounded stochastically.
-void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars, RandomHalves *random) {
-  const bool rounds = piece.master.data != nullptr;
-  const bool splits = rounds && piece.master.dtype == DType::u16;
-  const bool halves = !rounds && !is_f32(piece.param);
+/// Of this rank's memory.
+Slots own_slots(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+  const bool has_master = piece.master.data != nullptr;
   Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
-  if (splits) slots.lower = static_cast<uint16_t *>(piece.master.data);
-  if (!splits && !halves) slots.param = f32(rounds ? piece.master : piece.param);
+  if (has_master && piece.master.dtype == DType::u16) {
+    slots.lower = static_cast<uint16_t *>(piece.master.data);
+  } else if (has_master || is_f32(piece.param)) {
+    slots.param = f32(has_master ? piece.master : piece.param);
+  }
+  if (slots.param != piece.param.data) slots.rounded = piece.param.data;
   for (int i = 0; i < algorithm.state_count; ++i) {
     if (is_f32(piece.state[i])) {
       slots.state[i] = f32(piece.state[i]);
@@ -89,28 +91,42 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   }
   slots.grad_dtype = piece.grad.dtype;
   slots.grad_factor = scalars.grad_factor;
-  slots.rounded = rounds || halves ? piece.param.data : nullptr;
-  if (!piece.sources.empty()) slots.grad = nullptr;
-  slots.sources = piece.sources.data();
-  slots.source_count = std::ssize(piece.sources);
-  slots.divisor = piece.divisor;
-  void *copies[Slots::kMostCopies];
-  for (const Replica &replica : piece.replicas) copies[slots.copy_count++] = replica.param.data;
-  slots.copies = copies;
-  Slots::Handed handed[Slots::kMostHanded];
-  slots.handed = handed;
-  const auto hand = [&](const Elements &from, const Elements &to) {
-    if (to.data != nullptr) handed[slots.handed_count++] = {f32(from), f32(to)};
-  };
-  for (const Replica &replica : piece.replicas) {
-    hand(piece.master, replica.master);
-    for (int i = 0; i < kMaxStates; ++i) hand(piece.state[i], replica.state[i]);
-    hand(piece.average, replica.average);
-  }
   slots.average = f32(piece.average);
   slots.average_weight = static_cast<float>(1 - scalars.average_decay);
-  slots.peers_offset = piece.peers_offset;
-  slots.streams = scalars.streams && (rounds || slots.copy_count > 0);
+  return slots;
+}
+
+/// What slots name in the memory of other ranks.
+struct Peers {
+  Peers(const Piece &piece, Slots &slots) {
+    if (!piece.sources.empty()) slots.grad = nullptr;
+    slots.sources = piece.sources.data();
+    slots.source_count = std::ssize(piece.sources);
+    slots.divisor = piece.divisor;
+    slots.copies = copies;
+    slots.handed = handed;
+    slots.peers_offset = piece.peers_offset;
+    const auto hand = [&](const Elements &from, const Elements &to) {
+      if (to.data != nullptr) handed[slots.handed_count++] = {f32(from), f32(to)};
+    };
+    for (const Replica &replica : piece.replicas) {
+      copies[slots.copy_count++] = replica.param.data;
+      hand(piece.master, replica.master);
+      for (int i = 0; i < kMaxStates; ++i) hand(piece.state[i], replica.state[i]);
+      hand(piece.average, replica.average);
+    }
+  }
+  Peers(const Peers &) = delete;
+
+  void *copies[Slots::kMostCopies];
+  Slots::Handed handed[Slots::kMostHanded];
+};
+
+/// `random`: room, where the piece is rounded stochastically.
+void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars, RandomHalves *random) {
+  Slots slots = own_slots(algorithm, piece, scalars);
+  const Peers peers(piece, slots);
+  slots.streams = scalars.streams && (piece.master.data != nullptr || slots.copy_count > 0);
   if (random != nullptr) give_random(table, piece, scalars, *random, slots);
   (table.*algorithm.update)(slots, algorithm.constants(scalars.hyper));
   if (slots.streams) table.flush();

@@ -61,11 +61,13 @@ struct Bf16 {
     return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
   }
   static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return cut(upper_half(value)); }
-  /// random.h states the rule; `random`: of as many elements, and SIMD targets are little-endian.
-  static HWY_INLINE hn::Vec<Bits16> rounded_stochastic(V value, const uint16_t *random) {
+  /// random.h states the rule. `random`: as narrow_stochastic takes it, with two elements' numbers per word; `value` is that of elements
+  /// from `index` on. SIMD targets are little-endian.
+  static HWY_INLINE hn::Vec<Bits16> rounded_stochastic(V value, const uint32_t *random, int64_t index) {
     const auto bits = hn::BitCast(Bits(), value);
     const auto finite = hn::Lt(hn::And(bits, hn::Set(Bits(), 0x7fffffff)), hn::Set(Bits(), 0x7f800000));
-    const auto added = hn::IfThenElseZero(finite, hn::PromoteTo(Bits(), hn::LoadU(Bits16(), random)));
+    const auto added =
+        hn::IfThenElseZero(finite, hn::PromoteTo(Bits(), hn::LoadU(Bits16(), reinterpret_cast<const uint16_t *>(random) + index)));
     return cut(hn::ShiftRight<16>(hn::Add(bits, added)));
   }
   static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) {

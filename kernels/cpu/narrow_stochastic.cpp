@@ -46,11 +46,11 @@ void narrow_to_f16(uint16_t *out, const float *values, int64_t count, const uint
   }
 }
 
-void narrow_to_bf16(uint16_t *out, const float *values, int64_t count, const uint16_t *random) {
+void narrow_to_bf16(uint16_t *out, const float *values, int64_t count, const uint32_t *random) {
   const D d;
   for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
     const V value = canonical(d, hn::LoadU(d, values + i));
-    hn::StoreU(Bf16::rounded_stochastic(value, random + i), Bf16::Bits16(), out + i);
+    hn::StoreU(Bf16::rounded_stochastic(value, random, i), Bf16::Bits16(), out + i);
   }
 }
 
@@ -59,11 +59,7 @@ void narrow_to_bf16(uint16_t *out, const float *values, int64_t count, const uin
 void narrow_stochastic(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random) {
   auto *bits = static_cast<uint16_t *>(out);
   const int64_t whole = whole_steps<uint16_t>(count);
-  if (dtype == DType::f16) {
-    narrow_to_f16(bits, values, whole, random);
-  } else {
-    narrow_to_bf16(bits, values, whole, reinterpret_cast<const uint16_t *>(random));
-  }
+  (dtype == DType::f16 ? narrow_to_f16 : narrow_to_bf16)(bits, values, whole, random);
   reference::narrow_stochastic(bits + whole, dtype, values + whole, count - whole, random + (dtype == DType::f16 ? whole : whole / 2));
 }
 

@@ -136,9 +136,9 @@ class Ends {
   }
 
  private:
-  static HWY_INLINE void store_half(V value, uint16_t *to, const uint16_t *random, int64_t i) {
+  static HWY_INLINE void store_half(V value, uint16_t *to, const uint32_t *random, int64_t i) {
     const V kept = canonical(D(), value);
-    const auto half = random != nullptr ? Bf16::rounded_stochastic(kept, random + i) : Bf16::rounded(kept);
+    const auto half = random != nullptr ? Bf16::rounded_stochastic(kept, random, i) : Bf16::rounded(kept);
     hn::StoreU(half, Bf16::Bits16(), to + i);
   }
 
@@ -197,8 +197,8 @@ class Ends {
   uint16_t *lower_;
   float *state_[2];
   uint16_t *half_state_[2];
-  const uint16_t *random_param_;
-  const uint16_t *random_state_[2];
+  const uint32_t *random_param_;
+  const uint32_t *random_state_[2];
   float *average_;
   V average_weight_;
   void *copies_[Slots::kMostCopies];
@@ -270,12 +270,12 @@ HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   if (result.grad != nullptr) result.grad = static_cast<const char *>(result.grad) + begin * element_nbytes;
   if (result.rounded != nullptr) result.rounded = static_cast<uint16_t *>(result.rounded) + begin;
   if (result.lower != nullptr) result.lower += begin;
-  if (result.random_param != nullptr) result.random_param += begin;
+  if (result.random_param != nullptr) result.random_param += begin / 2;
   if (result.average != nullptr) result.average += begin;
   for (int i = 0; i < state_count; ++i) {
     if (result.state[i] != nullptr) result.state[i] += begin;
     if (result.half_state[i] != nullptr) result.half_state[i] += begin;
-    if (result.random_state[i] != nullptr) result.random_state[i] += begin;
+    if (result.random_state[i] != nullptr) result.random_state[i] += begin / 2;
   }
   result.peers_offset += begin;
   result.handed_offset += begin;

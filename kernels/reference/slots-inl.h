@@ -4,6 +4,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/reference/elementwise-inl.h"
+#include "kernels/reference/random_words-inl.h"
 #include "kernels/reference/reduce-inl.h"
 #include "kernels/reference/remainder-inl.h"
 
@@ -80,8 +81,8 @@ struct Ends {
  private:
   uint16_t *halves() const { return static_cast<uint16_t *>(slots.rounded); }
 
-  static uint16_t half(float value, const uint16_t *random, int64_t i) {
-    return random != nullptr ? to_bf16_stochastic(canonical(value), random[i]) : Bf16::store(value);
+  static uint16_t half(float value, const uint32_t *random, int64_t i) {
+    return random != nullptr ? to_bf16_stochastic(canonical(value), random_half(random, i)) : Bf16::store(value);
   }
 
   void hand_on_param(int64_t i) const {
