@@ -4,6 +4,7 @@
 #include "group/collectives.h"
 #include "group/nccl/nccl_comm.h"
 #include "tests/faults/outcomes.h"
+#include "tests/faults/over_fake_nccl.h"
 #include "tests/group/nccl_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/words_only.h"
@@ -44,21 +45,8 @@ Status run_all_reduce(Group &group, const Data &data) {
   return group.queue()->run(all_reduce(group, data.values, data.values, kCount, DType::f32, ReduceOp::sum));
 }
 
-class NcclFaults : public testing::Test {
+class NcclFaults : public OverFakeNccl<testing::Test> {
  protected:
-  void SetUp() override {
-    fake_nccl_reset();
-    emulated_late(0);
-    emulated_fail_from(-1);
-    objects_ = emulated_objects();
-  }
-  void TearDown() override {
-    fake_nccl_reset();
-    wait_for([] { return nccl_quarantined() == 0 && fake_nccl_objects() == 0; });
-    EXPECT_EQ(nccl_quarantined(), 0);
-    EXPECT_EQ(fake_nccl_objects(), 0);
-  }
-
   static void wait_for(const std::function<bool()> &holds) {
     const Deadline deadline = Deadline::after_ms(10'000);
     while (!holds() && !deadline.passed()) sleep_ms(1);
@@ -93,8 +81,6 @@ class NcclFaults : public testing::Test {
     });
     return outcomes;
   }
-
-  int64_t objects_ = 0;
 };
 
 TEST_F(NcclFaults, AMoveThatNeverEndsIsATimeoutThatNamesTheOperation) {

@@ -4,6 +4,7 @@
 #include "group/collectives.h"
 #include "group/nccl/nccl_comm.h"
 #include "tests/faults/outcomes.h"
+#include "tests/faults/over_fake_nccl.h"
 #include "tests/group/nccl_mail.h"
 #include "tests/group/words_only.h"
 #include "tests/sleep.h"
@@ -34,20 +35,8 @@ Outcome pass(Group &group, DeviceCases &device, MailPlaces places, int64_t numbe
   return {status, ms_since(begin)};
 }
 
-class NcclMessageFaults : public testing::TestWithParam<bool> {
+class NcclMessageFaults : public OverFakeNccl<testing::TestWithParam<bool>> {
  protected:
-  void SetUp() override {
-    fake_nccl_reset();
-    emulated_late(0);
-    emulated_fail_from(-1);
-    objects_ = emulated_objects();
-  }
-  void TearDown() override {
-    fake_nccl_reset();
-    expect_nothing_left(objects_);
-    EXPECT_EQ(nccl_quarantined(), 0);
-  }
-
   static MailPlaces places() { return {GetParam(), GetParam()}; }
 
   /// Connects the ranks, lets `good` messages pass, calls prepare(), and returns the outcomes of the next; then calls after(group) on each
@@ -78,8 +67,6 @@ class NcclMessageFaults : public testing::TestWithParam<bool> {
     });
     return outcomes;
   }
-
-  int64_t objects_ = 0;
 };
 
 TEST_P(NcclMessageFaults, AnErrorOfTheNetworkReachesBothRanksAtOnce) {

@@ -2,8 +2,8 @@
 /// half a second, whatever moves and wherever it lies, and whether other ranks come or not.
 #include "core/clock.h"
 #include "group/collectives.h"
-#include "group/nccl/nccl_comm.h"
 #include "tests/faults/outcomes.h"
+#include "tests/faults/over_fake_nccl.h"
 #include "tests/group/nccl_mail.h"
 #include "tests/group/words_only.h"
 #include "tests/sleep.h"
@@ -49,20 +49,8 @@ class StuckStream {
   void *const stream_;
 };
 
-class NcclStreams : public testing::Test {
+class NcclStreams : public OverFakeNccl<testing::Test> {
  protected:
-  void SetUp() override {
-    fake_nccl_reset();
-    emulated_late(0);
-    emulated_fail_from(-1);
-    objects_ = emulated_objects();
-  }
-  void TearDown() override {
-    fake_nccl_reset();
-    expect_nothing_left(objects_);
-    EXPECT_EQ(nccl_quarantined(), 0);
-  }
-
   using Call = std::function<Task(Group &, void *data)>;
 
   /// A collective over `nbytes` bytes, in memory of the device or the host, which one rank alone calls where `comes` is false.
@@ -118,8 +106,6 @@ class NcclStreams : public testing::Test {
     });
     expect_errors(outcomes, ZERO_E_TIMEOUT, {words}, kDeadlineMs + kGraceMs);
   }
-
-  int64_t objects_ = 0;
 };
 
 Task sum(Group &group, void *data, int64_t nbytes) { return all_reduce(group, data, data, nbytes / 4, DType::f32, ReduceOp::sum); }
