@@ -22,7 +22,7 @@ uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<u
 
 bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype) {
   const bool has_master = piece.master.data != nullptr && piece.master.dtype == DType::f32;
-  return has_master && grad_dtype != DType::f32 && grad_dtype == piece.param.dtype;
+  return has_master && piece.param.dtype == (grad_dtype == DType::f32 ? DType::bf16 : grad_dtype);
 }
 
 bool is_split_by_kernels(const Piece &piece) {

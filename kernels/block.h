@@ -6,7 +6,8 @@
 
 namespace zero::kernels {
 
-/// Whether kernels that are given the gradient in this dtype can round the parameter: one of the same 16 bits that has an fp32 master.
+/// Whether kernels that are given the gradient in this dtype can round the parameter, which has an fp32 master: one of the same 16 bits, or
+/// bf16 where that is f32.
 bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype);
 
 /// Whether kernels can take the parameter in two halves, of which they hand on the upper one.

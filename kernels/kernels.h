@@ -65,10 +65,10 @@ struct Slots {
   uint16_t *half_state[kMaxStates] = {};  ///< bf16 in place of state, which then is nullptr. Not of layerwise algorithms
   DType grad_dtype = DType::f32;          ///< f32, f16, bf16
   float grad_factor = 1;                  ///< the algorithm sees the gradient times this, in fp32
-  /// In grad_dtype, 16 bits only: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms. With bf16 `param` may
-  /// be nullptr, and then this is the parameter.
+  /// In grad_dtype, or bf16 where that is f32: takes the new parameter too, rounded to nearest even. Not of layerwise algorithms. Where
+  /// grad_dtype is bf16 `param` may be nullptr, and then this is the parameter.
   void *rounded = nullptr;
-  /// With bf16 in `rounded`: the parameter is the two joined, as Table::join does it, and `param` nullptr.
+  /// Where grad_dtype is bf16: the parameter is the two joined, as Table::join does it, and `param` nullptr.
   uint16_t *lower = nullptr;
   /// The random numbers by which bf16 in place of fp32 is rounded, of the parameter and of the states, as narrow_stochastic takes them;
   /// nullptr: to nearest even.

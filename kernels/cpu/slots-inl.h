@@ -25,10 +25,21 @@ HWY_INLINE T constants_in(const Constants &constants) {
 /// How the parameter is kept: in fp32, in two halves, or in bf16 alone.
 enum class Kept { wide, split, half };
 
-/// Of slots. Format: of the gradient and of Slots::rounded. kPeers: there may be sources or copies. kHalfStates: states are bf16.
+/// The format of Slots::rounded beside gradients of a format.
+template <class Format>
+struct RoundedBeside {
+  using Type = Format;
+};
+template <>
+struct RoundedBeside<F32> {
+  using Type = Bf16;
+};
+
+/// Of slots. Format: of the gradient; Rounded: of Slots::rounded. kPeers: there may be sources or copies. kHalfStates: states are bf16.
 template <class FormatOfEnds, bool kPeersOfEnds, Kept kKept = Kept::wide, bool kHalfStatesOfEnds = false>
 struct Form {
   using Format = FormatOfEnds;
+  using Rounded = typename RoundedBeside<Format>::Type;
   static constexpr bool kPeers = kPeersOfEnds;
   static constexpr bool kSplit = kKept == Kept::split;
   static constexpr bool kHalf = kKept == Kept::half;
@@ -42,7 +53,7 @@ class Ends {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   using Element = typename Format::Element;
-  static constexpr bool kRounds = sizeof(Element) < sizeof(float);
+  using Rounded = typename Form::Rounded;
 
  public:
   HWY_INLINE explicit Ends(const Slots &slots)
@@ -152,9 +163,7 @@ class Ends {
 
   HWY_INLINE void hand_on_param(int64_t i) const {
     if constexpr (Form::kSplit || Form::kHalf) return copy(hn::Rebind<uint16_t, D>(), rounded_, i);
-    if constexpr (kRounds) {
-      if (rounded_ != nullptr) return round(i);
-    }
+    if (rounded_ != nullptr) return round(i);
     copy(D(), param_, i);
   }
 
@@ -179,9 +188,9 @@ class Ends {
   }
 
   HWY_INLINE void round(int64_t i) const {
-    const typename Format::Bits16 d;
+    const typename Rounded::Bits16 d;
     for (int64_t lane = i; lane < i + kStep<float>; lane += lanes()) {
-      const auto rounded = Format::rounded(hn::LoadU(D(), param_ + lane));
+      const auto rounded = Rounded::rounded(hn::LoadU(D(), param_ + lane));
       store(rounded, d, rounded_ + lane, streams_);
       for (int64_t c = 0; Form::kPeers && c < copy_count_; ++c) store(rounded, d, static_cast<uint16_t *>(copies_[c]) + lane, streams_);
     }

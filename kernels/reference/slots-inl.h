@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace zero::kernels::reference {
 
@@ -20,10 +21,11 @@ T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Where gradients, parameters and states come from, and new ones go to. Format: of the gradient and of Slots::rounded (reduce-inl.h).
+/// Where gradients, parameters and states come from, and new ones go to. Format (reduce-inl.h): of the gradient.
 template <class Format>
 struct Ends {
   using Element = typename Format::Element;
+  using Rounded = std::conditional_t<std::is_same_v<Format, F32>, Bf16, Format>;
   const Slots &slots;
 
   float sum(int64_t i, int64_t lo, int64_t hi) const {
@@ -88,8 +90,8 @@ struct Ends {
   void hand_on_param(int64_t i) const {
     if (slots.param == nullptr) return give(halves()[i], i);
     if (slots.rounded == nullptr) return give(slots.param[i], i);
-    const Element rounded = Format::store(slots.param[i]);
-    static_cast<Element *>(slots.rounded)[i] = rounded;
+    const uint16_t rounded = Rounded::store(slots.param[i]);
+    halves()[i] = rounded;
     give(rounded, i);
   }
 

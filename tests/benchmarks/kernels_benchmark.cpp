@@ -79,6 +79,8 @@ class Rows {
     add_update("adamw f32", "limit: r g,p,m,v w p,m,v", 28, "adamw", {.param = param, .grad = grad, .state = {first, second}});
     add_update("adamw bf16, f32 master", "limit: r g,p,m,v w p,m,v", 28, "adamw",
                {.param = {a.param16, DType::bf16}, .master = param, .grad = {a.grad16, DType::bf16}, .state = {first, second}});
+    add_update("adamw bf16, f32 master and gradients", "limit: r g,p,m,v w p,m,v", 30, "adamw",
+               {.param = {a.param16, DType::bf16}, .master = param, .grad = grad, .state = {first, second}});
     add_update("adamw bf16, 16-bit remainder", "limit: r g,p,m,v w p,m,v", 26, "adamw",
                {.param = {a.param16, DType::bf16},
                 .master = {a.remainder, DType::u16},

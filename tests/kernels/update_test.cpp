@@ -245,6 +245,8 @@ TEST(Update, SumsOfRanksAndReplicasInOnePassAreToo) {
                               {kF32, DType::bf16, false, kF32, kF32, kF32, false, false},
                               {DType::f16, DType::f16, true, kF32, kF32, kF32, false, false},
                               {DType::bf16, DType::bf16, true, kF32, kF32, kF32, false, false},
+                              {DType::bf16, kF32, true, kF32, kF32, kF32, false, false},
+                              {DType::bf16, kF32, true, kF32, DType::bf16, DType::bf16, true, true},
                               {DType::bf16, DType::bf16, true, DType::u16, kF32, kF32, false, false},
                               {kF32, kF32, false, kF32, DType::bf16, DType::bf16, false, false},
                               {DType::bf16, DType::bf16, true, kF32, DType::bf16, DType::bf16, false, false},
