@@ -140,8 +140,8 @@ struct Table {
   void (*narrow)(void *out, DType dtype, const float *values, int64_t count);
   /// The random numbers of elements [first, first + count), `first` a multiple of 4: kernels/random.h says which.
   void (*random_words)(uint32_t *out, int64_t count, const RandomKey &key, uint64_t first);
-  /// As narrow, but up or down with probabilities that keep the mean, decided by one random number per element: `random` holds `count` of
-  /// them, and for bf16 those of twice as many.
+  /// As narrow, but up or down with probabilities that keep the mean, decided by one random number per element: `random` holds a word for
+  /// each, for bf16 one for two (kernels/random.h).
   void (*narrow_stochastic)(void *out, DType dtype, const float *values, int64_t count, const uint32_t *random);
   /// fp32 from its upper half, which was rounded to nearest with ties away from zero, and its lower half; and the reverse.
   void (*join)(float *out, const uint16_t *upper, const uint16_t *lower, int64_t count);

@@ -1,6 +1,5 @@
 /// @file Calls over NCCL that come after a caller's stream which never ends: the rank that gave it has its error within its deadline and
 /// half a second, whatever moves and wherever it lies, and whether other ranks come or not.
-#include "core/clock.h"
 #include "group/collectives.h"
 #include "tests/faults/outcomes.h"
 #include "tests/faults/over_fake_nccl.h"
@@ -10,7 +9,10 @@
 
 #include <barrier>
 #include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace zero::test {
 namespace {
