@@ -20,6 +20,6 @@ void clamp(float *out, const float *values, int64_t count, float limit);
 void combine(float *values, float factor, const float *addend, float weight, int64_t count);
 void interpolate(float *out, const float *from, const float *to, float weight, int64_t count);
 void average(float *average, const float *values, int64_t count, float weight);
-void add_squares(const float *values, int64_t count, ExactSum &sum);
+void add_squares(const void *values, DType dtype, int64_t count, ExactSum &sum);
 
 }  // namespace zero::kernels::reference

@@ -155,8 +155,9 @@ struct Table {
   void (*clamp)(float *out, const float *values, int64_t count, float limit);
   /// average = fma(weight, values - average, average).
   void (*average)(float *average, const float *values, int64_t count, float weight);
-  /// Adds the squares of each line of kLine elements in a fixed order in fp64, and the lines to `sum`. `values` begins on a line.
-  void (*add_squares)(const float *values, int64_t count, ExactSum &sum);
+  /// Adds the squares of each line of kLine elements, f32, f16 or bf16, in a fixed order in fp64, and the lines to `sum`. `values` begins on
+  /// a line.
+  void (*add_squares)(const void *values, DType dtype, int64_t count, ExactSum &sum);
 #define ZERO_FIELD(kernel, Algorithm) UpdateKernel kernel;
   ZERO_UPDATE_KERNELS(ZERO_FIELD)
 #undef ZERO_FIELD

@@ -34,8 +34,8 @@ void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars 
     const int64_t count = block.move(begin);
     const Slots slots = moments_of(block, count);
     table.lamb_direction(values, slots, constants);
-    table.add_squares(slots.param, count, param);
-    table.add_squares(values, count, direction);
+    table.add_squares(slots.param, DType::f32, count, param);
+    table.add_squares(values, DType::f32, count, direction);
   }
 }
 

@@ -47,7 +47,7 @@ void momentum_direction(const Table &table, const Piece &piece, const UpdateScal
 /// values /= max(Frobenius norm, epsilon).
 void normalise(const Table &table, float *values, int64_t count, double epsilon) {
   ExactSum squares;
-  table.add_squares(values, count, squares);
+  table.add_squares(values, DType::f32, count, squares);
   table.scale(values, values, count, Muon::normalising_factor(squares.total(), epsilon));
 }
 

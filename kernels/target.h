@@ -27,7 +27,7 @@ void decode(float *out, const uint8_t *codes, const float *scales, DType dtype, 
 void add(float *out, const float *a, const float *b, int64_t count);
 void clamp(float *out, const float *values, int64_t count, float limit);
 void average(float *average, const float *values, int64_t count, float weight);
-void add_squares(const float *values, int64_t count, ExactSum &sum);
+void add_squares(const void *values, DType dtype, int64_t count, ExactSum &sum);
 #define ZERO_DECLARATION(kernel, Algorithm) void kernel(const Slots &slots, const Constants &constants);
 ZERO_UPDATE_KERNELS(ZERO_DECLARATION)
 #undef ZERO_DECLARATION

@@ -7,19 +7,10 @@
 #include <cstring>
 
 namespace zero::kernels::reference {
-namespace {
-
-float as_f32(uint16_t bits, DType dtype) { return dtype == DType::f16 ? from_f16(bits) : from_bf16(bits); }
-
-}  // namespace
 
 bool all_within(const void *values, DType dtype, int64_t count, float limit) {
   bool within = true;
-  for (int64_t i = 0; i < count && within; ++i) {
-    const float value =
-        dtype == DType::f32 ? static_cast<const float *>(values)[i] : as_f32(static_cast<const uint16_t *>(values)[i], dtype);
-    within = is_within(value, limit);
-  }
+  for (int64_t i = 0; i < count && within; ++i) within = is_within(element(values, dtype, i), limit);
   return within;
 }
 

@@ -1,6 +1,7 @@
 /// @file Bits of the float formats in plain integer code: the one NaN that results carry, and conversions rounded to nearest even.
 #pragma once
 
+#include "core/dtype.h"
 #include "kernels/reference/element.h"
 
 #include <bit>
@@ -54,6 +55,13 @@ ZERO_ELEMENT uint16_t to_f16(float value) {
   // Subnormal: the unit of the sum below is 2^-24, so the addition rounds as wanted.
   const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
+}
+
+/// Of f32, f16 or bf16, in fp32. NaN may have any form.
+ZERO_ELEMENT float element(const void *values, DType dtype, int64_t index) {
+  if (dtype == DType::f32) return static_cast<const float *>(values)[index];
+  const uint16_t bits = static_cast<const uint16_t *>(values)[index];
+  return dtype == DType::f16 ? from_f16(bits) : from_bf16(bits);
 }
 
 /// Cut after `random`, of 16 bits, has been added to what will be cut.

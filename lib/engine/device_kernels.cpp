@@ -115,7 +115,7 @@ bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int6
 
 void DeviceKernels::clear(void *out, int64_t nbytes) const { note(device_.clear(out, nbytes)); }
 
-void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
+void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t /*total_nbytes*/) const {
   if (out_dtype == dtype) return copy(out, values, dtype, count);
   note(table_.convert(device_.index(), out, code_of(out_dtype), values, code_of(dtype), count, device_.stream()), "converting values");
 }

@@ -26,7 +26,7 @@ class DeviceKernels final : public Kernels {
   void copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
   bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const override;
   void clear(void *out, int64_t nbytes) const override;
-  void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const override;
+  void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
   void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;
   void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const override;
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;

@@ -114,7 +114,8 @@ void Gradients::close_bucket(int64_t index) {
   if (kind_ == MicroStep::local) return;
   if (lands(bucket)) {
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
-    kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), plan_.bucket(index).flat.count());
+    const int64_t count = plan_.bucket(index).flat.count();
+    kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), count, count * dtype_nbytes(bucket.dtype));
   }
   if (std::exchange(bucket.unseen, false)) {
     const int64_t count = plan_.bucket(index).flat.count();

@@ -203,7 +203,7 @@ void Gradients::take_first(const Arrival &given) {
     return;
   }
   const bool converts = to_dtype != dtype;
-  if (converts) kernels_.convert(to, to_dtype, values, dtype, count);
+  if (converts) kernels_.convert(to, to_dtype, values, dtype, count, total_nbytes);
   const std::byte *from = converts ? to : values;
   const auto weight = static_cast<float>(weight_);
   if (weight != 1) {

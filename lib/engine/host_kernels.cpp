@@ -175,13 +175,24 @@ void HostKernels::clear(void *out, int64_t nbytes) const {
   });
 }
 
-void HostKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const {
-  if (out_dtype == dtype) return copy(out, values, dtype, count);
+void HostKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t total_nbytes) const {
+  if (out_dtype == dtype) return copy(out, values, dtype, count, total_nbytes);
+  const kernels::Table &table = kernels::active();
+  const bool streams = total_nbytes > kernels::kStreamedNbytes;
   over_lines(count, [&](Range range) {
-    float block[kBlock];
+    alignas(64) float block[kBlock];
+    alignas(64) float converted[kBlock];
     over_blocks(range, [&](int64_t begin, int64_t part) {
-      kernels::narrow(kernels::active(), at_element(out, begin, out_dtype), out_dtype, as_f32(values, dtype, begin, part, block), part);
+      void *to = at_element(out, begin, out_dtype);
+      void *made = streams ? converted : to;
+      if (out_dtype == DType::f32) {
+        table.widen(static_cast<float *>(made), at_element(values, begin, dtype), dtype, part);
+      } else {
+        table.narrow(made, out_dtype, as_f32(values, dtype, begin, part, block), part);
+      }
+      if (streams) table.stream(to, made, part * dtype_nbytes(out_dtype));
     });
+    if (streams) table.flush();
   });
 }
 
@@ -302,10 +313,8 @@ void HostKernels::add_squares(const void *values, DType dtype, int64_t count, ke
   const DefaultFloats floats;
   std::array<kernels::ExactSum, kMostSums> sums{};
   parallel_pieces(pieces, threads_, [&](int64_t index) {
-    float block[kBlock];
-    over_blocks(piece_of(count, index, pieces), [&](int64_t begin, int64_t part) {
-      kernels::active().add_squares(as_f32(values, dtype, begin, part, block), part, sums[static_cast<size_t>(index)]);
-    });
+    const Range piece = piece_of(count, index, pieces);
+    kernels::active().add_squares(at_element(values, piece.begin, dtype), dtype, piece.count(), sums[static_cast<size_t>(index)]);
   });
   for (int64_t index = 0; index < pieces; ++index) sum.merge(sums[static_cast<size_t>(index)]);
 }

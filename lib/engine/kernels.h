@@ -49,8 +49,8 @@ class Kernels {
   /// copy and all_within in one pass over memory.
   virtual bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const = 0;
   virtual void clear(void *out, int64_t nbytes) const = 0;
-  /// out = values in another dtype.
-  virtual void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count) const = 0;
+  /// out = values in another dtype. `total_nbytes`, of `out`, as in Reduction.
+  virtual void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const = 0;
   /// out = values * factor; out may equal values.
   virtual void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const = 0;
   /// sum += values * factor, the product rounded to the sum's dtype, so that two sums do not depend on which came first.

@@ -64,6 +64,10 @@ class Rows {
       float *modified[] = {a->param + r.begin, a->first + r.begin};
       bench::move_modified(a->grad + r.begin, modified, 2, r.count());
     });
+    add("limit: r g,p w p", "", 12, [a = &a](Range r) {
+      float *modified[] = {a->param + r.begin};
+      bench::move_modified(a->grad + r.begin, modified, 1, r.count());
+    });
     for (const int64_t sources : {1, 2, 4}) {
       add("limit: r " + std::to_string(sources) + " w 1", "", static_cast<double>(4 + 4 * sources), [a = &a, sources](Range r) {
         const float *from[] = {a->param + r.begin, a->grad + r.begin, a->first + r.begin, a->second + r.begin};
@@ -118,17 +122,23 @@ class Rows {
       add_whole("sum of " + std::to_string(sources) + " f32", limit, static_cast<double>(4 + 4 * sources),
                 [this, sources] { sum(sources); });
     }
-    add("bf16 to f32", "limit: r 1 w 1", 6,
-        [a = &a](Range r) { kernels::widen(kernels::active(), a->out + r.begin, a->grad16 + 2 * r.begin, DType::bf16, r.count()); });
-    add("f32 to bf16", "limit: r 1 w 1", 6, [a = &a](Range r) {
-      kernels::narrow(kernels::active(), reinterpret_cast<std::byte *>(a->out) + 2 * r.begin, DType::bf16, a->param + r.begin, r.count());
-    });
-    add_whole("copy and all_within f32", "limit: r 1 w 1", 8, [a = &a, threads = threads_] {
-      HostKernels(threads).copy_within(a->out, a->grad, DType::f32, a->count, kLargestFinite, 4 * a->count);
-    });
-    add("all_within f32", "limit: r 1", 4, [a = &a](Range r) {
-      benchmark::DoNotOptimize(kernels::active().all_within(a->param + r.begin, DType::f32, r.count(), kLargestFinite));
-    });
+    add_whole("sum of 2 bf16", "limit: r 2 w 1", 6, [this] { sum_halves(); });
+    const HostKernels on(threads_);
+    add_whole("bf16 to f32", "limit: r 1 w 1", 6,
+              [a = &a, on] { on.convert(a->out, DType::f32, a->grad16, DType::bf16, a->count, 4 * a->count); });
+    add_whole("f32 to bf16", "limit: r 1 w 1", 6,
+              [a = &a, on] { on.convert(a->out, DType::bf16, a->param, DType::f32, a->count, 2 * a->count); });
+    add_whole("add f32 to f32", "limit: r g,p w p", 12, [a = &a, on] { on.add(a->param, DType::f32, a->grad, DType::f32, a->count, 1); });
+    add_whole("add bf16 to f32", "limit: r g,p w p", 10,
+              [a = &a, on] { on.add(a->param, DType::f32, a->grad16, DType::bf16, a->count, 1); });
+    add_whole("copy and all_within f32", "limit: r 1 w 1", 8,
+              [a = &a, on] { on.copy_within(a->out, a->grad, DType::f32, a->count, kLargestFinite, 4 * a->count); });
+    add_whole("copy and all_within bf16", "limit: r 1 w 1", 4,
+              [a = &a, on] { on.copy_within(a->out, a->grad16, DType::bf16, a->count, kLargestFinite, 2 * a->count); });
+    add_whole("all_within f32", "limit: r 1", 4, [a = &a, on] { on.all_within(a->param, DType::f32, a->count); });
+    add_whole("all_within bf16", "limit: r 1", 2, [a = &a, on] { on.all_within(a->param16, DType::bf16, a->count); });
+    add_whole("squares f32", "limit: r 1", 4, [a = &a, on] { add_squares(on, a->grad, DType::f32, a->count); });
+    add_whole("squares bf16", "limit: r 1", 2, [a = &a, on] { add_squares(on, a->grad16, DType::bf16, a->count); });
   }
 
  private:
@@ -172,6 +182,16 @@ class Rows {
   void sum(int64_t sources) const {
     const void *from[] = {arrays_.param, arrays_.grad, arrays_.first, arrays_.second};
     HostReducer(threads_).reduce({arrays_.out, from, sources, arrays_.count, DType::f32, ReduceOp::sum, 1, {}, 4 * arrays_.count});
+  }
+
+  void sum_halves() const {
+    const void *from[] = {arrays_.param16, arrays_.grad16};
+    HostReducer(threads_).reduce({arrays_.out, from, 2, arrays_.count, DType::bf16, ReduceOp::sum, 1, {}, 2 * arrays_.count});
+  }
+  static void add_squares(const HostKernels &on, const void *values, DType dtype, int64_t count) {
+    kernels::ExactSum sum;
+    on.add_squares(values, dtype, count, sum);
+    benchmark::DoNotOptimize(sum);
   }
 
   RatioTable &table_;

@@ -53,7 +53,7 @@ void write(float *out, const float *const *sources, int64_t count) {
 }  // namespace
 
 void move_modified(const float *read, float *const *modified, int64_t modified_count, int64_t count) {
-  (modified_count == 2 ? modify<2> : modify<3>)(read, modified, count);
+  (modified_count == 1 ? modify<1> : modified_count == 2 ? modify<2> : modify<3>)(read, modified, count);
 }
 
 void move_written(float *out, const float *const *sources, int64_t source_count, int64_t count) {

@@ -7,7 +7,7 @@
 
 namespace zero::bench {
 
-/// Reads `read` and adds next to nothing to 2 or 3 modified arrays: 4 + 8 * modified_count bytes per element.
+/// Reads `read` and adds next to nothing to 1 to 3 modified arrays: 4 + 8 * modified_count bytes per element.
 void move_modified(const float *read, float *const *modified, int64_t modified_count, int64_t count);
 
 /// out = something of 1, 2 or 4 sources: 4 + 4 * source_count bytes per element.

@@ -150,6 +150,27 @@ TEST(HostKernels, CopiesAreWhatWasCopiedWhereverItGoes) {
   }
 }
 
+TEST(HostKernels, ConversionsPastTheCachesHaveTheSameBits) {
+  constexpr int64_t kCount = 150'001;
+  const std::vector<float> wide = values_of(6, kCount);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    std::vector<std::byte> values(kCount * static_cast<size_t>(dtype_nbytes(dtype)));
+    HostKernels(1).convert(values.data(), dtype, wide.data(), DType::f32, kCount);
+    for (const DType out_dtype : {DType::f32, DType::f16, DType::bf16}) {
+      const auto element = static_cast<size_t>(dtype_nbytes(out_dtype));
+      for (const int64_t threads : {1, 3}) {
+        for (const size_t shift : {size_t{0}, 3 * element}) {
+          std::vector<std::byte> plain(kCount * element + shift + element, std::byte{0xee});
+          std::vector<std::byte> streamed = plain;
+          HostKernels(threads).convert(plain.data() + shift, out_dtype, values.data(), dtype, kCount);
+          HostKernels(threads).convert(streamed.data() + shift, out_dtype, values.data(), dtype, kCount, kernels::kStreamedNbytes + 1);
+          EXPECT_TRUE(plain == streamed) << dtype_name(dtype) << " to " << dtype_name(out_dtype) << ", " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
 TEST(HostKernels, NonFiniteValuesAreFoundWhereverTheyAre) {
   const HostKernels host(3);
   std::vector<float> values(150'000, 1.0F);

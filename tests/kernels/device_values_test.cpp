@@ -193,7 +193,7 @@ TEST_F(DeviceValues, SquaresAreThoseOfTheHost) {
     const Bytes odd = random_values(random, dtype, 1, true);
     if (kind == 1) std::copy_n(odd.begin(), dtype_nbytes(dtype), values.begin() + random.below(count + 1) * dtype_nbytes(dtype));
     ExactSum expected;
-    plain().add_squares(as_f32(values, dtype, count).data(), count, expected);
+    plain().add_squares(values.data(), dtype, count, expected);
     expected.merge(expected);
     std::vector<int64_t> words(cuda::kSquareWords);
     const void *from = memory.place(values, offset(dtype));

@@ -249,21 +249,36 @@ TEST(Average, StaysCloseToFloat64ForAThousandSteps) {
   }
 }
 
-double squares(const Table &table, const float *values, int64_t count) {
+double squares(const Table &table, const void *values, DType dtype, int64_t count) {
   ExactSum sum;
-  table.add_squares(values, count, sum);
+  table.add_squares(values, dtype, count, sum);
   return sum.total();
+}
+
+/// Any bits, or numbers of about the magnitude of 1.
+Elements random_elements(test::Random &random, int64_t count, bool any) {
+  Elements elements = {kFloats[random.below(3)], static_cast<size_t>(random.below(37)), std::vector<uint32_t>(static_cast<size_t>(count))};
+  const bool wide = elements.dtype == DType::f32;
+  const int mantissa_bits = wide ? 23 : elements.dtype == DType::f16 ? 10 : 7;
+  const uint32_t below_two = elements.dtype == DType::f16 ? 0x4000 : wide ? 0x40000000 : 0x4000;
+  for (uint32_t &bits : elements.bits) {
+    bits = any ? static_cast<uint32_t>(random.special_bits(wide ? 32 : 16, mantissa_bits))
+               : static_cast<uint32_t>(random.below(below_two)) | (random.below(2) != 0 ? sign_of(elements.dtype) : 0);
+  }
+  return elements;
 }
 
 TEST(AddSquares, EveryTargetHasTheBitsOfTheReference) {
   test::Random random(5);
   for (int64_t i = 0; i < test::cases(4000); ++i) {
     const int64_t count = length_of_case(random, i);
-    const auto offset = static_cast<size_t>(random.below(8));
-    const std::vector<float> values = i % 2 == 0 ? random.values(count + 8, 40) : special_values(random, count + 8);
-    const auto expected = std::bit_cast<uint64_t>(squares(reference_table(), values.data() + offset, count));
+    const Elements elements = random_elements(random, count, i % 2 == 0);
+    const std::vector<uint8_t> stored = elements.stored();
+    const uint8_t *values = stored.data() + elements.skip * static_cast<size_t>(dtype_nbytes(elements.dtype));
+    const auto expected = std::bit_cast<uint64_t>(squares(reference_table(), values, elements.dtype, count));
     for (const Table *table : supported()) {
-      ASSERT_EQ(std::bit_cast<uint64_t>(squares(*table, values.data() + offset, count)), expected) << table->target << " count " << count;
+      ASSERT_EQ(std::bit_cast<uint64_t>(squares(*table, values, elements.dtype, count)), expected)
+          << table->target << " " << dtype_name(elements.dtype) << " count " << count;
     }
   }
 }
@@ -273,11 +288,17 @@ TEST(AddSquares, EveryTargetHasTheBitsOfTheReference) {
 TEST(AddSquares, AgreesWithLongDouble) {
   test::Random random(6);
   for (const int64_t count : {0, 1, 7, 255, 256, 257, 1000, 10000}) {
-    const std::vector<float> values = random.values(count, 20);
-    long double expected = 0;
-    for (const float value : values) expected += static_cast<long double>(value) * value;
-    const auto rounded = static_cast<double>(expected);
-    EXPECT_NEAR(squares(reference_table(), values.data(), count), rounded, 37 * 0x1p-53 * rounded);
+    for (int i = 0; i < 10; ++i) {
+      Elements elements = random_elements(random, count, false);
+      elements.skip = 0;
+      long double expected = 0;
+      for (const uint32_t bits : elements.bits) {
+        const float value = value_of(elements.dtype, bits);
+        expected += static_cast<long double>(value) * value;
+      }
+      const auto rounded = static_cast<double>(expected);
+      EXPECT_NEAR(squares(reference_table(), elements.stored().data(), elements.dtype, count), rounded, 37 * 0x1p-53 * rounded);
+    }
   }
 }
 
@@ -285,12 +306,12 @@ TEST(AddSquares, DoesNotDependOnCutsAtLines) {
   test::Random random(7);
   constexpr int64_t kCount = 20 * kLine + 13;
   const std::vector<float> values = random.values(kCount, 30);
-  const double expected = squares(active(), values.data(), kCount);
+  const double expected = squares(active(), values.data(), DType::f32, kCount);
   for (int i = 0; i < 50; ++i) {
     ExactSum parts[4];
     for (int64_t at = 0; at < kCount;) {
       const int64_t end = std::min(kCount, at + kLine * (1 + random.below(5)));
-      active().add_squares(values.data() + at, end - at, parts[random.below(4)]);
+      active().add_squares(values.data() + at, DType::f32, end - at, parts[random.below(4)]);
       at = end;
     }
     for (int part = 1; part < 4; ++part) parts[0].merge(parts[part]);
