@@ -13,6 +13,9 @@
 
 #include <zero/zero.h>
 
+#include <cstdlib>
+#include <string_view>
+
 namespace zero::api {
 namespace {
 
@@ -34,6 +37,10 @@ std::string library_text() {
   text += "\nkernel targets:";
   for (const kernels::Table *table : kernels::supported()) text += std::string(" ") + table->target;
   text += std::string("; in use: ") + kernels::active().target;
+  const char *wanted = std::getenv("ZERO_KERNEL_TARGET");
+  if (wanted != nullptr && std::string_view(wanted) != kernels::active().target) {
+    text += std::string(" (ZERO_KERNEL_TARGET=") + wanted + " is not one of them)";
+  }
   const zero_mpi_table *table = nullptr;
   const Status status = load_mpi_module({}, &table);
   if (status.ok()) {
