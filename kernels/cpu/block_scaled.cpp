@@ -75,7 +75,7 @@ HWY_INLINE U round_units(V units, U random) {
   return hn::Add(hn::BitCast(Bits(), whole), hn::IfThenElseZero(hn::RebindMask(Bits(), hn::Lt(chance, part)), set(1)));
 }
 
-/// `value` in [0, largest].
+/// `value` in [0, largest], to the nearest also a few units in the last place beyond.
 template <class Format, bool kStochastic>
 HWY_INLINE U round(V value, U random) {
   const U bits = hn::BitCast(Bits(), value);
@@ -94,7 +94,9 @@ HWY_INLINE U round(V value, U random) {
 template <class Format, bool kStochastic, bool kAllValid>
 HWY_INLINE U encoded(V value, V inverse, U random) {
   const V kept = kAllValid ? hn::Abs(value) : finite_magnitude(value);
-  U code = round<Format, kStochastic>(hn::Min(hn::Mul(kept, inverse), hn::Set(D(), Format::kLargest)), random);
+  // Beyond the largest by no more than scale and inverse were rounded, which to the nearest is the largest again.
+  const V scaled = hn::Mul(kept, inverse);
+  U code = round<Format, kStochastic>(kStochastic ? hn::Min(scaled, hn::Set(D(), Format::kLargest)) : scaled, random);
   if constexpr (Format::kHasSign) {
     code = hn::Or(code, hn::And(hn::ShiftRight<24>(hn::BitCast(Bits(), value)), set(0x80)));
   } else {
@@ -111,59 +113,77 @@ HWY_INLINE void encode_line(uint8_t *codes, V inverse, const float *values, cons
   for (int64_t i = 0; i < kLine; i += static_cast<int64_t>(hn::Lanes(D()))) {
     const U words = kStochastic ? hn::LoadU(Bits(), random + i) : hn::Zero(Bits());
     const U code = encoded<Format, kStochastic, kAllValid>(hn::LoadU(D(), values + i), inverse, words);
-    hn::StoreU(hn::DemoteTo(Codes(), hn::BitCast(Signed(), code)), Codes(), codes + i);
+    hn::StoreU(hn::TruncateTo(Codes(), code), Codes(), codes + i);
   }
 }
+
+/// As many lines as are looked at together: each look ends in a chain of shuffles and divisions, which the next one need not wait for.
+constexpr int64_t kTogether = 4;
 
 template <class Format, bool kStochastic>
 void encode_lines(uint8_t *codes, float *scales, const float *values, int64_t count, const uint32_t *random) {
-  for (int64_t begin = 0; begin < count; begin += kLine) {
-    const LineOf line = look_at<Format>(values + begin);
-    const float scale = scale_of<Format>(line.absmax);
-    const V inverse = hn::Set(D(), scale == 0 ? 0 : 1 / scale);
-    scales[begin / kLine] = scale;
-    const uint32_t *words = kStochastic ? random + begin : nullptr;
-    const auto encode_this = line.all_valid ? encode_line<Format, kStochastic, true> : encode_line<Format, kStochastic, false>;
-    encode_this(codes + begin, inverse, values + begin, words);
+  for (int64_t first = 0; first < count; first += kTogether * kLine) {
+    const int64_t end = first + kTogether * kLine < count ? first + kTogether * kLine : count;
+    LineOf lines[kTogether];
+    for (int64_t begin = first; begin < end; begin += kLine) lines[(begin - first) / kLine] = look_at<Format>(values + begin);
+    float inverses[kTogether];
+    for (int64_t begin = first; begin < end; begin += kLine) {
+      const int64_t line = (begin - first) / kLine;
+      const float scale = scale_of<Format>(lines[line].absmax);
+      scales[begin / kLine] = scale;
+      inverses[line] = scale == 0 ? 0 : 1 / scale;
+    }
+    for (int64_t begin = first; begin < end; begin += kLine) {
+      const int64_t line = (begin - first) / kLine;
+      const uint32_t *words = kStochastic ? random + begin : nullptr;
+      const auto encode_this = lines[line].all_valid ? encode_line<Format, kStochastic, true> : encode_line<Format, kStochastic, false>;
+      encode_this(codes + begin, hn::Set(D(), inverses[line]), values + begin, words);
+    }
   }
 }
 
-/// `magnitude` above 7, without its scale.
+/// Codes moved to where fp32 has sign, exponent and mantissa; what exponents differ by is not added.
 template <class Format>
-HWY_INLINE V normal_value(U magnitude) {
-  return hn::BitCast(D(), hn::Add(hn::ShiftLeft<kCut>(magnitude), set((127 - Format::kBias) << 23)));
+HWY_INLINE U lifted(const uint8_t *codes) {
+  if constexpr (!Format::kHasSign) return hn::ShiftLeft<kCut>(hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes)));
+  const auto *with_sign = reinterpret_cast<const int8_t *>(codes);
+  const auto number = hn::PromoteTo(Signed(), hn::LoadU(hn::Rebind<int8_t, D>(), with_sign));
+  return hn::And(hn::BitCast(Bits(), hn::ShiftLeft<kCut>(number)), set(0x87f00000));
 }
 
-/// Any code, without its scale and sign.
+/// Without its scale. Of normal numbers alone: neither below 8 nor NaN.
 template <class Format>
-HWY_INLINE V any_value(U magnitude) {
-  const V small = hn::Mul(hn::ConvertTo(D(), hn::BitCast(Signed(), magnitude)), power_of_two(127 - Format::kBias - 2));
-  const V value = hn::IfThenElse(hn::RebindMask(D(), hn::Gt(magnitude, set(7))), normal_value<Format>(magnitude), small);
-  return hn::IfThenElse(hn::RebindMask(D(), hn::Eq(magnitude, set(Format::kNan))), hn::BitCast(D(), set(0x7fc00000)), value);
+HWY_INLINE V normal_value(U lifted) {
+  return hn::BitCast(D(), hn::Add(lifted, set((127 - Format::kBias) << 23)));
 }
 
+/// The value of any code, without its scale and sign.
 template <class Format>
-HWY_INLINE V with_sign(V value, U code) {
-  if constexpr (!Format::kHasSign) return value;
-  return hn::Or(value, hn::BitCast(D(), hn::ShiftLeft<24>(hn::And(code, set(0x80)))));
+HWY_INLINE V any_magnitude(U lifted) {
+  const U code = hn::ShiftRight<kCut>(lifted);
+  const V small = hn::Mul(hn::ConvertTo(D(), hn::BitCast(Signed(), code)), power_of_two(127 - Format::kBias - 2));
+  const V value = hn::IfThenElse(hn::RebindMask(D(), hn::Gt(code, set(7))), normal_value<Format>(lifted), small);
+  return hn::IfThenElse(hn::RebindMask(D(), hn::Eq(code, set(Format::kNan))), hn::BitCast(D(), set(0x7fc00000)), value);
 }
 
 template <class Format>
 void decode_lines(float *out, const uint8_t *codes, const float *scales, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  constexpr uint32_t kLeast = 8U << kCut;
+  constexpr uint32_t kBeyond = Format::kNan << kCut;
+  const U sign = set(Format::kHasSign ? 0x80000000 : 0);
   for (int64_t begin = 0; begin < count; begin += kLine) {
     const V scale = hn::Set(D(), scales[begin / kLine]);
     const bool is_finite = hn::AllTrue(D(), hn::Lt(hn::Abs(scale), power_of_two(255)));
     prefetch(codes + begin);
     for (int64_t i = begin; i < begin + kLine; i += lanes) {
-      const U code = hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes + i));
-      const U magnitude = Format::kHasSign ? hn::And(code, set(0x7f)) : code;
-      const auto number = hn::BitCast(Signed(), magnitude);
-      const auto normal = hn::And(hn::Gt(number, hn::Set(Signed(), 7)), hn::Lt(number, hn::Set(Signed(), Format::kNan)));
-      if (HWY_LIKELY(is_finite && hn::AllTrue(Signed(), normal))) {
-        hn::StoreU(hn::Mul(with_sign<Format>(normal_value<Format>(magnitude), code), scale), D(), out + i);
+      const U bits = lifted<Format>(codes + i);
+      const U magnitude = hn::AndNot(sign, bits);
+      if (HWY_LIKELY(is_finite && hn::AllTrue(Bits(), hn::Lt(hn::Sub(magnitude, set(kLeast)), set(kBeyond - kLeast))))) {
+        hn::StoreU(hn::Mul(normal_value<Format>(bits), scale), D(), out + i);
       } else {
-        hn::StoreU(canonical(D(), hn::Mul(with_sign<Format>(any_value<Format>(magnitude), code), scale)), D(), out + i);
+        const V value = hn::Or(any_magnitude<Format>(magnitude), hn::BitCast(D(), hn::And(bits, sign)));
+        hn::StoreU(canonical(D(), hn::Mul(value, scale)), D(), out + i);
       }
     }
   }

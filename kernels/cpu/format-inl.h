@@ -60,7 +60,7 @@ struct Bf16 {
     const auto bits = hn::PromoteTo(Bits(), hn::LoadU(Bits16(), static_cast<const uint16_t *>(source) + index));
     return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
   }
-  static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return cut(upper_half(value)); }
+  static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return upper_halves(to_nearest(value)); }
   /// random.h states the rule. `random`: as narrow_stochastic takes it, with two elements' numbers per word; `value` is that of elements
   /// from `index` on. SIMD targets are little-endian.
   static HWY_INLINE hn::Vec<Bits16> rounded_stochastic(V value, const uint32_t *random, int64_t index) {
@@ -68,22 +68,28 @@ struct Bf16 {
     const auto finite = hn::Lt(hn::And(bits, hn::Set(Bits(), 0x7fffffff)), hn::Set(Bits(), 0x7f800000));
     const auto added =
         hn::IfThenElseZero(finite, hn::PromoteTo(Bits(), hn::LoadU(Bits16(), reinterpret_cast<const uint16_t *>(random) + index)));
-    return cut(hn::ShiftRight<16>(hn::Add(bits, added)));
+    return upper_halves(hn::Add(bits, added));
   }
   static HWY_INLINE V put(V value, void *out, int64_t index, bool streams) {
-    const auto upper = upper_half(value);
-    store(cut(upper), Bits16(), static_cast<uint16_t *>(out) + index, streams);
-    return hn::BitCast(D(), hn::ShiftLeft<16>(upper));
+    const auto bits = to_nearest(value);
+    store(upper_halves(bits), Bits16(), static_cast<uint16_t *>(out) + index, streams);
+    return cut(bits);
   }
-  static HWY_INLINE V kept(V value) { return hn::BitCast(D(), hn::ShiftLeft<16>(upper_half(value))); }
+  static HWY_INLINE V kept(V value) { return cut(to_nearest(value)); }
 
  private:
-  static HWY_INLINE hn::Vec<Bits> upper_half(V value) {
+  /// In the upper half.
+  static HWY_INLINE hn::Vec<Bits> to_nearest(V value) {
     const auto bits = hn::BitCast(Bits(), value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(Bits(), 1));
-    return hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(Bits(), 0x7fff)), odd));
+    return hn::Add(hn::Add(bits, hn::Set(Bits(), 0x7fff)), odd);
   }
-  static HWY_INLINE hn::Vec<Bits16> cut(hn::Vec<Bits> upper) { return hn::DemoteTo(Bits16(), hn::BitCast(hn::RebindToSigned<D>(), upper)); }
+  static HWY_INLINE V cut(hn::Vec<Bits> bits) { return hn::BitCast(D(), hn::And(bits, hn::Set(Bits(), 0xffff0000))); }
+  static HWY_INLINE hn::Vec<Bits16> upper_halves(hn::Vec<Bits> bits) {
+    const hn::Repartition<uint16_t, D> halves;
+    const auto both = hn::BitCast(halves, bits);
+    return hn::LowerHalf(Bits16(), hn::ConcatOdd(halves, both, both));
+  }
 };
 
 /// Loaded as another format, stored as fp32.

@@ -38,11 +38,10 @@ HWY_INLINE U to_f16(U bits, U random) {
 
 void narrow_to_f16(uint16_t *out, const float *values, int64_t count, const uint32_t *random) {
   const D d;
-  const hn::RebindToSigned<D> di;
   for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) {
     const U bits = hn::BitCast(Bits(), canonical(d, hn::LoadU(d, values + i)));
     const U result = to_f16(bits, hn::LoadU(Bits(), random + i));
-    hn::StoreU(hn::DemoteTo(F16::Bits16(), hn::BitCast(di, result)), F16::Bits16(), out + i);
+    hn::StoreU(hn::TruncateTo(F16::Bits16(), result), F16::Bits16(), out + i);
   }
 }
 
