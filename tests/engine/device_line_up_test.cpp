@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -214,7 +215,8 @@ TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
     Feed feed(kKinds[0]);
     void *data = nullptr;
     void *reader = caller_stream_create(0);
-    std::vector<float> before(kCounts[0]), late(kCounts[0]);
+    std::vector<float> before(kCounts[0]);
+    const PinnedFloats late(kCounts[0]);
     expect_ok(run_task(*kept, kept->read(0, ZERO_SLOT_PARAM, 0, before.data(), kCounts[0])), "read");
     for (void *stream : {feed.stream(), reader}) expect_ok(run_task(*kept, kept->param_acquire(0, nullptr, 0, &data, stream)), "acquire");
     caller_copy(reader, late.data(), data, 4 * kCounts[0], 20'000);
@@ -223,7 +225,7 @@ TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
     feed.give(*kept);
     expect_ok(run_task(*kept, kept->step(nullptr, feed.stream())), "step");
     caller_wait(reader);
-    EXPECT_EQ(before, late);
+    EXPECT_TRUE(std::ranges::equal(before, late.values()));
     expect_ok(kept->param_release(0), "param_release");
     caller_stream_destroy(reader);
   });

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace zero::test {
@@ -51,6 +52,23 @@ struct Lent {
   const int64_t device;
   void *const data;
   void *const stream;
+};
+
+/// Floats of the host that a stream reads and writes when it comes to them: CUDA may wait within copies of memory that is not pinned.
+class PinnedFloats {
+ public:
+  explicit PinnedFloats(int64_t count, float value = 0)
+      : values_(static_cast<float *>(caller_pinned_alloc(count * 4)), static_cast<size_t>(count)) {
+    std::ranges::fill(values_, value);
+  }
+  PinnedFloats(const PinnedFloats &) = delete;
+  ~PinnedFloats() { caller_pinned_free(values_.data()); }
+  std::span<float> values() const { return values_; }
+  float *data() const { return values_.data(); }
+  float operator[](int64_t i) const { return values_[static_cast<size_t>(i)]; }
+
+ private:
+  const std::span<float> values_;
 };
 
 /// Tests that need a device.

@@ -177,7 +177,7 @@ TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
     Manner manner = in_stage(3);
     const auto optimizer = begun_optimizer(group, model, manner);
     const Lent lent[] = {Lent(0, 4), Lent(0, 4)};
-    std::vector<float> values[] = {std::vector<float>(50'000), std::vector<float>(50'000)};
+    const PinnedFloats values[] = {PinnedFloats(50'000), PinnedFloats(50'000)};
     for (int64_t id = 0; id < 2; ++id) {
       void *stream = lent[id].stream;
       void *data = nullptr;
@@ -187,7 +187,7 @@ TEST_F(KeptOnDevice, AReleasedParameterIsNotOverwrittenWhileAStreamReadsIt) {
     }
     for (int64_t id = 0; id < 2; ++id) {
       caller_wait(lent[id].stream);
-      for (const int64_t k : {0, 777, 49'999}) EXPECT_EQ(values[id][static_cast<size_t>(k)], first_value_at(model, id, k));
+      for (const int64_t k : {0, 777, 49'999}) EXPECT_EQ(values[id][k], first_value_at(model, id, k));
     }
   });
 }
@@ -199,9 +199,9 @@ TEST_F(KeptOnDevice, AStepIsOrderedByItsStream) {
     Manner manner = in_stage(1);
     const auto optimizer = begun_optimizer(group, model, manner);
     const Lent lent(0, 12'000);
-    std::vector<float> before(3000);
-    std::vector<float> after(3000);
-    std::vector<float> grad(3000, 1);
+    const PinnedFloats before(3000);
+    const PinnedFloats after(3000);
+    const PinnedFloats grad(3000, 1);
     void *data = nullptr;
     expect_ok(run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data, lent.stream)), "param_acquire");
     caller_copy(lent.stream, lent.data, grad.data(), 12'000, 0);
