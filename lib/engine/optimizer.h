@@ -282,6 +282,7 @@ class Optimizer {
   Task choose_way();
   void count_direct() const;
   void count_replicas(int32_t slot, int64_t bucket) const;
+  Status check_captured(void *stream, const char *what, bool *out_captured = nullptr) const;
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
   Task update();

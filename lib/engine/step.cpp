@@ -67,6 +67,8 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   // A graph would copy what lies in the memory between host and device when it is run.
   if (status.ok() && passes != nullptr)
     status = check_not_captured("zero_optimizer_grad_ready with a copy between host and device", stream);
+  // A reduction that began now would become part of the graph, and wait for other ranks there.
+  if (status.ok() && !alone()) status = check_captured(stream, "gradients");
   const bool follows = status.ok() && settings_.on_device;
   if (follows) status = device_->follow(stream);
   if (status.ok()) status = gradients_.ready(id, grad, offset, count, passes, stream);
@@ -155,14 +157,21 @@ Task Optimizer::finish_gradients() {
   co_return Status();
 }
 
-/// Steps that are captured are done later, and then by the device alone.
+/// What is captured is done later, and then by the device alone.
+Status Optimizer::check_captured(void *stream, const char *what, bool *out_captured) const {
+  bool captured = false;
+  if (settings_.on_device) ZERO_TRY(device_->captures(stream, &captured));
+  ZERO_CHECK(!captured || (alone() && groups_.model() == nullptr), ZERO_E_UNSUPPORTED,
+             "ranks in groups of %lld%s wait for one another on the host, so %s cannot become part of a CUDA graph", lld(group_->size()),
+             groups_.model() != nullptr ? " with a model group" : "", what);
+  if (out_captured != nullptr) *out_captured = captured;
+  return {};
+}
+
 Status Optimizer::check_capture(const zero_step_result *out) const {
   bool captured = false;
-  if (settings_.on_device) ZERO_TRY(device_->captures(device_->stream(), &captured));
+  if (settings_.on_device) ZERO_TRY(check_captured(device_->stream(), "steps", &captured));
   if (!captured) return {};
-  ZERO_CHECK(alone() && groups_.model() == nullptr, ZERO_E_UNSUPPORTED,
-             "ranks in groups of %lld%s wait for one another on the host, so steps cannot become part of a CUDA graph", lld(group_->size()),
-             groups_.model() != nullptr ? " with a model group" : "");
   ZERO_CHECK(settings_.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
              lld(settings_.verify_every));

@@ -410,11 +410,13 @@ TEST_F(StepsOnDevice, ACapturedStepOfAnotherKindIsTheLast) {
 TEST_F(StepsOnDevice, StepsOfSeveralRanksAreNotCaptured) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     const Kind &kind = kKinds[0];
-    const auto kept = make(group, kind, true);
+    const auto kept = make(group, kind, true, 1);
     Feed feed(kind);
     plain_step(*kept, feed);
     if (group->rank() == 0) {
+      const Lent lent(0, 4 * kCounts[0]);
       caller_capture_begin(feed.stream());
+      expect_refused(kept->grad_ready(0, lent.data, 0, kCounts[0], feed.stream()), ZERO_E_UNSUPPORTED, "so gradients cannot become");
       expect_refused(run_task(*kept, kept->step(nullptr, feed.stream())), ZERO_E_UNSUPPORTED, "wait for one another on the host");
       void *graph = caller_capture_end(feed.stream());
       EXPECT_NE(graph, nullptr);

@@ -29,9 +29,9 @@
  *     Counters of the host (stats.h) know nothing of runs of graphs, and neither does unfilled_count of results.
  *   - Graphs are run one after another, and never once the optimizer was released. A plain step that fills other tensors than the captured
  *     one makes a table of its own on the device, the first one behind each such capture; it stays until release.
- * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet. With ZERO_KEY_VERIFY_EVERY steps that take or compare
- * checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with out_result, or before any other step, is
- * ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
+ * Captured steps of several ranks are ZERO_E_UNSUPPORTED, since their threads meet, and so is their captured grad_ready. With
+ * ZERO_KEY_VERIFY_EVERY steps that take or compare checksums wait, and captured ones are ZERO_E_UNSUPPORTED. A step that is captured with
+ * out_result, or before any other step, is ZERO_E_STATE, and so is a captured verify; the capture goes on without it.
  *
  * Streams that another thread captures, in whichever mode, do not hinder what the library does, and its threads do not end their capture;
  * but work for the default stream (NULL) may do either, because CUDA makes that wait for other streams.
