@@ -71,8 +71,6 @@ Task FirstValues::take_over(int32_t source) {
   if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
   for (Arena &copy : copies_) copy.release();
   master_written_.assign(master_written_.size(), false);
-  average_written_.assign(average_written_.size(), false);
-  begun_ = true;
   edited_ = false;
   range_edited_ = false;
   co_return Status();
@@ -215,7 +213,7 @@ void FirstValues::follow_master(int64_t id) {
 }
 
 /// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
-/// to its parameter. Averages begin with the master, or the parameter where there is none.
+/// to its parameter. Until the first step averages are the master, or the parameter where there is none.
 void FirstValues::follow_param(int64_t id) {
   const Range range = tensors_.updated(id);
   if (range.empty()) return;
@@ -227,7 +225,7 @@ void FirstValues::follow_param(int64_t id) {
     masters = reinterpret_cast<float *>(tensors_.at(*slot, id, range.begin));
   if (masters != nullptr && tensors_.coded(id)) coded_params_.agree(id, range, Lead::codes);
   if (masters != nullptr && !tensors_.coded(id)) kernels_.follow(masters, param, dtype, range.count());
-  const bool begins_average = !begun_ && !average_written_[static_cast<size_t>(id)] && tensors_.find(ZERO_SLOT_AVERAGE, id, &slot);
+  const bool begins_average = !stepped_ && !average_written_[static_cast<size_t>(id)] && tensors_.find(ZERO_SLOT_AVERAGE, id, &slot);
   if (!begins_average) return;
   std::byte *averages = tensors_.at(*slot, id, range.begin);
   if (masters != nullptr) {

@@ -53,6 +53,8 @@ class FirstValues {
   /// `changed`: by a range or an initialiser, so that values lie with the ranks that own them.
   void note_params(bool begun, bool changed);
   void note_state(int32_t slot, int64_t id);
+  /// From now on averages stay as they are.
+  void note_step() { stepped_ = true; }
   /// Parameters, after begin.
   bool edited() const { return edited_; }
   /// Parameters, where other ranks hold what they own of them.
@@ -86,10 +88,10 @@ class FirstValues {
   const OptimizerGroups &groups_;
   MemorySource source_{};
   bool one_copy_ = false;
-  std::vector<Arena> copies_;         ///< by parameter: whole first values, where asked for
-  std::vector<bool> master_written_;  ///< by parameter
-  std::vector<bool> average_written_;
-  bool begun_ = false;
+  std::vector<Arena> copies_;          ///< by parameter: whole first values, where asked for
+  std::vector<bool> master_written_;   ///< by parameter
+  std::vector<bool> average_written_;  ///< since seal
+  bool stepped_ = false;
   bool edited_ = false;
   bool range_edited_ = false;
 };

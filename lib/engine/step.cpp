@@ -326,6 +326,7 @@ Status Optimizer::forget_masters_after_device() {
 
 void Optimizer::end_step() {
   gradients_.reset();
+  first_values_.note_step();
   phase_ = Phase::running;
 }
 

@@ -182,6 +182,46 @@ TEST(Begin, TakesAParameterThatWasWrittenAfterItsMasterAndAStep) {
   }
 }
 
+TEST(Begin, LetsAveragesFollowUntilTheFirstStepUnlessTheyWereWritten) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      for (const int64_t ranks : {1, 2}) {
+        Model model;
+        model.ranks = ranks;
+        model.counts = {100, 600};
+        model.recipe.dtype = dtype;
+        model.recipe.average = true;
+        Manner manner;
+        manner.stage = stage;
+        run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+          const auto optimizer = begun_optimizer(group, model, manner);
+          const auto averages_of = [&](int64_t id) {
+            std::vector<float> averages(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
+            expect_ok(run_task(*optimizer, optimizer->read(id, ZERO_SLOT_AVERAGE, 0, averages.data(), std::ssize(averages))), "read");
+            return averages;
+          };
+          const auto edit = [&](double value) {
+            for (const int64_t id : {0, 1}) expect_ok(optimizer->init_param(id, ZERO_INITIALISER_CONSTANT, value, 0, 0), "init_param");
+            expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+          };
+          edit(3);
+          EXPECT_EQ(averages_of(0), std::vector<float>(100, 3));
+          EXPECT_EQ(averages_of(1), std::vector<float>(600, 3));
+          const std::vector<float> written(600, 7);
+          expect_ok(run_task(*optimizer, optimizer->write(1, ZERO_SLOT_AVERAGE, 0, written.data(), 600)), "write");
+          for (const double value : {4, 5}) edit(value);
+          EXPECT_EQ(averages_of(0), std::vector<float>(100, 5));
+          EXPECT_EQ(averages_of(1), written);
+          train_step(*optimizer, model, manner, 0);
+          const std::vector<float> moved = averages_of(0);
+          edit(6);
+          EXPECT_EQ(averages_of(0), moved);
+        });
+      }
+    }
+  }
+}
+
 TEST(Begin, WithDifferentSourcesNamesThem) {
   run_world(3, [](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_optimizer(group, {.ranks = 3, .counts = {100}}, {});

@@ -151,7 +151,8 @@ void Training::write_first_value(int64_t id, int32_t source) {
   calls_.must(calls_.make(name("param_release", id), [&] { return zero_optimizer_param_release(optimizer_, id); }));
 }
 
-void Training::save_and_remake() {
+/// What follows parameters until the first step would be held to be written.
+void Training::save_and_remake(bool stepped) {
   struct Slot {
     int64_t id, number, dtype, count;
     std::vector<std::byte> entries;
@@ -166,6 +167,7 @@ void Training::save_and_remake() {
     for (int64_t index = 0; index < count; ++index) {
       Slot slot{id, 0, 0, 0, {}};
       calls_.must(zero_optimizer_slot(optimizer_, id, index, &slot.number, &slot.dtype, &slot.count));
+      if (!stepped && slot.number == ZERO_SLOT_AVERAGE) continue;
       slot.entries = read(id, static_cast<int32_t>(slot.number), slot.dtype, slot.count);
       slots.push_back(std::move(slot));
     }

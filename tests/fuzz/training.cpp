@@ -23,7 +23,7 @@ void Training::take_step(int64_t number) {
   calls_.meanwhile = [&noise] { noise.meanwhile(); };
   const Step &step = program_.steps[static_cast<size_t>(number)];
   place_ = "step " + std::to_string(number) + " ";
-  if (way_.remakes_before == number) save_and_remake();
+  if (way_.remakes_before == number) save_and_remake(number > 0);
   edit(step);
   noise.make(true);
   for (const int64_t id : step.looked_at) look(id);

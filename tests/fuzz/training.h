@@ -43,7 +43,8 @@ class Training {
   bool add_all();
   void write_first_values();
   void write_first_value(int64_t id, int32_t source);
-  void save_and_remake();
+  /// `stepped`: a step was made before.
+  void save_and_remake(bool stepped);
   void release_params();
   void release();
   /// @}
