@@ -294,7 +294,7 @@ class Optimizer {
   /// @name The vote of a step (vote.cpp), also on devices that come into line (vote_on_devices.cpp)
   /// @{
   void fill_in_ballot(bool with_run);
-  bool weightless() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS && !(gradients_.weight_sum() > 0); }
+  bool weightless() const;
   Task vote(Finding &change);
   Task vote_of_model();
   Task vote_on_devices();

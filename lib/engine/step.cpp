@@ -141,7 +141,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   if (ballot_.sum(Ballot::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
-                            "the weights of all ranks add up to 0 in this step, so that there is no gradient; nothing was applied");
+                            "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
+                            "nothing was applied");
   }
   phase_ = Phase::reduced;
   applied_ = false;

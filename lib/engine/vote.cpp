@@ -6,6 +6,7 @@
 #include "core/number_text.h"
 #include "engine/sealed_text.h"
 
+#include <cmath>
 #include <iterator>
 #include <span>
 
@@ -28,6 +29,13 @@ uint64_t Optimizer::hyper_hash(bool with_run) const {
   if (with_run) hash.add(run_.known().skipped_count);
   if (with_run) hash.add(run_.known().loss_scale);
   return hash.value();
+}
+
+/// There is no sum of weights in fp32 that gradients could be divided by.
+bool Optimizer::weightless() const {
+  if (settings_.divisor != ZERO_DIVISOR_WEIGHTS) return false;
+  const double sum = gradients_.weight_sum();
+  return !(sum > 0) || !std::isfinite(static_cast<float>(sum));
 }
 
 /// What this rank knows before it looks at its gradients.

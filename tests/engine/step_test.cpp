@@ -282,6 +282,32 @@ TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
   });
 }
 
+/// Gradients divided by infinity would be zeros that nobody gave.
+TEST_P(Stages, WeightsThatAddUpToMoreThanFp32HasAreAnErrorAndTheNextStepWorks) {
+  for (const int64_t ranks : {1, 2}) {
+    const Model model{.ranks = ranks, .counts = {300}, .divisor = ZERO_DIVISOR_WEIGHTS};
+    Manner manner;
+    manner.stage = GetParam();
+    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = begun_optimizer(group, model, manner);
+      const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+      const std::vector<float> small(300, 0x1p-100F);
+      for (const double weight : {0x1p127, 0x1p126}) {
+        for (const int32_t kind : {ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST}) {
+          ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kind)).ok());
+          ASSERT_TRUE(optimizer->set_weight(weight / static_cast<double>(ranks)).ok());
+          ASSERT_TRUE(optimizer->grad_ready(0, small.data(), 0, 300).ok());
+        }
+        zero_step_result result{};
+        const Status status = run_task(*optimizer, optimizer->step(&result));
+        EXPECT_EQ(status.code(), weight > 0x1p126 ? ZERO_E_INVALID_ARGUMENT : ZERO_OK) << status.text();
+        if (!status.ok()) EXPECT_EQ(differing(before, read_slot(*optimizer, model, ZERO_SLOT_PARAM)), 0);
+        if (status.ok()) EXPECT_EQ(result.grad_norm, 0x1p-100 * std::sqrt(300.0));
+      }
+    });
+  }
+}
+
 /// What lies there was multiplied by the weight, and what a caller adds would not be.
 TEST_P(Stages, WeightedElementsThatWereGivenCannotBeAddedToInPlace) {
   for (const bool tied : {false, true}) {
