@@ -6,7 +6,6 @@
 #include "core/number_text.h"
 #include "engine/sealed_text.h"
 
-#include <cmath>
 #include <iterator>
 #include <span>
 
@@ -35,7 +34,7 @@ uint64_t Optimizer::hyper_hash(bool with_run) const {
 bool Optimizer::weightless() const {
   if (settings_.divisor != ZERO_DIVISOR_WEIGHTS) return false;
   const double sum = gradients_.weight_sum();
-  return !(sum > 0) || !std::isfinite(static_cast<float>(sum));
+  return !(sum > 0 && sum <= kLargestFinite);
 }
 
 /// What this rank knows before it looks at its gradients.

@@ -295,7 +295,8 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
 
 /*
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
- * 3 it is gathered from the shards: ranks acquire alike, in one order, and again while acquired all or none. The address is then the same.
+ * 3 it is gathered from the shards: ranks acquire alike, in one order, and again while acquired all or none. The address is then the same,
+ * that dst too which the first of them was given.
  *   id              [in]
  *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on its tier
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
@@ -336,8 +337,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
 /*
  * Sets this rank's weight of the step, or after zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
  * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS. Since ZERO_0.1.
- *   weight  [in] 0, or positive and within fp32, 2^-149 .. 3.4e38; a step whose weights add up to 0 returns ZERO_E_INVALID_ARGUMENT and
- *                drops its gradients
+ *   weight  [in] 0, or positive and within fp32, 2^-149 .. 3.4e38; a step whose weights add up to 0, or to more than fp32 has, returns
+ *                ZERO_E_INVALID_ARGUMENT and drops its gradients
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
