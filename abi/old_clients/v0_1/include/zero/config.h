@@ -83,7 +83,8 @@ enum zero_key {
   ZERO_KEY_TRACE_EVENTS = 328,     /* i64, 0 .. 2^24, 0: newest events kept for zero_stats_optimizer_trace, 40 bytes each */
   ZERO_KEY_ONE_COPY = 329,         /* i64, 0 .. 1, 0: ranks of one host keep one copy of the parameters (zero/optimizer.h); stages 1, 2 */
   ZERO_KEY_DEVICE = 330,           /* i64, -1 .. 4095, -1: CUDA device on which the caller's gradients and parameters may lie
-                                      (zero/optimizer.h); -1 = host memory only; may differ between ranks */
+                                      (zero/optimizer.h), in its primary context, which CUDA's run time works in; -1 = host memory
+                                      only; may differ between ranks */
   ZERO_KEY_CUDA_MODULE = 331,      /* str: path of libzero_cuda.so; default: the variable ZERO_CUDA_MODULE, then the folder of libzero.so */
   ZERO_KEY_TIER = 332,             /* i64, a zero_tier, ZERO_TIER_HOST: where parameters, gradients and states lie; the same on all ranks */
 
