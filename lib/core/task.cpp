@@ -112,6 +112,15 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
 }
 
 Look OperationQueue::progress(const Operation *wanted) {
+  Look look;
+  // Who gave an operation to a queue found empty, before the turn had ended, was sent away: nobody else may come to begin it.
+  do {
+    look = take_turn(wanted);
+  } while (look == Look::empty && !empty());
+  return look;
+}
+
+Look OperationQueue::take_turn(const Operation *wanted) {
   Doorbell *asleep_on = nullptr;
   {
     Turn turn(*this);
@@ -154,6 +163,11 @@ Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
 }
 
 Status OperationQueue::run(Task task) { return wait(submit(std::move(task))); }
+
+bool OperationQueue::empty() {
+  const std::lock_guard lock(list_mutex_);
+  return head_ == nullptr;
+}
 
 std::shared_ptr<Operation> OperationQueue::first() {
   const std::lock_guard lock(list_mutex_);

@@ -182,6 +182,8 @@ class OperationQueue {
  private:
   class Turn;
 
+  Look take_turn(const Operation *wanted);
+  bool empty();
   std::shared_ptr<Operation> first();
   std::shared_ptr<Operation> pop();
 

@@ -195,6 +195,30 @@ TEST(OperationQueue, WaitEndsWithItsOperationWhereTheQueueIsWatched) {
   }
 }
 
+/// Whoever is sent away by another thread's look, which has found nothing yet, may have nobody to look again.
+TEST(OperationQueue, WhatIsGivenWhileALookEndsIsBegun) {
+  constexpr int kTimes = 300'000;
+  OperationQueue queue;
+  std::atomic<int> given{0};
+  std::atomic<int> looked{0};
+  const std::jthread looks([&] {
+    for (int i = 1; i <= kTimes; ++i) {
+      while (given.load() < i) std::this_thread::yield();
+      (void)queue.progress();
+      looked = i;
+    }
+  });
+  int left_behind = 0;
+  for (int i = 1; i <= kTimes; ++i) {
+    given = i;
+    const auto operation = queue.submit(give({}));
+    (void)queue.progress();
+    while (looked.load() < i) std::this_thread::yield();
+    left_behind += operation->done() ? 0 : 1;
+  }
+  EXPECT_EQ(left_behind, 0);
+}
+
 TEST(OperationQueue, WhoLeavesOperationsToAProgressThreadWakesIt) {
   Doorbell bell;
   Gate gate(1, &bell);
