@@ -78,7 +78,7 @@ Task Optimizer::in_order(Task body, void *stream) {
 /// Whether the optimizer may go on. Ranks that wait inside it for one whose group has failed are told.
 Status Optimizer::usable() {
   ZERO_TRY(standing());
-  const Status status = group_->usable();
+  const Status status = group_->look();
   if (!status.ok() && phase_ != Phase::building) lose(status);
   return status;
 }

@@ -140,7 +140,7 @@ class GivingUp final : public Waitable {
 };
 
 Task Group::collective(Fingerprint fingerprint, Task body) {
-  ZERO_CO_TRY(usable());
+  ZERO_CO_TRY(check_call(sequence_ + 1));
   fingerprint.sequence = ++sequence_;
   fingerprint.caller = caller_;
   current_ = fingerprint;
@@ -319,7 +319,7 @@ class MessageUnderWay final : public Waitable {
 };
 
 Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_TRY(usable());
+  ZERO_CO_TRY(check_call(sent_messages_[static_cast<size_t>(peer)] + 1));
   ZERO_CO_TRY(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++sent_messages_[static_cast<size_t>(peer)];
@@ -342,7 +342,7 @@ Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
 }
 
 Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_TRY(usable());
+  ZERO_CO_TRY(check_call(received_messages_[static_cast<size_t>(peer)] + 1));
   ZERO_CO_TRY(transport_->check_thread(peer));
   Fingerprint fingerprint;
   fingerprint.sequence = ++received_messages_[static_cast<size_t>(peer)];

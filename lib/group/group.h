@@ -104,11 +104,15 @@ class Group : public std::enable_shared_from_this<Group> {
   /// The deadline of the collective under way has passed.
   bool late();
   void begin_to_wait();
+  /// What a call begins with, numbered from 1. Calls in which nothing waits would never learn that a group above was aborted.
+  Status check_call(uint64_t number) { return number % kCallsPerLook == 0 ? look() : usable(); }
   /// The error of a group above that was aborted, also on a rank that is not in this group.
   Status aborted_above() const;
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
   void count_call(OperationKind kind);
   void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);
+
+  static constexpr uint64_t kCallsPerLook = 16;
 
   struct Counters {
     std::atomic<int64_t> calls{0};

@@ -158,6 +158,28 @@ TEST_F(Pair, AbortOfAGroupThatHasFailedReachesThoseSplitFromIt) {
   for (zero_group *child : children) zero_group_release(child);
 }
 
+/// Its steps wait for nobody.
+TEST_F(Pair, AbortReachesAnOptimizerOfARankThatIsAloneInItsGroup) {
+  zero_request *requests[2] = {};
+  for (int i = 0; i < 2; ++i) ZERO_ASSERT_OK(zero_group_split_async(ranks.rank[i], i, 0, &requests[i]));
+  for (int64_t done = 0; done == 0;) {
+    ZERO_ASSERT_OK(zero_request_test(requests[0], &done));
+    ZERO_ASSERT_OK(zero_request_test(requests[1], &done));
+  }
+  zero_group *alone = nullptr;
+  ZERO_ASSERT_OK(zero_request_group(requests[1], &alone));
+  for (zero_request *request : requests) ZERO_ASSERT_OK(finish(request));
+  zero_optimizer *optimizer = nullptr;
+  ZERO_ASSERT_OK(zero_optimizer_create(alone, nullptr, &optimizer));
+  ZERO_ASSERT_OK(zero_optimizer_seal(optimizer));
+  ZERO_ASSERT_OK(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
+  ZERO_EXPECT_OK(zero_optimizer_step(optimizer, nullptr, nullptr));
+  ZERO_EXPECT_OK(zero_group_abort(ranks.rank[0], "enough of this"));
+  EXPECT_TRUE(failed_with(zero_optimizer_step(optimizer, nullptr, nullptr), ZERO_E_ABORTED, "enough of this"));
+  zero_optimizer_release(optimizer);
+  zero_group_release(alone);
+}
+
 TEST_F(Pair, MemoryOfAFailedCallIsTheCallersAgain) {
   int64_t quiet = -7;
   ZERO_EXPECT_OK(zero_group_quiet(ranks.rank[0], &quiet));

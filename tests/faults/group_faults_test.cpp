@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <latch>
 #include <thread>
 
@@ -229,6 +230,40 @@ TEST(GroupFaultsThreads, AbortReachesGroupsThatTheAbortingRankIsNotIn) {
       }),
   };
   for (const Outcome &outcome : outcomes) expect_errors({outcome}, ZERO_E_ABORTED, {"gave the world up"}, 50 + kGraceMs);
+}
+
+/// Calls call(part) until it fails, as often as is needed to hear of an abort.
+Status call_until_failure(const std::function<Status()> &call) {
+  constexpr int kMostCalls = 100;
+  Status status;
+  for (int i = 0; i < kMostCalls && status.ok(); ++i) status = call();
+  return status;
+}
+
+/// This thread is both ranks of the world, and of a part of it; rank 1 is alone in another.
+TEST(GroupFaultsThreads, AbortReachesGroupsInWhichNoCallEverWaits) {
+  const std::string at = meeting("abort_unwaited");
+  std::vector<std::shared_ptr<Group>> worlds(2);
+  std::vector<std::shared_ptr<Group>> pairs(2);
+  std::vector<std::shared_ptr<Group>> alone(2);
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto index = static_cast<size_t>(rank);
+    ASSERT_TRUE(connect(at, rank, 2, &worlds[index]).ok());
+    ASSERT_TRUE(worlds[index]->queue()->run(split(*worlds[index], 0, 0, &pairs[index])).ok());
+    ASSERT_TRUE(worlds[index]->queue()->run(split(*worlds[index], rank, 0, &alone[index])).ok());
+  });
+  // As rank 1 hears of what rank 0, were it in none of the parts, had aborted.
+  worlds[0]->transport().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
+  const auto message = [&] {
+    float value = 1;
+    const auto sent = pairs[0]->send_queue(1)->submit(pairs[0]->send(&value, 1, DType::f32, 1));
+    (void)pairs[0]->send_queue(1)->progress();
+    const Status received = pairs[1]->recv_queue(0)->run(pairs[1]->recv(&value, 1, DType::f32, 0));
+    const Status status = pairs[0]->send_queue(1)->wait(sent);
+    return received.ok() ? status : received;
+  };
+  EXPECT_EQ(call_until_failure([&] { return run_all_reduce(*alone[1]); }).code(), ZERO_E_ABORTED);
+  EXPECT_EQ(call_until_failure(message).code(), ZERO_E_ABORTED);
 }
 
 /// Rank 0 calls all_reduce in one child of the world, rank 1 a barrier in another; the patient rank waits longer. Returns what the other
