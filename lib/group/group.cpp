@@ -61,9 +61,16 @@ Status Group::look() {
   return usable();
 }
 
+/// One that this group heeds need not have heard it: the rank that aborted may have left that one.
 Status Group::aborted_above() const {
-  for (const std::weak_ptr<Group> &above : above_) {
-    const std::shared_ptr<Group> living = above.lock();
+  ZERO_TRY(aborted_among(above_));
+  const std::shared_ptr<Group> heeded = heeded_.lock();
+  return heeded != nullptr ? aborted_among(heeded->above_) : Status();
+}
+
+Status Group::aborted_among(const std::vector<std::weak_ptr<Group>> &groups) {
+  for (const std::weak_ptr<Group> &group : groups) {
+    const std::shared_ptr<Group> living = group.lock();
     if (living == nullptr) continue;
     Status standing = living->usable();
     if (standing.code() == ZERO_E_ABORTED) return standing;

@@ -106,8 +106,9 @@ class Group : public std::enable_shared_from_this<Group> {
   void begin_to_wait();
   /// What a call begins with, numbered from 1. Calls in which nothing waits would never learn that a group above was aborted.
   Status check_call(uint64_t number) { return number % kCallsPerLook == 0 ? look() : usable(); }
-  /// The error of a group above that was aborted, also on a rank that is not in this group.
+  /// The error of a group above, or above the one that this one heeds, that was aborted, also on a rank that is not in this group.
   Status aborted_above() const;
+  static Status aborted_among(const std::vector<std::weak_ptr<Group>> &groups);
   Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
   void count_call(OperationKind kind);
   void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);

@@ -362,6 +362,23 @@ TEST_P(Stages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
   });
 }
 
+/// Rank 0 waits for rank 2, its replica, when rank 1, without an optimizer by then, gives up what it shares with rank 0.
+TEST_P(Stages, AnAbortByARankThatReleasedItsOptimizerEndsStepsThatWaitInTheOther) {
+  run_cut(GetParam(), [](const std::shared_ptr<Group> &world, CutRank mine) {
+    begin_everywhere(*world, mine);
+    if (world->rank() == 0) {
+      mine.data->set_deadline_ms(5'000);
+      const Status status = run_task(*mine.optimizer, mine.optimizer->step(nullptr));
+      EXPECT_EQ(status.code(), ZERO_E_ABORTED) << status.text();
+    }
+    if (world->rank() == 1) {
+      mine.optimizer.reset();
+      mine.model->fail(Status::error(ZERO_E_ABORTED, "given up"));
+    }
+    EXPECT_TRUE(world->queue()->run(barrier(*world)).ok());
+  });
+}
+
 TEST_P(Stages, ReplicasThatDifferInOneHalfAreAnErrorInTheOther) {
   run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     if (mine.half == 0) {
