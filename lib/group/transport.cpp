@@ -1,6 +1,7 @@
 /// @file What transports do that reach memory of the host only, and that of no other rank.
 #include "group/transport.h"
 
+#include <cstring>
 #include <utility>
 
 namespace zero {
@@ -16,6 +17,8 @@ Task Transport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *ou
 }
 
 Status told_to_peers(const Status &cause, int64_t rank) {
+  // Who reported it first is known in the numbers of the group above that it came from.
+  if (poisons_group(cause.code()) && std::strstr(cause.text(), "(reported by rank ") != nullptr) return cause;
   if (poisons_group(cause.code())) return Status::error(cause.code(), "%s (reported by rank %lld)", cause.text(), lld(rank));
   return Status::error(ZERO_E_PEER_FAILED, "rank %lld failed: %s: %s", lld(rank), status_name(cause.code()), cause.text());
 }

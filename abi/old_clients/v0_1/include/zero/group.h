@@ -195,8 +195,8 @@ ZERO_API int32_t zero_group_status(zero_group *group);
 ZERO_API int32_t zero_group_abort(zero_group *group, const char *reason);
 
 /*
- * Sets the deadline of later calls on this rank, in milliseconds (1 .. 2^40), also of optimizers made from the group; groups already split
- * from it keep theirs.
+ * Sets the deadline of what begins later on this rank, in milliseconds (1 .. 2^40), also of optimizers made from the group; groups already
+ * split from it keep theirs. A call that was made before, but waits for others in the group, begins later.
  * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);
