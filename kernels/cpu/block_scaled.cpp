@@ -125,10 +125,10 @@ void encode_lines(uint8_t *codes, float *scales, const float *values, int64_t co
   for (int64_t first = 0; first < count; first += kTogether * kLine) {
     const int64_t end = first + kTogether * kLine < count ? first + kTogether * kLine : count;
     LineOf lines[kTogether];
-    for (int64_t begin = first; begin < end; begin += kLine) lines[(begin - first) / kLine] = look_at<Format>(values + begin);
     float inverses[kTogether];
     for (int64_t begin = first; begin < end; begin += kLine) {
       const int64_t line = (begin - first) / kLine;
+      lines[line] = look_at<Format>(values + begin);
       const float scale = scale_of<Format>(lines[line].absmax);
       scales[begin / kLine] = scale;
       inverses[line] = scale == 0 ? 0 : 1 / scale;

@@ -39,7 +39,7 @@ std::string library_text() {
   text += std::string("; in use: ") + kernels::active().target;
   const char *wanted = std::getenv("ZERO_KERNEL_TARGET");
   if (wanted != nullptr && std::string_view(wanted) != kernels::active().target) {
-    text += std::string(" (ZERO_KERNEL_TARGET=") + wanted + " is not one of them)";
+    text += std::string(", not ZERO_KERNEL_TARGET=") + wanted;
   }
   const zero_mpi_table *table = nullptr;
   const Status status = load_mpi_module({}, &table);

@@ -105,5 +105,17 @@ TEST(Group, ACallThatFailsReturnsOnceThePeersWereToldAlsoWhereAnotherThreadIsAbo
   EXPECT_EQ(group->usable().code(), ZERO_E_ABORTED);
 }
 
+/// A failure goes from group to group, each with numbers of its own for the same ranks.
+TEST(ToldToPeers, NamesOnceWhoReportedAFailure) {
+  const Status cause = Status::error(ZERO_E_ABORTED, "enough");
+  const Status told = told_to_peers(cause, 3);
+  EXPECT_STREQ(told.text(), "enough (reported by rank 3)");
+  EXPECT_STREQ(told_to_peers(told, 1).text(), told.text());
+  EXPECT_EQ(told_to_peers(told, 1).code(), ZERO_E_ABORTED);
+  const Status mine = told_to_peers(Status::error(ZERO_E_OUT_OF_MEMORY, "no room"), 2);
+  EXPECT_EQ(mine.code(), ZERO_E_PEER_FAILED);
+  EXPECT_STREQ(mine.text(), "rank 2 failed: ZERO_E_OUT_OF_MEMORY: no room");
+}
+
 }  // namespace
 }  // namespace zero

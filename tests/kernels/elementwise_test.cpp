@@ -255,15 +255,15 @@ double squares(const Table &table, const void *values, DType dtype, int64_t coun
   return sum.total();
 }
 
-/// Any bits, or numbers of about the magnitude of 1.
+/// Any bits, or numbers of magnitudes below 2.
 Elements random_elements(test::Random &random, int64_t count, bool any) {
   Elements elements = {kFloats[random.below(3)], static_cast<size_t>(random.below(37)), std::vector<uint32_t>(static_cast<size_t>(count))};
   const bool wide = elements.dtype == DType::f32;
   const int mantissa_bits = wide ? 23 : elements.dtype == DType::f16 ? 10 : 7;
-  const uint32_t below_two = elements.dtype == DType::f16 ? 0x4000 : wide ? 0x40000000 : 0x4000;
+  const uint32_t two = wide ? 0x40000000 : 0x4000;
   for (uint32_t &bits : elements.bits) {
     bits = any ? static_cast<uint32_t>(random.special_bits(wide ? 32 : 16, mantissa_bits))
-               : static_cast<uint32_t>(random.below(below_two)) | (random.below(2) != 0 ? sign_of(elements.dtype) : 0);
+               : static_cast<uint32_t>(random.below(two)) | (random.below(2) != 0 ? sign_of(elements.dtype) : 0);
   }
   return elements;
 }

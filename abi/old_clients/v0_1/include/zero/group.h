@@ -188,7 +188,8 @@ ZERO_API int32_t zero_group_status(zero_group *group);
 
 /*
  * Poisons the group, the groups split from it and the optimizers made from it on every rank with ZERO_E_ABORTED; calls that are waiting
- * return at once. Does not wait for other ranks. Where the group had failed before, only groups that this rank is in are poisoned.
+ * return at once, and where none ever waits in a group split from it, one of the next 16 there says so. Does not wait for other ranks.
+ * Where the group had failed before, only groups that this rank is in are poisoned.
  *   reason  [in] text for the other ranks' error, or NULL
  * Errors: ZERO_E_BAD_HANDLE. Threads: any, also while other threads wait in the group. Since ZERO_0.1.
  */
@@ -196,7 +197,7 @@ ZERO_API int32_t zero_group_abort(zero_group *group, const char *reason);
 
 /*
  * Sets the deadline of what begins later on this rank, in milliseconds (1 .. 2^40), also of optimizers made from the group; groups already
- * split from it keep theirs. A call that was made before, but waits for others in the group, begins later.
+ * split from it keep theirs. A call that was made before, but stands behind other calls in the group, begins later.
  * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_set_deadline(zero_group *group, int64_t deadline_ms);

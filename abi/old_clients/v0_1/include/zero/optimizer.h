@@ -295,8 +295,8 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
 
 /*
  * An address of the whole tensor, valid until param_release. In stages 0 to 2 every rank holds it (8-bit parameters are decoded); in stage
- * 3 it is gathered from the shards: ranks acquire alike, in one order, and again while acquired all or none. The address is then the same,
- * that dst too which the first of them was given.
+ * 3 it is gathered from the shards: ranks acquire alike, in one order, and again while acquired all or none. The address is then the
+ * first one's, which may be the dst of that call.
  *   id              [in]
  *   dst, dst_count  [in]  the caller's memory to fill instead, of exactly the tensor's elements; NULL, 0 = the library's, on its tier
  *   out_data        [out] dst or the library's address (aligned to 64 bytes); NULL for a tensor without elements
