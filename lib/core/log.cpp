@@ -33,6 +33,8 @@ int log_file() noexcept {
 
 }  // namespace
 
+bool log_is_on() noexcept { return log_file() >= 0; }
+
 void log_line(const char *format, ...) noexcept {
   const int file = log_file();
   if (file < 0) return;

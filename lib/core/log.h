@@ -3,6 +3,9 @@
 
 namespace zero {
 
+/// Lines go somewhere: what costs something to find out is worth finding out.
+bool log_is_on() noexcept;
+
 /// Appends one line with time, process and thread. printf-style. Never fails, never prints elsewhere.
 [[gnu::format(printf, 1, 2)]] void log_line(const char *format, ...) noexcept;
 

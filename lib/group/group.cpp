@@ -152,7 +152,7 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   fingerprint.caller = caller_;
   current_ = fingerprint;
   first_round_ = true;
-  deadline_.reset();
+  patience_.reset();
   transport_->stand(&current_);
   Status status = co_await body;
   transport_->stand(nullptr);
@@ -165,27 +165,23 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   co_return status;
 }
 
-/// Only what waits needs the clock.
-bool Group::late() {
-  if (deadline_) return deadline_->passed();
-  begin_to_wait();
-  return false;
+/// Only what waits needs the clock. A deadline that is set meanwhile is the next call's.
+Patience &Group::patience() {
+  if (!patience_) patience_.emplace(deadline_ms());
+  return *patience_;
 }
 
-int64_t Group::left_ms() {
-  if (!deadline_) begin_to_wait();
-  return deadline_->left_ms();
-}
+int64_t Group::left_ms() { return patience().left_ms(); }
 
-/// A deadline that is set meanwhile is the next call's.
-void Group::begin_to_wait() {
-  limit_ms_ = deadline_ms();
-  deadline_ = Deadline::after_ms(limit_ms_);
-}
-
-Status Group::timeout_error(const Fingerprint &fingerprint, int64_t waited_ms) {
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", lld(rank_), lld(waited_ms), to_text(fingerprint).c_str(),
-                       transport_->standings(fingerprint).c_str());
+Status Group::check_patience(Patience &patience, const Fingerprint &fingerprint) {
+  const Patience::Look look = patience.look();
+  if (look == Patience::Look::remarks && log_is_on()) {
+    log_line("rank %lld has waited %lld of %lld ms in %s: %s", lld(rank_), lld(patience.limit_ms() - patience.left_ms()),
+             lld(patience.limit_ms()), to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+  }
+  if (look != Patience::Look::ends) return {};
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", lld(rank_), lld(patience.limit_ms()),
+                       to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
 }
 
 Round::~Round() {
@@ -226,7 +222,7 @@ Status Round::poll(bool *out_ready) {
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
   ZERO_TRY(above_.look(group_));
-  if (group_.late()) return group_.timeout_error(group_.current_, group_.limit_ms_);
+  ZERO_TRY(group_.check_patience(group_.patience(), group_.current_));
   group_.progress_messages(nullptr);
   group_.progress_beside();
   return {};
@@ -236,8 +232,7 @@ Status Quiet::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll_quiet(out_ready));
   if (*out_ready) return {};
   ZERO_TRY(above_.look(group_));
-  if (group_.late()) return group_.timeout_error(group_.current_, group_.limit_ms_);
-  return {};
+  return group_.check_patience(group_.patience(), group_.current_);
 }
 
 namespace {
@@ -295,8 +290,7 @@ class MessageUnderWay final : public Waitable {
         poll_peer_(poll_peer),
         queue_(queue),
         count_(group.messages_),
-        deadline_ms_(group.deadline_ms()),
-        deadline_(Deadline::after_ms(deadline_ms_)) {
+        patience_(group.deadline_ms()) {
     count_->fetch_add(1, std::memory_order_relaxed);
   }
   MessageUnderWay(const MessageUnderWay &) = delete;
@@ -306,7 +300,7 @@ class MessageUnderWay final : public Waitable {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
     if (*out_ready) return {};
     ZERO_TRY(above_.look(group_));
-    if (deadline_.passed()) return group_.timeout_error(fingerprint_, deadline_ms_);
+    ZERO_TRY(group_.check_patience(patience_, fingerprint_));
     group_.progress_messages(queue_);
     group_.progress_collectives();
     return {};
@@ -320,8 +314,7 @@ class MessageUnderWay final : public Waitable {
   PollPeer poll_peer_;
   const OperationQueue *queue_;
   const std::shared_ptr<std::atomic<int64_t>> count_;
-  int64_t deadline_ms_;
-  Deadline deadline_;
+  Patience patience_;
   AbortWatch above_;
 };
 

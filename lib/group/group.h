@@ -2,9 +2,9 @@
 /// Knows no kernels (it is given a Reducer) and no users' handles.
 #pragma once
 
-#include "core/clock.h"
 #include "core/reduction.h"
 #include "core/task.h"
+#include "group/patience.h"
 #include "group/transport.h"
 
 #include <array>
@@ -101,15 +101,15 @@ class Group : public std::enable_shared_from_this<Group> {
   /// As progress_messages, for a thread that waits for a message.
   void progress_collectives();
   void progress_beside();
-  /// The deadline of the collective under way has passed.
-  bool late();
-  void begin_to_wait();
+  /// For whoever waits in a call: an error once the patience has ended. Says in the log, once, that a wait has become long.
+  Status check_patience(Patience &patience, const Fingerprint &fingerprint);
+  /// That of the collective under way.
+  Patience &patience();
   /// What a call begins with, numbered from 1. Calls in which nothing waits would never learn that a group above was aborted.
   Status check_call(uint64_t number) { return number % kCallsPerLook == 0 ? look() : usable(); }
   /// The error of a group above, or above the one that this one heeds, that was aborted, also on a rank that is not in this group.
   Status aborted_above() const;
   static Status aborted_among(const std::vector<std::weak_ptr<Group>> &groups);
-  Status timeout_error(const Fingerprint &fingerprint, int64_t waited_ms);
   void count_call(OperationKind kind);
   void count_sent(OperationKind kind, int64_t elements, int64_t nbytes);
 
@@ -141,8 +141,7 @@ class Group : public std::enable_shared_from_this<Group> {
   Caller caller_ = Caller::group;
   Fingerprint current_;
   bool first_round_ = false;
-  std::optional<Deadline> deadline_;  ///< from its first wait on
-  int64_t limit_ms_ = 0;              ///< what that deadline gave it
+  std::optional<Patience> patience_;  ///< from its first wait on
   std::vector<uint64_t> sent_messages_;
   std::vector<uint64_t> received_messages_;
 

@@ -2,6 +2,7 @@
 #include "core/log.h"
 
 #include "tests/group/process_ranks.h"
+#include "tests/log_file.h"
 
 #include <gtest/gtest.h>
 
@@ -10,27 +11,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 namespace zero {
 namespace {
 
-/// A file name that is gone with the test.
-class LogFile {
- public:
-  LogFile() : path_(std::filesystem::temp_directory_path() / ("zero_log_test." + std::to_string(::getpid()))) {}
-  ~LogFile() { std::filesystem::remove(path_); }
-  const char *path() const { return path_.c_str(); }
-  std::vector<std::string> lines() const {
-    std::ifstream file(path_);
-    std::vector<std::string> all;
-    for (std::string line; std::getline(file, line);) all.push_back(line);
-    return all;
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using test::LogFile;
 
 void in_child(const std::function<bool()> &body) {
   const auto results = test::run_process_ranks(

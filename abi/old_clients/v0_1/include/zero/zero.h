@@ -6,7 +6,8 @@
  * foreign one is ZERO_E_BAD_HANDLE. Objects hold what they were made from, so handles may be released in any order. Strings are UTF-8, end
  * with a NUL and are copied. Arrays of the caller are aligned to the size of an element (f32: 4 bytes), and need no more.
  *
- * ZERO_LOG (a variable) names a file to which diagnostics are appended; the library prints nowhere else.
+ * ZERO_LOG (a variable) names a file to which diagnostics are appended, among them who waits for whom where a wait has lasted a tenth of
+ * its group's deadline; the library prints nowhere else.
  *
  * A call needs at most 128 KiB of its thread's stack, besides what MPI, CUDA and NCCL take. Threads that the library has started stay until
  * the process ends: programs end by exit or by returning from main, not by pthread_exit of the main thread.
