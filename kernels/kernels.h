@@ -155,8 +155,8 @@ struct Table {
   void (*clamp)(float *out, const float *values, int64_t count, float limit);
   /// average = fma(weight, values - average, average).
   void (*average)(float *average, const float *values, int64_t count, float weight);
-  /// Adds the squares of each line of kLine elements, f32, f16 or bf16, in a fixed order in fp64, and the lines to `sum`. `values` begins on
-  /// a line.
+  /// Adds the squares of each line of kLine elements, f32, f16 or bf16, in a fixed order in fp64, and the lines to `sum`. `values` begins
+  /// on a line.
   void (*add_squares)(const void *values, DType dtype, int64_t count, ExactSum &sum);
 #define ZERO_FIELD(kernel, Algorithm) UpdateKernel kernel;
   ZERO_UPDATE_KERNELS(ZERO_FIELD)
@@ -167,6 +167,9 @@ struct Table {
   void (*lamb_direction)(float *out, const Slots &slots, const Constants &constants);
   /// out = a * b, row-major: out[i][j] = fma(a[i][k], b[k][j], ...) over ascending k, from 0 on. `out` overlaps neither.
   void (*multiply)(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
+  /// As multiply, for b whose product with a is its own transpose bit by bit: the transpose of a, or a itself where that is such a product.
+  /// One half is made and mirrored.
+  void (*multiply_symmetric)(float *out, const float *a, const float *b, int64_t side, int64_t inner);
   /// values = fma(weight, addend, values * factor).
   void (*combine)(float *values, float factor, const float *addend, float weight, int64_t count);
   /// out = from + weight * (to - from): fma(weight, to - from, from) for weights below 0.5, otherwise fma(weight - 1, to - from, to). `out`

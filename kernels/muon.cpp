@@ -87,8 +87,8 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
   }
   for (auto step = static_cast<int64_t>(scalars.hyper.newton_schulz_steps); step > 0; --step) {
     transpose(other, x, side, length);
-    table.multiply(gram, x, other, side, length, side);
-    table.multiply(polynomial, gram, gram, side, side, side);
+    table.multiply_symmetric(gram, x, other, side, length);
+    table.multiply_symmetric(polynomial, gram, gram, side, side);
     table.combine(polynomial, Muon::kC, gram, Muon::kB, side * side);
     table.multiply(other, polynomial, x, side, side, length);
     table.combine(other, 1, x, Muon::kA, count);

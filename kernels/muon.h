@@ -12,10 +12,11 @@
 ///   o = X, transposed back
 ///   p = fma(-lr * sqrt(max(1, rows / columns)), o, p * (1 - lr * weight_decay))
 ///
-/// Products are chains of fma over ascending k (Table::multiply), on devices too: cuBLAS has other bits. |X| is the root of an exact sum of
-/// squares of lines, 1 / max(...) is taken in double and is at most the largest fp32. Defaults: lr 1e-3, momentum 0.95, Nesterov, epsilon
-/// 1e-7, weight_decay 0.1, 5 steps. With s the smaller and l the larger side each step takes 4 s^2 l + 2 s^3 operations. Jordan et al.,
-/// "Muon: An optimizer for hidden layers in neural networks", 2024; rate as in its "original" adjustment.
+/// Products are chains of fma over ascending k (Table::multiply), on devices too: cuBLAS has other bits. So G and G G are their own
+/// transposes bit by bit (a factor may come first or second, and G[j][k] is G[k][j]), and one half of each is made. |X| is the root of an
+/// exact sum of squares of lines, 1 / max(...) is taken in double and is at most the largest fp32. Defaults: lr 1e-3, momentum 0.95,
+/// Nesterov, epsilon 1e-7, weight_decay 0.1, 5 steps. With s the smaller and l the larger side each step takes 3 s^2 l + s^3 operations.
+/// Jordan et al., "Muon: An optimizer for hidden layers in neural networks", 2024; rate as in its "original" adjustment.
 #pragma once
 
 #include "kernels/update.h"

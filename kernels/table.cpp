@@ -31,6 +31,7 @@ constinit const Table kTable = {
     .lamb_moments = lamb_moments,
     .lamb_direction = lamb_direction,
     .multiply = multiply,
+    .multiply_symmetric = multiply_symmetric,
     .combine = combine,
     .interpolate = interpolate,
 };

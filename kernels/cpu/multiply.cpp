@@ -99,18 +99,41 @@ void multiply_panel(Part part, int64_t rows) {
   multiply_last_rows(part, rows - i);
 }
 
+/// The first rows of as many columns as a panel has at most, from column j on.
+void multiply_columns(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, int64_t j) {
+  alignas(64) float panel[kRun * kWidth];
+  const int64_t width = columns - j < kWidth ? columns - j : kWidth;
+  for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
+    const int64_t run = inner - k < kRun ? inner - k : kRun;
+    pack(panel, b + k * columns + j, run, width, columns);
+    multiply_panel({out + j, a + k, panel, columns, inner, width, run, k > 0}, rows);
+  }
+}
+
+/// What lies below the diagonal takes what lies above it, in squares that stay in the first-level cache.
+void mirror(float *values, int64_t side) {
+  constexpr int64_t kSquare = 32;
+  for (int64_t i = 0; i < side; i += kSquare) {
+    for (int64_t j = 0; j <= i; j += kSquare) {
+      for (int64_t row = i; row < side && row < i + kSquare; ++row) {
+        for (int64_t column = j; column < row && column < j + kSquare; ++column) values[row * side + column] = values[column * side + row];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
-  alignas(64) float panel[kRun * kWidth];
-  for (int64_t j = 0; j < columns; j += kWidth) {
-    const int64_t width = columns - j < kWidth ? columns - j : kWidth;
-    for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
-      const int64_t run = inner - k < kRun ? inner - k : kRun;
-      pack(panel, b + k * columns + j, run, width, columns);
-      multiply_panel({out + j, a + k, panel, columns, inner, width, run, k > 0}, rows);
-    }
+  for (int64_t j = 0; j < columns; j += kWidth) multiply_columns(out, a, b, rows, inner, columns, j);
+}
+
+void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) {
+  for (int64_t j = 0; j < side; j += kWidth) {
+    const int64_t rows_down_to_diagonal = side - j < kWidth ? side : j + kWidth;
+    multiply_columns(out, a, b, rows_down_to_diagonal, inner, side, j);
   }
+  mirror(out, side);
 }
 
 }  // namespace zero::kernels::ZERO_KERNEL_NAMESPACE

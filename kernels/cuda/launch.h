@@ -6,8 +6,8 @@
 ///   kPhases             how many parts it has, at whose ends the threads of a block wait for one another
 ///   run<phase>(place, registers, shared)
 /// and, where not each of them runs once,
-///   kFirstRepeated, kEndRepeated, rounds()
-///                       phases [kFirstRepeated, kEndRepeated) run one after another rounds() times; others come before and behind them
+///   kFirstRepeated, kEndRepeated, rounds(block)
+///                       phases [kFirstRepeated, kEndRepeated) run one after another so many times; others come before and behind them
 ///   kResidentBlocks     how many blocks a multiprocessor is to hold at least, where that is not kFrequentBlocks
 #pragma once
 
@@ -73,7 +73,7 @@ template <class Kernel, class Block>
 ZERO_DEVICE void run_all_phases(const Kernel &kernel, Block &block) {
   if constexpr (requires { Kernel::kFirstRepeated; }) {
     run_phases<0, Kernel::kFirstRepeated>(block, 0);
-    const int64_t rounds = kernel.rounds();
+    const int64_t rounds = kernel.rounds(block.number());
     for (int64_t round = 0; round < rounds; ++round) run_phases<Kernel::kFirstRepeated, Kernel::kEndRepeated>(block, round);
     run_phases<Kernel::kEndRepeated, Kernel::kPhases>(block, 0);
   } else {
@@ -90,6 +90,8 @@ struct RunningBlock {
   Place place;
   typename Kernel::Registers &registers;
   typename Kernel::Shared &shared;
+
+  __device__ inline int64_t number() const { return place.block; }
 
   template <int phase>
   __device__ inline void run(int64_t round) {
@@ -175,17 +177,19 @@ inline int32_t load_all() { return ListedKernel::load_all(); }
 template <class Kernel>
 struct RunningBlock {
   const Kernel &kernel;
-  const int64_t number;
+  const int64_t number_;
   typename Kernel::Registers registers[kThreads];
   typename Kernel::Shared shared;
 
-  RunningBlock(const Kernel &the_kernel, int64_t the_number) : kernel(the_kernel), number(the_number) {
+  RunningBlock(const Kernel &the_kernel, int64_t number) : kernel(the_kernel), number_(number) {
     std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
   }
 
+  int64_t number() const { return number_; }
+
   template <int phase>
   void run(int64_t round) {
-    for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({number, thread, round}, registers[thread], shared);
+    for (int thread = 0; thread < kThreads; ++thread) kernel.template run<phase>({number_, thread, round}, registers[thread], shared);
   }
 };
 

@@ -36,40 +36,51 @@ struct Multiplying {
   static constexpr int kEndRepeated = 3;
   static constexpr int kResidentBlocks = 2;
 
+  /// Of a tile in the product.
+  struct Corner {
+    int64_t row;
+    int64_t column;
+  };
+
   Product call;
 
-  ZERO_DEVICE int64_t rounds() const { return skips() ? 0 : (call.inner + kDepth - 1) / kDepth; }
+  ZERO_DEVICE int64_t rounds(int64_t block) const {
+    return skips() || is_mirrored(corner_of(block)) ? 0 : (call.inner + kDepth - 1) / kDepth;
+  }
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &registers, Shared &shared) const {
-    if constexpr (phase == 0) begin(place, registers);
+    const Corner corner = corner_of(place.block);
+    if constexpr (phase == 0) begin(place, corner, registers);
     if constexpr (phase == 1) put(place, registers, shared);
     if constexpr (phase == 2) {
-      bring(place, (place.round + 1) * kDepth, registers);
-      if (!makes_any(place)) return;
-      const int64_t left = call.inner - place.round * kDepth;
-      if (left >= kDepth) {
-        add_all(place, registers, shared);
-      } else {
-        add_last(place, static_cast<int>(left), registers, shared);
-      }
+      bring(place, corner, (place.round + 1) * kDepth, registers);
+      add_round(place, corner, registers, shared);
     }
-    if constexpr (phase == 3) store_sums(place, registers);
+    if constexpr (phase == 3) {
+      if (skips() || is_mirrored(corner)) return;
+      finish_sums(place, corner, registers);
+      store_sums(place, corner, registers);
+      if (call.symmetric && corner.row != corner.column) store_mirrored(place, corner, registers);
+    }
   }
 
   ZERO_DEVICE bool skips() const { return call.skips != nullptr && *call.skips != 0; }
-  ZERO_DEVICE int64_t first_row(const Place &place) const { return place.block / tiles(call.columns) * kTile; }
-  ZERO_DEVICE int64_t first_column(const Place &place) const { return place.block % tiles(call.columns) * kTile; }
+  /// Below the diagonal: made by another block.
+  ZERO_DEVICE bool is_mirrored(const Corner &corner) const { return call.symmetric && corner.row > corner.column; }
+  ZERO_DEVICE Corner corner_of(int64_t block) const { return {block / tiles(call.columns) * kTile, block % tiles(call.columns) * kTile}; }
   /// That cover a number of rows or columns.
   static ZERO_ELEMENT int64_t tiles(int64_t count) { return (count + kTile - 1) / kTile; }
 
-  /// Whether the thread's first quad lies in the product.
-  ZERO_DEVICE bool makes_any(const Place &place) const {
-    return first_row(place) + place.thread / kThreadsAcross * kQuad < call.rows &&
-           first_column(place) + place.thread % kThreadsAcross * kQuad < call.columns;
+  /// The thread's first row and column in a part.
+  static ZERO_DEVICE int64_t row_of(const Place &place, const Corner &corner, int part) {
+    return corner.row + part * kApart + place.thread / kThreadsAcross * kQuad;
+  }
+  static ZERO_DEVICE int64_t column_of(const Place &place, const Corner &corner, int part) {
+    return corner.column + part * kApart + place.thread % kThreadsAcross * kQuad;
   }
 
-  ZERO_DEVICE void begin(const Place &place, Registers &registers) const {
+  ZERO_DEVICE void begin(const Place &place, const Corner &corner, Registers &registers) const {
     for (auto &rows : registers.sum) {
       for (auto &row : rows) {
         for (auto &part : row) {
@@ -77,22 +88,22 @@ struct Multiplying {
         }
       }
     }
-    bring(place, 0, registers);
+    bring(place, corner, 0, registers);
   }
 
   /// From column k of a and row k of b on; zeros beyond the matrices.
-  ZERO_DEVICE void bring(const Place &place, int64_t k, Registers &registers) const {
+  ZERO_DEVICE void bring(const Place &place, const Corner &corner, int64_t k, Registers &registers) const {
     if (k >= call.inner || skips()) return;
     constexpr int kQuadsDeep = kDepth / kQuad;
     constexpr int kQuadsWide = kTile / kQuad;
     ZERO_UNROLLED
     for (int i = 0; i < kBrought; ++i) {
       const int which = place.thread + i * kThreads;
-      const int64_t row = first_row(place) + which / kQuadsDeep;
+      const int64_t row = corner.row + which / kQuadsDeep;
       const int64_t at = k + which % kQuadsDeep * kQuad;
       registers.next_a[i] = load<float>(call.a, row * call.inner + at, row < call.rows ? within_quad(call.inner - at) : 0);
       const int64_t deep = k + which / kQuadsWide;
-      const int64_t column = first_column(place) + which % kQuadsWide * kQuad;
+      const int64_t column = corner.column + which % kQuadsWide * kQuad;
       registers.next_b[i] = load<float>(call.b, deep * call.columns + column, deep < call.inner ? within_quad(call.columns - column) : 0);
     }
   }
@@ -106,6 +117,16 @@ struct Multiplying {
       ZERO_UNROLLED
       for (int j = 0; j < kQuad; ++j) shared.a[which % kQuadsDeep * kQuad + j][which / kQuadsDeep] = registers.next_a[i].element[j];
       whole_quad<float>(shared.b[which / kQuadsWide], which % kQuadsWide * kQuad) = registers.next_b[i];
+    }
+  }
+
+  ZERO_DEVICE void add_round(const Place &place, const Corner &corner, Registers &registers, const Shared &shared) const {
+    if (row_of(place, corner, 0) >= call.rows || column_of(place, corner, 0) >= call.columns) return;
+    const int64_t left = call.inner - place.round * kDepth;
+    if (left >= kDepth) {
+      add_all(place, registers, shared);
+    } else {
+      add_last(place, static_cast<int>(left), registers, shared);
     }
   }
 
@@ -138,33 +159,53 @@ struct Multiplying {
     }
   }
 
-  ZERO_DEVICE void store_sums(const Place &place, const Registers &registers) const {
-    if (skips()) return;
+  ZERO_DEVICE void finish_sums(const Place &place, const Corner &corner, Registers &registers) const {
     ZERO_UNROLLED
-    for (int p = 0; p < kParts; ++p) {
+    for (int i = 0; i < kParts * kQuad; ++i) {
+      const int64_t row = row_of(place, corner, i / kQuad) + i % kQuad;
       ZERO_UNROLLED
-      for (int i = 0; i < kQuad; ++i) {
-        const int64_t row = first_row(place) + p * kApart + place.thread / kThreadsAcross * kQuad + i;
-        ZERO_UNROLLED
-        for (int q = 0; q < kParts; ++q) {
-          const int64_t column = first_column(place) + q * kApart + place.thread % kThreadsAcross * kQuad;
-          const int count = row < call.rows ? within_quad(call.columns - column) : 0;
-          if (count > 0) store_quad(row * call.columns + column, count, registers.sum[p][i][q]);
-        }
+      for (int q = 0; q < kParts; ++q) {
+        const int64_t column = column_of(place, corner, q);
+        finish(row * call.columns + column, row < call.rows ? within_quad(call.columns - column) : 0,
+               registers.sum[i / kQuad][i % kQuad][q]);
       }
     }
   }
 
-  ZERO_DEVICE void store_quad(int64_t index, int count, const float *sums) const {
-    Quad<float> quad;
-    for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::canonical(sums[i]);
-    if (call.addend != nullptr) {
-      const Quad<float> addend = load<float>(call.addend, index, count);
-      for (int i = 0; i < kQuad; ++i) {
-        quad.element[i] = reference::combined(quad.element[i], call.factor, addend.element[i], call.weight);
+  ZERO_DEVICE void finish(int64_t index, int count, float *sums) const {
+    for (int i = 0; i < kQuad; ++i) sums[i] = reference::canonical(sums[i]);
+    if (call.addend == nullptr) return;
+    const Quad<float> addend = load<float>(call.addend, index, count);
+    for (int i = 0; i < kQuad; ++i) sums[i] = reference::combined(sums[i], call.factor, addend.element[i], call.weight);
+  }
+
+  ZERO_DEVICE void store_sums(const Place &place, const Corner &corner, const Registers &registers) const {
+    ZERO_UNROLLED
+    for (int i = 0; i < kParts * kQuad; ++i) {
+      const int64_t row = row_of(place, corner, i / kQuad) + i % kQuad;
+      ZERO_UNROLLED
+      for (int q = 0; q < kParts; ++q) {
+        const int64_t column = column_of(place, corner, q);
+        Quad<float> quad;
+        for (int j = 0; j < kQuad; ++j) quad.element[j] = registers.sum[i / kQuad][i % kQuad][q][j];
+        store(call.out, row * call.columns + column, row < call.rows ? within_quad(call.columns - column) : 0, quad);
       }
     }
-    store(call.out, index, count, quad);
+  }
+
+  /// Columns as rows.
+  ZERO_DEVICE void store_mirrored(const Place &place, const Corner &corner, const Registers &registers) const {
+    ZERO_UNROLLED
+    for (int i = 0; i < kParts * kQuad; ++i) {
+      const int64_t column = column_of(place, corner, i / kQuad) + i % kQuad;
+      ZERO_UNROLLED
+      for (int p = 0; p < kParts; ++p) {
+        const int64_t row = row_of(place, corner, p);
+        Quad<float> quad;
+        for (int j = 0; j < kQuad; ++j) quad.element[j] = registers.sum[p][j][i / kQuad][i % kQuad];
+        store(call.out, column * call.rows + row, column < call.columns ? within_quad(call.rows - row) : 0, quad);
+      }
+    }
   }
 };
 

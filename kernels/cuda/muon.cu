@@ -166,7 +166,7 @@ class Launches {
 
   void iterate() {
     transpose(side_, length_);
-    multiply({.out = gram_, .a = x_, .b = other_, .rows = side_, .inner = length_, .columns = side_});
+    multiply({.out = gram_, .a = x_, .b = other_, .rows = side_, .inner = length_, .columns = side_, .symmetric = true});
     multiply({.out = polynomial_,
               .a = gram_,
               .b = gram_,
@@ -175,7 +175,8 @@ class Launches {
               .columns = side_,
               .addend = gram_,
               .factor = Muon::kC,
-              .weight = Muon::kB});
+              .weight = Muon::kB,
+              .symmetric = true});
     multiply({.out = other_,
               .a = polynomial_,
               .b = x_,

@@ -138,6 +138,7 @@ struct Product {
   const float *addend = nullptr;  ///< where there is one: out = fma(weight, addend, a * b * factor), addend as large as out
   float factor = 1;
   float weight = 0;
+  bool symmetric = false;          ///< out is its own transpose bit by bit, and so is the addend (Table::multiply_symmetric)
   const int64_t *skips = nullptr;  ///< in memory of the device: not 0: nothing is made
 };
 

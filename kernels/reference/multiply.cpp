@@ -15,4 +15,6 @@ void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t 
   }
 }
 
+void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) { multiply(out, a, b, side, inner, side); }
+
 }  // namespace zero::kernels::reference

@@ -3,6 +3,7 @@
 #include "kernels/muon.h"
 
 #include "tests/kernels/device_pieces.h"
+#include "tests/kernels/transposed.h"
 
 #include <cstdio>
 #include <cstring>
@@ -36,14 +37,21 @@ struct Sides {
   int64_t rows, inner, columns;
 };
 
+void mirror(std::vector<float> &values, int64_t side) {
+  for (int64_t i = 0; i < side; ++i) {
+    for (int64_t j = 0; j < i; ++j) values[static_cast<size_t>(i * side + j)] = values[static_cast<size_t>(j * side + i)];
+  }
+}
+
 class DeviceMultiply : public test::DeviceKernels {
  protected:
   /// One element more than the product has must stay as it is.
-  void compare(const Sides &sides, int64_t kind, bool adds) {
+  void compare(const Sides &sides, int64_t kind, bool adds, bool symmetric = false) {
     const auto [rows, inner, columns] = sides;
     std::vector<float> a = random_elements(random, rows * inner, kind);
-    std::vector<float> b = random_elements(random, inner * columns, kind);
+    std::vector<float> b = symmetric ? test::transposed(a, rows, inner) : random_elements(random, inner * columns, kind);
     std::vector<float> addend = random_elements(random, rows * columns, kind);
+    if (symmetric) mirror(addend, rows);
     std::vector<float> expected(static_cast<size_t>(rows * columns) + 1, 7.0F);
     std::vector<float> actual = expected;
     test::plain().multiply(expected.data(), a.data(), b.data(), rows, inner, columns);
@@ -59,11 +67,12 @@ class DeviceMultiply : public test::DeviceKernels {
     if (adds) call.addend = memory.place(addend, offset());
     call.factor = 0.7F;
     call.weight = -1.3F;
+    call.symmetric = symmetric;
     memory.upload();
     ASSERT_EQ(kernels_->multiply(0, &call, memory.stream()), 0);
     memory.download();
     ASSERT_EQ(bits_of(actual), bits_of(expected))
-        << rows << " x " << inner << " x " << columns << " kind " << kind << (adds ? " added" : "");
+        << rows << " x " << inner << " x " << columns << " kind " << kind << (adds ? " added" : "") << (symmetric ? " symmetric" : "");
   }
 
   Random random{74};
@@ -78,6 +87,14 @@ TEST_F(DeviceMultiply, ProductsHaveTheBitsOfTheHost) {
   }
   ASSERT_NO_FATAL_FAILURE(compare({261, 140, 257}, 0, true));
   std::printf("%lld products compared\n", static_cast<long long>(products));
+}
+
+TEST_F(DeviceMultiply, SymmetricProductsHaveTheBitsOfTheHost) {
+  constexpr int64_t kSides[] = {0, 1, 4, 63, 64, 65, 127, 128, 129, 140, 256, 261, 385};
+  for (int64_t i = 0; i < test::cases(600); ++i) {
+    const int64_t side = random.below(3) == 0 ? kSides[random.below(std::size(kSides))] : random.below(150);
+    ASSERT_NO_FATAL_FAILURE(compare({side, random.below(60), side}, i % 3, random.below(2) == 0, true));
+  }
 }
 
 TEST_F(DeviceMultiply, NothingIsMadeOfWhatIsSkipped) {

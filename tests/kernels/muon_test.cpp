@@ -4,6 +4,7 @@
 #include "random.h"
 #include "storage.h"
 #include "torch_vectors.h"
+#include "transposed.h"
 
 #include <gtest/gtest.h>
 
@@ -51,6 +52,31 @@ TEST(Multiply, EveryTargetHasTheBitsOfTheReference) {
     }
   }
   std::printf("%lld products compared\n", static_cast<long long>(products));
+}
+
+/// A product with the transpose, and its square.
+TEST(MultiplySymmetric, EveryTargetHasTheBitsOfTheWholeProduct) {
+  test::Random random(93);
+  for (int64_t i = 0; i < test::cases(1000); ++i) {
+    const int64_t most = i % 10 == 0 ? 200 : 70;
+    const int64_t side = random.below(most);
+    const int64_t inner = random.below(most);
+    const std::vector<float> a = i % 3 == 0 ? special_values(random, side * inner) : random.values(side * inner, 12);
+    const std::vector<float> b = test::transposed(a, side, inner);
+    const std::vector<float> before(static_cast<size_t>(side * side) + 1, 7.0F);
+    std::vector<float> expected = before;
+    std::vector<float> expected_square = before;
+    supported().front()->multiply(expected.data(), a.data(), b.data(), side, inner, side);
+    supported().front()->multiply(expected_square.data(), expected.data(), expected.data(), side, side, side);
+    for (const Table *table : supported()) {
+      std::vector<float> actual = before;
+      table->multiply_symmetric(actual.data(), a.data(), b.data(), side, inner);
+      ASSERT_EQ(bits_of(actual), bits_of(expected)) << table->target << " " << side << " x " << inner;
+      actual = before;
+      table->multiply_symmetric(actual.data(), expected.data(), expected.data(), side, side);
+      ASSERT_EQ(bits_of(actual), bits_of(expected_square)) << table->target << " square of " << side << " x " << inner;
+    }
+  }
 }
 
 /// A chain of k fma is off by at most k u times the sum of the magnitudes of its products.
