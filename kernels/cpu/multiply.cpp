@@ -1,5 +1,5 @@
-/// @file Product of fp32 matrices, SIMD: reference/multiply.cpp states the order of the sums. Panels of b are packed so that they stay in
-/// the first-level cache; a tile of sums stays in registers over a run of k, and in `out` between runs.
+/// @file Product of fp32 matrices, SIMD: reference/multiply.cpp states the order of the sums. Blocks of a and panels of b are packed, so
+/// that caches hold them; a tile of sums stays in registers over a run of k, and in `out` between runs.
 #include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,20 +15,20 @@ constexpr int64_t kTileRows = 6;
 constexpr int64_t kTileVectors = kLanes == 8 ? 2 : 4;
 constexpr int64_t kWidth = kTileVectors * kLanes;
 constexpr int64_t kRun = 128;
+constexpr int64_t kBlockRows = 20 * kTileRows;
 
-/// Part of a product: rows of `out` and a, one panel of b, one run of k.
+/// Part of a product: a tile of `out`, or those below one another, one panel of b, one run of k.
 struct Part {
   float *out;
-  const float *a;
+  const float *a;      ///< packed: for every k the elements of a tile's rows
   const float *panel;  ///< run * kWidth, zeros behind the last column
-  int64_t columns;     ///< of out and b: distance of rows of out
-  int64_t inner;       ///< distance of rows of a
+  int64_t columns;     ///< of out: distance of rows
   int64_t width;       ///< columns of this panel
   int64_t run;
   bool continues;  ///< out holds the sums of the runs before
 };
 
-/// Whole vectors of a row of sums; `row` has part.width elements.
+/// Whole vectors of a row of `width` elements, zeros behind them.
 HWY_INLINE void load_row(const float *row, int64_t width, V *sums) {
   float copy[kWidth] = {};
   const float *from = row;
@@ -58,7 +58,7 @@ void multiply_tile(const Part &part) {
     V row[kTileVectors];
     for (int64_t v = 0; v < kTileVectors; ++v) row[v] = hn::Load(D(), panel + v * kLanes);
     for (int64_t i = 0; i < kRows; ++i) {
-      const V factor = hn::Set(D(), part.a[i * part.inner + k]);
+      const V factor = hn::Set(D(), part.a[k * kRows + i]);
       for (int64_t v = 0; v < kTileVectors; ++v) sums[i][v] = hn::MulAdd(factor, row[v], sums[i][v]);
     }
   }
@@ -82,31 +82,47 @@ void multiply_last_rows(const Part &part, int64_t rows) {
   }
 }
 
-void pack(float *panel, const float *b, int64_t run, int64_t width, int64_t columns) {
-  for (int64_t k = 0; k < run; ++k) {
-    for (int64_t j = 0; j < kWidth; ++j) panel[k * kWidth + j] = j < width ? b[k * columns + j] : 0;
+void pack_panel(float *panel, const float *b, int64_t run, int64_t width, int64_t columns) {
+  for (int64_t k = 0; k < run; ++k, panel += kWidth, b += columns) {
+    V row[kTileVectors];
+    load_row(b, width, row);
+    for (int64_t v = 0; v < kTileVectors; ++v) hn::Store(row[v], D(), panel + v * kLanes);
   }
 }
 
-/// All rows of one panel and run.
+/// All rows of a block, of one panel and run.
 void multiply_panel(Part part, int64_t rows) {
   int64_t i = 0;
   for (; i + kTileRows <= rows; i += kTileRows) {
     multiply_tile<kTileRows>(part);
     part.out += kTileRows * part.columns;
-    part.a += kTileRows * part.inner;
+    part.a += kTileRows * part.run;
   }
   multiply_last_rows(part, rows - i);
 }
 
-/// The first rows of as many columns as a panel has at most, from column j on.
-void multiply_columns(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, int64_t j) {
+/// Tile by tile.
+void pack_rows(float *packed, const float *a, int64_t rows, int64_t run, int64_t inner) {
+  for (int64_t i = 0; i < rows; i += kTileRows) {
+    const int64_t height = rows - i < kTileRows ? rows - i : kTileRows;
+    for (int64_t k = 0; k < run; ++k) {
+      for (int64_t row = i; row < i + height; ++row) *packed++ = a[row * inner + k];
+    }
+  }
+}
+
+/// Rows of a block, from column `first` on.
+void multiply_block(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, int64_t first) {
   alignas(64) float panel[kRun * kWidth];
-  const int64_t width = columns - j < kWidth ? columns - j : kWidth;
+  alignas(64) float packed[kRun * kBlockRows];
   for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
     const int64_t run = inner - k < kRun ? inner - k : kRun;
-    pack(panel, b + k * columns + j, run, width, columns);
-    multiply_panel({out + j, a + k, panel, columns, inner, width, run, k > 0}, rows);
+    pack_rows(packed, a + k, rows, run, inner);
+    for (int64_t j = first; j < columns; j += kWidth) {
+      const int64_t width = columns - j < kWidth ? columns - j : kWidth;
+      pack_panel(panel, b + k * columns + j, run, width, columns);
+      multiply_panel({out + j, packed, panel, columns, width, run, k > 0}, rows);
+    }
   }
 }
 
@@ -125,13 +141,15 @@ void mirror(float *values, int64_t side) {
 }  // namespace
 
 void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
-  for (int64_t j = 0; j < columns; j += kWidth) multiply_columns(out, a, b, rows, inner, columns, j);
+  for (int64_t i = 0; i < rows; i += kBlockRows) {
+    multiply_block(out + i * columns, a + i * inner, b, rows - i < kBlockRows ? rows - i : kBlockRows, inner, columns, 0);
+  }
 }
 
 void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) {
-  for (int64_t j = 0; j < side; j += kWidth) {
-    const int64_t rows_down_to_diagonal = side - j < kWidth ? side : j + kWidth;
-    multiply_columns(out, a, b, rows_down_to_diagonal, inner, side, j);
+  for (int64_t i = 0; i < side; i += kBlockRows) {
+    const int64_t diagonal_panel = i / kWidth * kWidth;
+    multiply_block(out + i * side, a + i * inner, b, side - i < kBlockRows ? side - i : kBlockRows, inner, side, diagonal_panel);
   }
   mirror(out, side);
 }
