@@ -111,18 +111,32 @@ void pack_rows(float *packed, const float *a, int64_t rows, int64_t run, int64_t
   }
 }
 
-/// Rows of a block, from column `first` on.
-void multiply_block(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, int64_t first) {
+/// Of `rows` rows the first `needed`, and those that are packed with them.
+int64_t rows_above(int64_t needed, int64_t rows) {
+  const int64_t whole = (needed + kTileRows - 1) / kTileRows * kTileRows;
+  return whole < rows ? whole : rows;
+}
+
+/// Rows [begin, end) of `out`; with `upper`, no panels that lie below its diagonal.
+void multiply_block(float *out, const float *a, const float *b, int64_t begin, int64_t end, int64_t inner, int64_t columns, bool upper) {
   alignas(64) float panel[kRun * kWidth];
   alignas(64) float packed[kRun * kBlockRows];
   for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
     const int64_t run = inner - k < kRun ? inner - k : kRun;
-    pack_rows(packed, a + k, rows, run, inner);
-    for (int64_t j = first; j < columns; j += kWidth) {
+    pack_rows(packed, a + begin * inner + k, end - begin, run, inner);
+    for (int64_t j = upper ? begin / kWidth * kWidth : 0; j < columns; j += kWidth) {
       const int64_t width = columns - j < kWidth ? columns - j : kWidth;
       pack_panel(panel, b + k * columns + j, run, width, columns);
-      multiply_panel({out + j, packed, panel, columns, width, run, k > 0}, rows);
+      const int64_t rows = upper ? rows_above(j + width - begin, end - begin) : end - begin;
+      multiply_panel({out + begin * columns + j, packed, panel, columns, width, run, k > 0}, rows);
     }
+  }
+}
+
+void multiply_rows(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, bool upper) {
+  for (int64_t begin = 0; begin < rows; begin += kBlockRows) {
+    const int64_t end = rows - begin < kBlockRows ? rows : begin + kBlockRows;
+    multiply_block(out, a, b, begin, end, inner, columns, upper);
   }
 }
 
@@ -141,16 +155,11 @@ void mirror(float *values, int64_t side) {
 }  // namespace
 
 void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
-  for (int64_t i = 0; i < rows; i += kBlockRows) {
-    multiply_block(out + i * columns, a + i * inner, b, rows - i < kBlockRows ? rows - i : kBlockRows, inner, columns, 0);
-  }
+  multiply_rows(out, a, b, rows, inner, columns, false);
 }
 
 void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) {
-  for (int64_t i = 0; i < side; i += kBlockRows) {
-    const int64_t diagonal_panel = i / kWidth * kWidth;
-    multiply_block(out + i * side, a + i * inner, b, side - i < kBlockRows ? side - i : kBlockRows, inner, side, diagonal_panel);
-  }
+  multiply_rows(out, a, b, side, inner, side, true);
   mirror(out, side);
 }
 

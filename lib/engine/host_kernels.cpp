@@ -355,17 +355,21 @@ void HostKernels::update(std::span<const UpdateJob> jobs) {
   update_matrices(jobs);
 }
 
-/// Each thread takes every n-th matrix.
+/// Each thread takes the next matrix that none has taken.
 void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
   const int64_t matrices = std::count_if(jobs.begin(), jobs.end(), [](const UpdateJob &job) { return job.algorithm->matrix; });
   if (matrices == 0) return;
   const int64_t threads = workspace_count(matrices);
   const DefaultFloats floats;
+  std::atomic<int64_t> taken{0};
   parallel_pieces(threads, [&](int64_t thread) {
+    int64_t mine = taken.fetch_add(1, std::memory_order_relaxed);
     int64_t number = 0;
     for (const UpdateJob &job : jobs) {
-      if (!job.algorithm->matrix || number++ % threads != thread || job.skips) continue;
-      kernels::muon(kernels::active(), job.piece, job.rows, job.columns, job.scalars, job.workspace);
+      if (!job.algorithm->matrix || job.skips || number++ != mine) continue;
+      float *workspace = job.workspace + thread * job.workspace_apart;
+      kernels::muon(kernels::active(), job.piece, job.rows, job.columns, job.scalars, workspace);
+      mine = taken.fetch_add(1, std::memory_order_relaxed);
     }
   });
 }

@@ -27,7 +27,8 @@ struct UpdateJob {
   /// @{
   int64_t rows = 0;
   int64_t columns = 0;
-  float *workspace = nullptr;  ///< kernels::muon_workspace elements
+  float *workspace = nullptr;  ///< kernels::muon_workspace elements; those of matrices that are updated at the same time follow
+  int64_t workspace_apart = 0;
   /// @}
 };
 
@@ -71,7 +72,7 @@ class Kernels {
   virtual void agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const = 0;
   /// @}
 
-  /// Workspaces of update(): of `matrices` jobs of matrix algorithms, number i works in workspace i % workspace_count(matrices).
+  /// How many of `matrices` jobs of matrix algorithms update() works on at the same time, each in a workspace.
   virtual int64_t workspace_count(int64_t matrices) const = 0;
   /// Makes what update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }

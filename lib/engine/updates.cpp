@@ -169,11 +169,10 @@ bool Updates::skips(const Piece &piece, const StepScalars &step) const {
 
 void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
-  int64_t matrices = 0;
   for (const Piece &piece : takes_cuts(step) ? *cuts_ : pieces_) {
     const kernels::Algorithm &algorithm = algorithm_of(piece);
     jobs_.push_back({&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
-    if (algorithm.matrix) place_matrix(jobs_.back(), piece.param, matrices++);
+    if (algorithm.matrix) place_matrix(jobs_.back(), piece.param);
   }
 }
 

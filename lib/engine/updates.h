@@ -92,7 +92,7 @@ class Updates {
   Status prepare_whole(std::span<const Format> formats, const MemorySource &source);
   Task add_norms(Group &group, bool over_ranks);
   int64_t *norms_at(int64_t param) const;
-  void place_matrix(UpdateJob &job, int64_t param, int64_t number) const;
+  void place_matrix(UpdateJob &job, int64_t param) const;
   /// @}
 
   const Plan &plan_;

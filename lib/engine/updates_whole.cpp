@@ -42,11 +42,11 @@ Updates::Workspaces Updates::workspaces(std::span<const Format> formats, bool al
   return result;
 }
 
-/// `number`: among matrices.
-void Updates::place_matrix(UpdateJob &job, int64_t param, int64_t number) const {
+void Updates::place_matrix(UpdateJob &job, int64_t param) const {
   job.rows = params_[param].shape[0];
   job.columns = params_[param].shape[1];
-  job.workspace = reinterpret_cast<float *>(workspace_memory_.data()) + number % workspaces_.count * workspaces_.elements;
+  job.workspace = reinterpret_cast<float *>(workspace_memory_.data());
+  job.workspace_apart = workspaces_.elements;
 }
 
 /// nullptr: its update needs none.
