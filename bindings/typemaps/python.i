@@ -89,16 +89,16 @@ static int take_i32(PyObject *object, int32_t *out) {
   return 1;
 }
 
-/* A sequence of integers as an array, which the caller frees. */
+/* A sequence of integers as an array, which the caller frees. The tuple stays as it is whatever Python code an item's __index__ runs. */
 static int take_integers(PyObject *object, int64_t **out, int64_t *out_count) {
-  PyObject *items = PySequence_Fast(object, "a sequence of integers is needed");
+  PyObject *items = PySequence_Tuple(object);
   int good = items != NULL;
   if (!good) return 0;
-  *out_count = PySequence_Fast_GET_SIZE(items);
+  *out_count = PyTuple_GET_SIZE(items);
   *out = PyMem_New(int64_t, *out_count);
   if (*out == NULL) PyErr_NoMemory();
   good = *out != NULL;
-  for (Py_ssize_t i = 0; good && i < *out_count; i++) good = take_i64(PySequence_Fast_GET_ITEM(items, i), *out + i);
+  for (Py_ssize_t i = 0; good && i < *out_count; i++) good = take_i64(PyTuple_GET_ITEM(items, i), *out + i);
   Py_DECREF(items);
   return good;
 }

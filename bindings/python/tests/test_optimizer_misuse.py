@@ -139,6 +139,18 @@ class MisuseTest(TestCase):
             optimizer.seal()
             self.assertEqual((whole(optimizer).tolist(), optimizer.module_buffer(0).tolist()), ([[0, 0]], [0]))
 
+    def test_an_order_is_what_it_was_when_the_call_began(self):
+        class Changing:
+            def __index__(self):
+                ids[1] = 7
+                return 0
+
+        with ranks.alone() as group, Optimizer(group) as optimizer:
+            optimizer.add_param("w", SHAPE)
+            optimizer.add_param("b", SHAPE)
+            ids = [Changing(), 1]
+            optimizer.set_order(ids)
+
     def test_the_slots_of_ones_own_algorithm_have_names(self):
         with ranks.alone() as group, Config(algorithm="custom", custom_slots=2) as config, begun(group, config) as optimizer:
             self.assertEqual([kept.slot for kept in optimizer.slots(0)], [Slot.PARAM, Slot.CUSTOM, Slot.CUSTOM + 1])
