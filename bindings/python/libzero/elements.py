@@ -46,10 +46,13 @@ def numpy_dtype(dtype: Dtype | int) -> np.dtype:
 
 
 def dtype_of(kind) -> int:
-    """The zero_dtype that is meant: a Dtype, its number, its name ("bf16"), or anything that NumPy takes for a type."""
+    """The zero_dtype that is meant: a Dtype, its number, its name ("bf16"), or anything else that NumPy takes for a type.
+
+    NumPy would take a number of its own for the type of that number.
+    """
     if isinstance(kind, str) and kind in _NAMES:
         kind = _NAMES[kind]
-    return int(kind) if isinstance(kind, int) else array_dtype(np.dtype(kind))
+    return operator.index(kind) if isinstance(kind, numbers.Integral) else array_dtype(np.dtype(kind))
 
 
 def array_dtype(kind: np.dtype) -> Dtype:

@@ -62,6 +62,12 @@ class BufferTest(TestCase):
             self.assertEqual((whole.size, whole.dtype, buffer.dtype), (0, np.uint16, Dtype.BF16))
             self.assertEqual(buffer.shard().data.size, 0)
 
+    def test_a_dtype_is_named_by_its_number_whatever_integer_that_is(self):
+        with ranks.alone() as group:
+            for number in (1, np.int32(1), np.uint8(1), np.int64(1), Dtype.F32):
+                self.assertEqual(Buffer(group, COUNT, number).dtype, Dtype.F32)
+            self.fails(Status.E_INVALID_ARGUMENT, Buffer, group, 1, np.int64(99))
+
     def test_memory(self):
         with ranks.alone() as group, Buffer(group, COUNT) as buffer:
             self.assertGreaterEqual(buffer.memory(Memory.BUFFER).now_nbytes, 4 * COUNT)
