@@ -74,7 +74,10 @@ end
 "How texts name a parameter."
 name_in(optimizer::Optimizer, param::Parameter) = optimizer.tensors[id(optimizer, param)+1].name
 
-holder(optimizer, param) = optimizer.tensors[optimizer.tensors[param.id+1].holder+1]
+"The number of the tensor whose memory a parameter has."
+holder_id(optimizer, param) = optimizer.tensors[id(optimizer, param)+1].holder
+
+holder(optimizer, param) = optimizer.tensors[holder_id(optimizer, param)+1]
 
 """
     acquire(optimizer, param)

@@ -69,19 +69,37 @@ end
 
 """
     views(optimizer, slot, T)
+    views(optimizer, param, slot)
 
 The pieces of a slot that this rank updates, as a vector of `(param, range, data)`: number of the tensor, places in it, and the entries in
-libzero's memory. `T` is the type of the entries. Slots of scales have an entry per 256 elements; `range` counts elements there too.
-Gradients are valid between `reduce!` and `gather!`, the rest outside `step!`.
+libzero's memory. `T` is the type of the entries; where tensors have several, or not all have the slot, ask for those of one tensor. Slots
+of scales have an entry per 256 elements; `range` counts elements there too. Gradients are valid between `reduce!` and `gather!`, the rest
+outside `step!`.
 """
 views(optimizer::Optimizer, slot, ::Type{T}) where {T} = GC.@preserve optimizer begin
     kind = code(slot_names, slot)
     map(1:zero_optimizer_view_count(optimizer)) do index
-        param, offset, count, data = zero_optimizer_view(optimizer, index - 1, kind)
+        piece = zero_optimizer_view(optimizer, index - 1, kind)
+        param = first(piece)
         found = slot_type(optimizer, param, kind)
         name = optimizer.tensors[param+1].name
         found === T || throw(ArgumentError("views of $T are wanted, but slot $(label(slot_names, kind)) of $name holds $found"))
-        entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
-        (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
+        view_of(optimizer, kind, T, piece...)
     end
+end
+
+views(optimizer::Optimizer, param::Parameter, slot) = GC.@preserve optimizer begin
+    number, kind = holder_id(optimizer, param), code(slot_names, slot)
+    pieces = filter(index -> first(zero_optimizer_view(optimizer, index, ZERO_SLOT_PARAM)) == number,
+                    0:zero_optimizer_view_count(optimizer)-1)
+    map(pieces) do index
+        piece = zero_optimizer_view(optimizer, index, kind)
+        view_of(optimizer, kind, slot_type(optimizer, number, kind), piece...)
+    end
+end
+
+"A piece at an address of libzero."
+function view_of(optimizer, kind, T, param, offset, count, data)
+    entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
+    return (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
 end

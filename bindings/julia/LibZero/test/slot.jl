@@ -56,6 +56,30 @@
         end == [true]
     end
 
+    @testset "views of one tensor have the type of its slot" begin
+        values = on_ranks(2) do group, rank
+            Optimizer(group; algorithm = "custom") do optimizer
+                w = add_param!(optimizer, "w", Float32, (4, 300))
+                h = add_param!(optimizer, "h", BFloat16, 300)
+                tied = add_param!(optimizer, "tied", BFloat16, 300; tied_to = h)
+                seal!(optimizer)
+                begin!(optimizer, :local)
+                foreach(param -> grad_ready(optimizer, param, fill(grad_type(param)(2), size(param))), (w, h))
+                reduce!(optimizer)
+                for param in (w, h), (grad, value) in zip(views(optimizer, param, :grad), views(optimizer, param, :param))
+                    @test (grad.param, grad.range, eltype(grad.data)) == (param.id, value.range, eltype(param))
+                    value.data .= grad.data
+                end
+                foreach(view -> view.data .= 2, views(optimizer, h, :master))
+                @test map(view -> view.range, views(optimizer, tied, :grad)) == map(view -> view.range, views(optimizer, h, :grad))
+                @test isempty(views(optimizer, w, :grad)) || error_name(() -> views(optimizer, w, :master)) == "ZERO_E_UNSUPPORTED"
+                gather!(optimizer)
+                unique.(whole(optimizer, w, h))
+            end
+        end
+        @test values == fill(([2.0f0], [BFloat16(2)]), 2)
+    end
+
     @testset "views of scales have an entry per 256 elements" begin
         Group(nothing, 0, 1) do group
             Optimizer(group; param_dtype = :f8_e4m3, first_moment_dtype = :f8_e4m3, second_moment_dtype = :f8_ue5m3) do optimizer
