@@ -66,7 +66,7 @@ enum zero_status {
 
 /*
  * Copies the text of the last error on the calling thread and returns its code.
- *   out         [out] receives the text, always terminated, cut to fit; may be NULL when out_nbytes is 0
+ *   out         [out] receives the text, always terminated, cut to fit between characters; may be NULL when out_nbytes is 0
  *   out_nbytes  [in]  bytes at out
  * Returns the code of the last call on this thread that failed (also of a release that was given a stale handle), ZERO_OK if none did;
  * ZERO_E_INVALID_ARGUMENT when out is NULL and out_nbytes is not 0, or out_nbytes is negative (the stored error stays).

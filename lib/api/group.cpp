@@ -4,6 +4,7 @@
 #include "api/request.h"
 #include "core/config.h"
 #include "core/partition.h"
+#include "core/utf8.h"
 #include "engine/device_reducer.h"
 #include "engine/host_kernels.h"
 #include "group/collectives.h"
@@ -56,8 +57,8 @@ Status check_name(const char *name, int64_t size) {
     return {};
   }
   const auto nbytes = static_cast<int64_t>(::strnlen(name, kLongestNameNbytes + 1));
-  ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.80s\" has %s, but must have 1 to %lld bytes",
-             name, nbytes == 0 ? "no bytes" : "more bytes", lld(kLongestNameNbytes));
+  ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.*s\" has %s, but must have 1 to %lld bytes",
+             shown_nbytes(name, 80), name, nbytes == 0 ? "no bytes" : "more bytes", lld(kLongestNameNbytes));
   return {};
 }
 
@@ -251,8 +252,8 @@ int32_t zero_group_status(zero_group *group) {
 
 int32_t zero_group_abort(zero_group *group, const char *reason) {
   return api::call(group, "group", [&](Group &object) -> Status {
-    object.fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.500s", lld(object.rank()),
-                              reason != nullptr ? reason : "no reason given"));
+    const char *why = reason != nullptr ? reason : "no reason given";
+    object.fail(Status::error(ZERO_E_ABORTED, "rank %lld called zero_group_abort: %.*s", lld(object.rank()), shown_nbytes(why, 500), why));
     return {};
   });
 }

@@ -1,7 +1,8 @@
 /// @file zero/status.h: error texts per thread, and the names of codes.
 #include "api/barrier.h"
 
-#include <algorithm>
+#include "core/utf8.h"
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -63,7 +64,7 @@ int32_t zero_last_error_copy(char *out, int64_t out_nbytes) {
   if (out_nbytes < 0 || (out == nullptr && out_nbytes != 0)) return ZERO_E_INVALID_ARGUMENT;
   if (out_nbytes > 0) {
     const size_t room = static_cast<size_t>(out_nbytes) - 1;
-    const size_t length = std::min(std::strlen(api::last_text()), room);
+    const size_t length = whole_nbytes(api::last_text(), ::strnlen(api::last_text(), room));
     std::memcpy(out, api::last_text(), length);
     out[length] = '\0';
   }

@@ -1,8 +1,11 @@
 /// @file Status texts and the names of codes.
 #include "core/status.h"
 
+#include "core/utf8.h"
+
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 namespace zero {
@@ -13,6 +16,7 @@ Status Status::error(int32_t code, const char *format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  text[whole_nbytes(text, std::strlen(text))] = '\0';
   Status status;
   status.code_ = code;
   try {

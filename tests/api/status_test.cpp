@@ -31,6 +31,23 @@ TEST(Status, TheTextIsCutToFitAndTerminated) {
   }
 }
 
+TEST(Status, NoCharacterOfATextIsCut) {
+  zero_group *group = nullptr;
+  ZERO_EXPECT_OK(zero_group_create_local(nullptr, 0, 1, nullptr, &group));
+  std::string reason;
+  while (reason.size() < 600) reason += "\u20ac";
+  ZERO_EXPECT_OK(zero_group_abort(group, reason.c_str()));
+  EXPECT_EQ(ZERO_E_ABORTED, zero_group_barrier(group));
+  const std::string whole = last_text();
+  EXPECT_EQ(whole, "rank 0 called zero_group_abort: " + reason.substr(0, 498));
+  for (const int64_t cut : {1, 2, 3}) {
+    std::string text(whole.size(), '#');
+    EXPECT_EQ(ZERO_E_ABORTED, zero_last_error_copy(text.data(), static_cast<int64_t>(whole.size()) + 1 - cut));
+    EXPECT_EQ(whole.substr(0, whole.size() - 3), text.c_str());
+  }
+  zero_group_release(group);
+}
+
 TEST(Status, CopyingBadlyKeepsTheStoredError) {
   EXPECT_EQ(ZERO_E_BAD_HANDLE, zero_group_barrier(nullptr));
   char text[4] = "abc";

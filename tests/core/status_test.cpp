@@ -1,6 +1,8 @@
 /// @file Status: texts, codes and names.
 #include "core/status.h"
 
+#include "core/utf8.h"
+
 #include "tests/core/failures.h"
 
 #include <gtest/gtest.h>
@@ -54,6 +56,21 @@ TEST(Status, ErrorHoldsCodeAndFormattedText) {
 TEST(Status, LongTextIsCutAt1023Bytes) {
   const std::string text(5000, 'x');
   EXPECT_EQ(std::string(Status::error(ZERO_E_STATE, "%s", text.c_str()).text()), text.substr(0, 1023));
+}
+
+/// Of one to four bytes: none, all but the last, and whole ones.
+TEST(Status, NoCharacterIsCut) {
+  for (const std::string character : {"x", "\u00e9", "\u20ac", "\U0001d53d"}) {
+    for (size_t before = 0; before < 8; ++before) {
+      std::string text(before, 'a');
+      while (text.size() < 2000) text += character;
+      const std::string cut = Status::error(ZERO_E_STATE, "%s", text.c_str()).text();
+      EXPECT_EQ(cut, text.substr(0, before + (1023 - before) / character.size() * character.size()));
+    }
+  }
+  for (const std::string whole : {"", "\u20ac", "a\u00e9"}) EXPECT_EQ(whole_nbytes(whole.data(), whole.size()), whole.size());
+  const std::string not_utf8(5, '\x80');
+  EXPECT_EQ(whole_nbytes(not_utf8.data(), not_utf8.size()), not_utf8.size());
 }
 
 TEST(Status, KeepsItsCodeWhenThereIsNoMemoryForTheText) {

@@ -2,6 +2,7 @@
 #include "group/tcp/tcp_id.h"
 
 #include "core/mapping.h"
+#include "core/utf8.h"
 #include "group/tcp/tcp_meeting.h"
 #include "group/tcp/tcp_socket.h"
 
@@ -74,9 +75,9 @@ std::string TcpPlace::text() const {
 Status parse_tcp_id(const std::string &id, TcpPlace *out) {
   const char *wrong = take_apart(id, out);
   ZERO_CHECK(wrong == nullptr, ZERO_E_INVALID_ARGUMENT,
-             "\"%.300s\" is no id of a meeting over TCP: %s; expected \"host:port/token\", for example \"node7:29500/run1\" or "
+             "\"%.*s\" is no id of a meeting over TCP: %s; expected \"host:port/token\", for example \"node7:29500/run1\" or "
              "\"[2001:db8::7]:29500/run1\"",
-             id.c_str(), wrong);
+             shown_nbytes(id.c_str(), 300), id.c_str(), wrong);
   return {};
 }
 
