@@ -1,6 +1,8 @@
 /// @file Every call goes to the transport that reaches the peer, or to both.
 #include "group/hierarchy_transport.h"
 
+#include "core/clock.h"
+
 #include <algorithm>
 #include <set>
 
@@ -174,8 +176,10 @@ Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMe
   co_return Status();
 }
 
-/// A group within one host needs only its near transport, one with a single rank per host only the far one.
+/// A group within one host needs only its near transport, one with a single rank per host only the far one. What near ranks that come late
+/// take of the time is not given to far ones again.
 Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+  const Deadline deadline = Deadline::after_ms(deadline_ms);
   std::vector<int64_t> near_members;
   std::vector<int64_t> hosts;
   for (const int64_t member : members) {
@@ -190,7 +194,7 @@ Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64
     co_return Status();
   }
   std::shared_ptr<Transport> far;
-  ZERO_CO_AWAIT(far_->derive(std::move(members), tag, deadline_ms, &far));
+  ZERO_CO_AWAIT(far_->derive(std::move(members), tag, deadline.left_ms(), &far));
   if (host_count == hosts.size()) {
     *out = std::move(far);
   } else {
