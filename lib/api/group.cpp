@@ -17,8 +17,6 @@ namespace zero::api {
 namespace {
 
 constexpr int64_t kLongestNameNbytes = 64;
-constexpr int64_t kLargestSize = 1024;
-constexpr int64_t kLargestSizeOnDevices = 64;
 constexpr int64_t kIdNbytes = 256;
 constexpr int64_t kLongestDeadlineMs = int64_t{1} << 40;
 constexpr int64_t kLargestInt32 = 0x7fffffff;
@@ -65,7 +63,7 @@ Status check_name(const char *name, int64_t size) {
 Status describe_local(Work &work, const char *name, int64_t rank, int64_t size, const zero_config *config) {
   std::shared_ptr<Config> options;
   ZERO_TRY(read_config(config, &options));
-  ZERO_TRY(check_bounds(size, 1, kLargestSize, "size"));
+  ZERO_TRY(check_bounds(size, 1, kMostRanksOfHost, "size"));
   ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
   ZERO_TRY(check_name(name, size));
   describe_creation(
@@ -87,7 +85,7 @@ Status describe_nccl(Work &work, const char *id, int64_t rank, int64_t size, con
   ZERO_TRY(find_config(config, &given));
   Config options = *given;
   ZERO_TRY(options.set_i64(ZERO_KEY_NCCL, 1));
-  ZERO_TRY(check_bounds(size, 1, kLargestSizeOnDevices, "size"));
+  ZERO_TRY(check_bounds(size, 1, kMostRanksOnDevices, "size"));
   ZERO_TRY(check_bounds(rank, 0, size - 1, "rank"));
   ZERO_TRY(check_pointer(id, "id"));
   std::string text(id, ::strnlen(id, kIdNbytes));

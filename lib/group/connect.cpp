@@ -190,10 +190,19 @@ Status hosts_id(const Launch &launch, const GroupOptions &options, std::string *
   return check_tcp_id(*out);
 }
 
+Status check_size(const Launch &launch, const GroupOptions &options) {
+  const int64_t most = options.nccl ? kMostRanksOnDevices : kMostRanksOfHost;
+  ZERO_CHECK(launch.size <= most, ZERO_E_LAUNCHER,
+             "%s started %lld ranks, but a group %s has at most %lld; larger ones go over MPI: start the program with mpirun",
+             launch.launcher.c_str(), lld(launch.size), options.nccl ? "that reaches devices" : "of one host", lld(most));
+  return {};
+}
+
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   Launch launch;
   ZERO_CO_TRY(read_launch(&launch));
   if (launch.kind == Launch::Kind::mpi) co_return co_await connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out);
+  ZERO_CO_TRY(check_size(launch, options));
   if (launch.kind == Launch::Kind::hosts) {
     std::string id;
     ZERO_CO_TRY(hosts_id(launch, options, &id));

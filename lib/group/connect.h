@@ -4,11 +4,16 @@
 #include "core/config.h"
 #include "group/group.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace zero {
+
+/// Of a group without MPI: all on one host, or reaching devices.
+inline constexpr int64_t kMostRanksOfHost = 1024;
+inline constexpr int64_t kMostRanksOnDevices = 64;
 
 /// What a new group takes from its config.
 struct GroupOptions {

@@ -1,5 +1,6 @@
 /// @file zero/group.h: the documented rules that only calls can show. Numbers are tested where collectives are.
 #include "api_world.h"
+#include "variables.h"
 
 #include <unistd.h>
 #include <atomic>
@@ -278,6 +279,24 @@ TEST_F(Pair, CountsMustFitTheRank) {
   EXPECT_TRUE(
       failed_with(zero_group_all_to_all(group, data, 3, data + 8, 3, f32, nullptr), ZERO_E_INVALID_ARGUMENT, "multiple of the 2 ranks"));
   EXPECT_TRUE(failed_with(zero_group_send(group, data, 1, f32, 1, nullptr), ZERO_E_INVALID_ARGUMENT, "this rank itself"));
+}
+
+TEST(CreateEnv, ALauncherThatStartedTooManyRanksIsNamed) {
+  Variables variables;
+  for (const char *name : {"RANK", "LOCAL_RANK"}) variables.set(name, "3");
+  for (const char *name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) variables.set(name, "1025");
+  variables.set("TORCHELASTIC_RUN_ID", "job");
+  variables.set("MASTER_ADDR", "127.0.0.1");
+  variables.set("MASTER_PORT", "29500");
+  zero_group *group = nullptr;
+  EXPECT_TRUE(failed_with(zero_group_create_env(nullptr, &group), ZERO_E_LAUNCHER, "torchrun started 1025 ranks, but a group of one host"));
+  zero_config *config = nullptr;
+  ZERO_ASSERT_OK(zero_config_create(&config));
+  ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_NCCL, 1));
+  ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_DEVICE, 0));
+  for (const char *name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) variables.set(name, "65");
+  EXPECT_TRUE(failed_with(zero_group_create_env(config, &group), ZERO_E_LAUNCHER, "that reaches devices has at most 64"));
+  zero_config_release(config);
 }
 
 TEST_F(Pair, AnAbortWithoutAReasonSaysSo) {

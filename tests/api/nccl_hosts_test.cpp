@@ -1,6 +1,7 @@
 /// @file zero_group_create_nccl and zero_group_unique_id: groups that meet over TCP by an id or by torchrun's variables. Ranks are requests
 /// of one process, each begun on a host of its own as far as it knows.
 #include "nccl_world.h"
+#include "variables.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -19,23 +20,6 @@ namespace zero::test {
 namespace {
 
 using Id = std::array<char, 256>;
-
-/// Variables of this process for as long as it lives, and unset again.
-class Variables {
- public:
-  Variables() = default;
-  Variables(const Variables &) = delete;
-  ~Variables() {
-    for (const std::string &name : names_) ::unsetenv(name.c_str());
-  }
-  void set(const std::string &name, const std::string &value) {
-    ::setenv(name.c_str(), value.c_str(), 1);
-    names_.push_back(name);
-  }
-
- private:
-  std::vector<std::string> names_;
-};
 
 /// A port of this host that nobody has, and none of those that the system hands out by itself.
 int64_t free_port() {

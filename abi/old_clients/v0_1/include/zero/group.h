@@ -9,11 +9,12 @@
  * multiply in 64 bits and wrap; an integer average is the 64-bit sum divided by N, cut towards zero. min and max return NaN when any
  * input is NaN; to them -0 is less than 0. The same inputs give the same bits whatever the transport.
  *
- * Failure. A call waits at most for the group's deadline. After ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank
- * gets the error, later calls return it again with its cause. A rank that ends is noticed at once (that crashes: once its core dump is
- * written); but over MPI between hosts, whose launcher as a rule ends all ranks then, at the deadline; and between hosts without MPI,
- * processes that it forked hold its sockets open until they end or run another program (exec): if they live on, it is noticed at the
- * deadline. A thread that gives up says so by zero_group_abort, or releases its group: until then it is a rank that is late.
+ * Failure. A collective or message waits at most for the group's deadline; a call of a buffer or an optimizer may be several of them. After
+ * ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT the group is poisoned: every living rank gets the error, later calls return it again with its cause. A
+ * rank that ends is noticed at once (that crashes: once its core dump is written); but over MPI between hosts, whose launcher as a rule
+ * ends all ranks then, at the deadline; and between hosts without MPI, processes that it forked hold its sockets open until they end or
+ * run another program (exec): if they live on, it is noticed at the deadline. A thread that gives up says so by zero_group_abort, or
+ * releases its group: until then it is a rank that is late.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
  * came in, so ranks must bring them in the same order. Different groups are independent.
