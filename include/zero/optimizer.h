@@ -196,9 +196,11 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
 /*
  * Names the ranks over which a model is cut (tensor, pipeline or expert parallel): those that together hold one replica, each with an
  * optimizer over its own group of replicas. Norm, clipping and the decision to skip are then those of the whole model: squares are summed
- * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED. Before seal, on all
- * ranks of both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and
- * what becomes of non-finite gradients over it. zero_group_abort of one of the groups also ends steps that wait in the other one.
+ * over distinct elements, so parameters that every rank of the model group holds alike must have ZERO_KEY_REPLICATED: their squares then
+ * count on its rank 0 alone. Of parameters that only some of its ranks hold alike (norms of one stage of a pipeline over tensor-parallel
+ * ranks, an embedding tied over stages) the lowest of these ranks leaves the key at 0, and the others set it. Before seal, on all ranks of
+ * both groups; seal and every reduce or step become collectives over the model group too. seal compares clipping, loss scale and what
+ * becomes of non-finite gradients over it. zero_group_abort of one of the groups also ends steps that wait in the other one.
  *   group  [in] kept alive by the optimizer; of the ranks of one optimizer's group it has one: others hold the same part of the model, and
  *               are ZERO_E_INVALID_ARGUMENT, here for the optimizer's own group, in seal for any. Since ZERO_0.1.
  */

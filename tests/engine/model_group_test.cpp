@@ -263,6 +263,32 @@ TEST_P(Stages, WithoutReplicasAParameterThatBothHalvesHoldCountsOnceToo) {
   });
 }
 
+/// Ranks 1 and 2 hold a tensor alike that rank 0 does not have, as tensor-parallel ranks of a later stage of a pipeline do.
+TEST_P(Stages, AParameterThatOnlySomeRanksHoldCountsOnceWhenAllButTheLowestOfThemSetTheKey) {
+  Model model;
+  Manner manner;
+  manner.stage = GetParam();
+  run_world(3, [&](const std::shared_ptr<Group> &world) {
+    std::shared_ptr<Group> own;
+    ASSERT_TRUE(world->queue()->run(split(*world, world->rank(), 0, &own)).ok());
+    std::shared_ptr<Optimizer> optimizer;
+    ASSERT_TRUE(Optimizer::create(own, make_config(model, manner), &optimizer).ok());
+    ASSERT_TRUE(optimizer->set_model_group(world).ok());
+    Config options;
+    ASSERT_TRUE(options.set_i64(ZERO_KEY_REPLICATED, world->rank() == 2 ? 1 : 0).ok());
+    int64_t id = 0;
+    const int64_t count = world->rank() == 0 ? 600 : 300;
+    ASSERT_TRUE(optimizer->add_param(&options, "p", ZERO_DTYPE_F32, &count, 1, &id).ok());
+    ASSERT_TRUE(own->queue()->run(optimizer->seal()).ok());
+    ASSERT_TRUE(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)).ok());
+    const std::vector<float> ones(600, 1.0F);
+    ASSERT_TRUE(optimizer->grad_ready(id, ones.data(), 0, count).ok());
+    zero_step_result result{};
+    ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
+    EXPECT_EQ(result.grad_norm, 30.0);  // sqrt(600 + 300)
+  });
+}
+
 /// All ranks apply, or all get an error: also those of the half whose weights are fine.
 TEST_P(Stages, WeightsOfOneHalfThatAddUpToZeroAreAnErrorInBothAndTheNextStepWorks) {
   CutModel cut = cut_model(DType::f32);

@@ -95,7 +95,8 @@ enum zero_key {
   ZERO_KEY_MASTER = 353,              /* i64, a zero_master, ZERO_MASTER_F32: how 16-bit parameters are kept for updates */
   ZERO_KEY_FIRST_MOMENT_DTYPE = 354,  /* i64, f32, bf16 or f8_e4m3, f32; no matter with algorithms that have no first moment */
   ZERO_KEY_SECOND_MOMENT_DTYPE = 355, /* i64, f32, bf16 or f8_ue5m3, f32; no matter with algorithms that have no second moment */
-  ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: the same on all ranks of the model group (zero_optimizer_set_model_group) */
+  ZERO_KEY_REPLICATED = 356,          /* i64, 0 .. 1, 0: other ranks of the model group hold the same; in the norm it counts on rank 0 of
+                                         that group alone (zero_optimizer_set_model_group) */
   ZERO_KEY_TIED_TO = 357,             /* i64, 0 .. 2^62: id of an earlier parameter whose memory this one shares; then the only key */
   ZERO_KEY_PARAM_DTYPE = 358,         /* i64, f8_e4m3 or 0, 0: how a parameter is stored and gathered; 0 = in its own dtype */
 
