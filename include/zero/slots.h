@@ -3,7 +3,8 @@
  * and carried on at another world size, in another stage, with other buckets. examples/carry_on.c does it.
  *
  * To save a run, between steps, and not between micro-steps (no slot has what those added up):
- *   - of each tensor all slots: zero_optimizer_slot_count, zero_optimizer_slot, zero_optimizer_read;
+ *   - of each tensor all slots: zero_optimizer_slot_count, zero_optimizer_slot, zero_optimizer_read (a tied name's are those of the tensor
+ *     that it is tied to: one of the names is enough);
  *   - module buffers, which every rank holds: zero_optimizer_module_buffer;
  *   - of each parameter set the hyper-parameters that were changed on the way (keys 400 .. 499), ZERO_KEY_LOSS_SCALE, and the scalars of the
  *     run (keys 500 .. 599). A key that there is none of is ZERO_E_UNSUPPORTED.
@@ -25,7 +26,8 @@ extern "C" {
 #endif
 
 /*
- * Hyper-parameters of a parameter set, from the next step on; the same on all ranks. Between reduce and gather ZERO_E_STATE.
+ * Hyper-parameters of a parameter set, from the next step on; the same on all ranks. Other sets keep theirs, also those that had a value
+ * from set 0: a schedule sets the rate of every set. Between reduce and gather ZERO_E_STATE.
  *   set    [in] 0, or what zero_optimizer_add_set gave
  *   key    [in] 400 .. 499, or ZERO_KEY_LOSS_SCALE, which all sets share
  * Errors also: ZERO_E_UNSUPPORTED for a key of another kind or algorithm, ZERO_E_STATE for a momentum in sgd sealed with 0. Since ZERO_0.1.

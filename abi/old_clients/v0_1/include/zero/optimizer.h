@@ -94,7 +94,7 @@ enum zero_slot {
   ZERO_SLOT_PARAM = 1,          /* the parameter as it is stored: its dtype, or f8_e4m3 (ZERO_KEY_PARAM_DTYPE) */
   ZERO_SLOT_GRAD = 2,
   ZERO_SLOT_MASTER = 3,         /* of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
-  ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE */
+  ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE; frozen parameters have none. Evaluation reads it tensor by tensor */
   ZERO_SLOT_PARAM_SCALE = 5,    /* of 8-bit parameters: one f32 per 256 elements of the tensor */
   ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd, muon: momentum buffer; adam, adamw, lamb, lion: m */
   ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw, lamb: v; adagrad: sum of squares */
