@@ -213,11 +213,11 @@ ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_
   }
 }
 
-ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, uint32_t largest,
+/// `dtype` is that of the slot: what is told of it at compile time, instructions need not find out.
+ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
                                    const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
-  const DType dtype = dtype_of(elements);
-  const float scale = scale_from(elements, largest);
+  const float scale = reference::scale_of(std::bit_cast<float>(largest), format8(dtype));
   if (scalars.stochastic == 0) {
     put_codes(elements, span, scale, codes_of(quad, scale, dtype, nullptr));
   } else {

@@ -284,7 +284,14 @@ struct Updating {
     ZERO_UNROLLED
     for (int s = 0; s < kStates && kUpdatesStates; ++s) {
       if (!is_coded(work.piece.state[s])) continue;
-      store_state_codes(work.piece, work.scalars, work.span, s, shared.state[s][work.line], registers.state[s]);
+      const auto store_as = [&](DType dtype) {
+        store_state_codes(work.piece, work.scalars, work.span, s, dtype, shared.state[s][work.line], registers.state[s]);
+      };
+      if (work.piece.form == Form::f8_states) {
+        store_as(s == 0 ? DType::f8e4m3 : DType::f8ue5m3);
+      } else {
+        store_as(dtype_of(work.piece.state[s]));
+      }
     }
   }
 };

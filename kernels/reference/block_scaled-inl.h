@@ -25,8 +25,12 @@ ZERO_ELEMENT uint32_t round8(float value, const Format8 &format, const uint32_t 
     const uint32_t added = random != nullptr ? *random >> (32 - kCut) : (1U << (kCut - 1)) - 1 + ((bits >> kCut) & 1);
     return ((bits + added) >> kCut) - ((127 - format.bias) << 3);
   }
+  if (random == nullptr) {
+    // The unit of the sum is that of the code, so the addition rounds as wanted.
+    const uint32_t shift = (127 + 23 - format.bias - 2) << 23;
+    return std::bit_cast<uint32_t>(value + std::bit_cast<float>(shift)) - shift;
+  }
   const float units = value * std::bit_cast<float>((127 + format.bias + 2) << 23);
-  if (random == nullptr) return static_cast<uint32_t>(std::nearbyint(units));
   const float whole = std::trunc(units);
   const bool up = static_cast<float>(*random >> 8) * 0x1p-24F < units - whole;
   return static_cast<uint32_t>(whole) + (up ? 1 : 0);
