@@ -14,7 +14,8 @@
  * rank that ends is noticed at once (that crashes: once its core dump is written); but over MPI between hosts, whose launcher as a rule
  * ends all ranks then, at the deadline; and between hosts without MPI, processes that it forked hold its sockets open until they end or
  * run another program (exec): if they live on, it is noticed at the deadline. A thread that gives up says so by zero_group_abort, or
- * releases its group: until then it is a rank that is late.
+ * releases its group: until then it is a rank that is late. Over shared memory those that live can make a new, smaller group in the same
+ * process and go on from a checkpoint; who they are, and their new ranks, the program settles by itself: a text names one rank that ended.
  *
  * Threads. One collective at a time per group is the contract: calls from several threads are run one after another in the order they
  * came in, so ranks must bring them in the same order. Different groups are independent.
