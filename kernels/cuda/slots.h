@@ -213,7 +213,7 @@ ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_
   }
 }
 
-/// `dtype` is that of the slot: what is told of it at compile time, instructions need not find out.
+/// `dtype` is that of the slot; where it is a constant, no instruction asks for it.
 ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
                                    const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
