@@ -284,13 +284,13 @@ struct Updating {
     ZERO_UNROLLED
     for (int s = 0; s < kStates && kUpdatesStates; ++s) {
       if (!is_coded(work.piece.state[s])) continue;
-      const auto store_as = [&](DType dtype) {
-        store_state_codes(work.piece, work.scalars, work.span, s, dtype, shared.state[s][work.line], registers.state[s]);
-      };
+      const uint32_t largest = shared.state[s][work.line];
       if (work.piece.form == Form::f8_states) {
-        store_as(s == 0 ? DType::f8e4m3 : DType::f8ue5m3);
+        const DType dtype = s == 0 ? DType::f8e4m3 : DType::f8ue5m3;
+        store_state_codes(work.piece, work.scalars, work.span, s, dtype, largest, registers.state[s]);
       } else {
-        store_as(dtype_of(work.piece.state[s]));
+        const DType dtype = dtype_of(work.piece.state[s]);
+        store_state_codes(work.piece, work.scalars, work.span, s, dtype, largest, registers.state[s]);
       }
     }
   }
