@@ -39,8 +39,9 @@ Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const 
   for (const Choice &choice : kSlots) {
     if (tensors_.find(static_cast<int32_t>(choice.value), id, &slot)) kept.push_back(choice);
   }
-  return Status::error(ZERO_E_UNSUPPORTED, "slot is %d, but must be %s, which are those of %s", number, choices_text(kept).c_str(),
-                       params_[id].text().c_str());
+  const Choice *known = find_choice(kSlots, number);
+  return Status::error(ZERO_E_UNSUPPORTED, "slot is %d%s%s, but must be %s, which are those of %s", number, known != nullptr ? ", " : "",
+                       known != nullptr ? known->name : "", choices_text(kept).c_str(), params_[id].text().c_str());
 }
 
 Status Optimizer::slot_count(int64_t id, int64_t *out) const {

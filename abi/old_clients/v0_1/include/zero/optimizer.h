@@ -387,7 +387,7 @@ ZERO_API int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 
 /*
- * Views of what this rank updates: pieces of tensors, each contiguous in every slot. In stage 0 all of every tensor, otherwise the shard.
+ * Views of what this rank updates: of each tensor at most one piece, contiguous in every slot. In stage 0 all of it, otherwise the shard.
  * Gradients in them are valid between reduce and gather, parameters and states from begin on, outside step. Who writes parameters through
  * them at other times than between reduce and gather acquires those parameters first, and calls begin afterwards.
  *   index       [in]  0 .. count - 1
