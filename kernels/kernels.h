@@ -120,6 +120,9 @@ struct RandomKey {
 /// Above about this size, stores past the caches cost less than the reads that plain ones bring with them.
 inline constexpr int64_t kStreamedNbytes = 4 << 20;
 
+/// Elements that products of matrices need: a block of rows, packed, that the second-level cache holds.
+inline constexpr int64_t kProductWorkspace = 384 * 128;
+
 /// The kernels of one target.
 struct Table {
   const char *target;
@@ -165,11 +168,12 @@ struct Table {
   /// The other passes of lamb (kernels/lamb.h): the moments, and the direction from them and the parameter.
   UpdateKernel lamb_moments;
   void (*lamb_direction)(float *out, const Slots &slots, const Constants &constants);
-  /// out = a * b, row-major: out[i][j] = fma(a[i][k], b[k][j], ...) over ascending k, from 0 on. `out` overlaps neither.
-  void (*multiply)(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
+  /// out = a * b, row-major: out[i][j] = fma(a[i][k], b[k][j], ...) over ascending k, from 0 on. `out` overlaps neither. `workspace`:
+  /// kProductWorkspace elements.
+  void (*multiply)(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, float *workspace);
   /// As multiply, for b whose product with a is its own transpose bit by bit: the transpose of a, or a itself where that is such a product.
   /// One half is made and mirrored.
-  void (*multiply_symmetric)(float *out, const float *a, const float *b, int64_t side, int64_t inner);
+  void (*multiply_symmetric)(float *out, const float *a, const float *b, int64_t side, int64_t inner, float *workspace);
   /// values = fma(weight, addend, values * factor).
   void (*combine)(float *values, float factor, const float *addend, float weight, int64_t count);
   /// out = from + weight * (to - from): fma(weight, to - from, from) for weights below 0.5, otherwise fma(weight - 1, to - from, to). `out`

@@ -66,7 +66,7 @@ void apply(const Table &table, const Piece &piece, const UpdateScalars &scalars,
 
 int64_t muon_workspace(int64_t rows, int64_t columns) {
   const int64_t side = std::min(rows, columns);
-  return 2 * muon_part(rows * columns) + 2 * muon_part(side * side);
+  return 2 * muon_part(rows * columns) + 2 * muon_part(side * side) + kProductWorkspace;
 }
 
 void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace) {
@@ -78,6 +78,7 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
   float *other = x + muon_part(count);
   float *gram = other + muon_part(count);
   float *polynomial = gram + muon_part(side * side);
+  float *packed = polynomial + muon_part(side * side);
 
   momentum_direction(table, piece, scalars, x);
   normalise(table, x, count, scalars.hyper.epsilon);
@@ -87,10 +88,10 @@ void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns,
   }
   for (auto step = static_cast<int64_t>(scalars.hyper.newton_schulz_steps); step > 0; --step) {
     transpose(other, x, side, length);
-    table.multiply_symmetric(gram, x, other, side, length);
-    table.multiply_symmetric(polynomial, gram, gram, side, side);
+    table.multiply_symmetric(gram, x, other, side, length, packed);
+    table.multiply_symmetric(polynomial, gram, gram, side, side, packed);
     table.combine(polynomial, Muon::kC, gram, Muon::kB, side * side);
-    table.multiply(other, polynomial, x, side, side, length);
+    table.multiply(other, polynomial, x, side, side, length, packed);
     table.combine(other, 1, x, Muon::kA, count);
     std::swap(x, other);
   }

@@ -34,8 +34,8 @@ ZERO_UPDATE_KERNELS(ZERO_DECLARATION)
 void lamb(const Slots &slots, const Constants &constants);
 void lamb_moments(const Slots &slots, const Constants &constants);
 void lamb_direction(float *out, const Slots &slots, const Constants &constants);
-void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns);
-void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner);
+void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, float *workspace);
+void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner, float *workspace);
 void combine(float *values, float factor, const float *addend, float weight, int64_t count);
 void interpolate(float *out, const float *from, const float *to, float weight, int64_t count);
 

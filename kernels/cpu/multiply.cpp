@@ -15,7 +15,8 @@ constexpr int64_t kTileRows = 6;
 constexpr int64_t kTileVectors = kLanes == 8 ? 2 : 4;
 constexpr int64_t kWidth = kTileVectors * kLanes;
 constexpr int64_t kRun = 128;
-constexpr int64_t kBlockRows = 20 * kTileRows;
+constexpr int64_t kBlockRows = kProductWorkspace / kRun;
+static_assert(kBlockRows % kTileRows == 0);
 
 /// Part of a product: a tile of `out`, or those below one another, one panel of b, one run of k.
 struct Part {
@@ -118,9 +119,9 @@ int64_t rows_above(int64_t needed, int64_t rows) {
 }
 
 /// Rows [begin, end) of `out`; with `upper`, no panels that lie below its diagonal.
-void multiply_block(float *out, const float *a, const float *b, int64_t begin, int64_t end, int64_t inner, int64_t columns, bool upper) {
+void multiply_block(float *out, const float *a, const float *b, int64_t begin, int64_t end, int64_t inner, int64_t columns, bool upper,
+                    float *packed) {
   alignas(64) float panel[kRun * kWidth];
-  alignas(64) float packed[kRun * kBlockRows];
   for (int64_t k = 0; k == 0 || k < inner; k += kRun) {
     const int64_t run = inner - k < kRun ? inner - k : kRun;
     pack_rows(packed, a + begin * inner + k, end - begin, run, inner);
@@ -133,10 +134,10 @@ void multiply_block(float *out, const float *a, const float *b, int64_t begin, i
   }
 }
 
-void multiply_rows(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, bool upper) {
+void multiply_rows(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, bool upper, float *workspace) {
   for (int64_t begin = 0; begin < rows; begin += kBlockRows) {
     const int64_t end = rows - begin < kBlockRows ? rows : begin + kBlockRows;
-    multiply_block(out, a, b, begin, end, inner, columns, upper);
+    multiply_block(out, a, b, begin, end, inner, columns, upper, workspace);
   }
 }
 
@@ -154,12 +155,12 @@ void mirror(float *values, int64_t side) {
 
 }  // namespace
 
-void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
-  multiply_rows(out, a, b, rows, inner, columns, false);
+void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, float *workspace) {
+  multiply_rows(out, a, b, rows, inner, columns, false, workspace);
 }
 
-void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) {
-  multiply_rows(out, a, b, side, inner, side, true);
+void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner, float *workspace) {
+  multiply_rows(out, a, b, side, inner, side, true, workspace);
   mirror(out, side);
 }
 

@@ -5,7 +5,7 @@
 
 namespace zero::kernels::reference {
 
-void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns) {
+void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t inner, int64_t columns, float *) {
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       float sum = 0;
@@ -15,6 +15,8 @@ void multiply(float *out, const float *a, const float *b, int64_t rows, int64_t 
   }
 }
 
-void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner) { multiply(out, a, b, side, inner, side); }
+void multiply_symmetric(float *out, const float *a, const float *b, int64_t side, int64_t inner, float *workspace) {
+  multiply(out, a, b, side, inner, side, workspace);
+}
 
 }  // namespace zero::kernels::reference

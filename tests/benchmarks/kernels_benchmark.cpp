@@ -1,8 +1,10 @@
 /// @file Host kernels against what memory allows: each row moves the bytes that its formula needs, beside a loop of the same kind of
-/// traffic that computes next to nothing (limits.h), interleaved in one run. usage: kernels_benchmark [options of Google Benchmark]
+/// traffic that computes next to nothing (limits.h), interleaved in one run; matrices beside as many fma in registers. usage:
+/// kernels_benchmark [options of Google Benchmark]
 /// [--elements=N] [--threads=1,2]
 #include "engine/host_kernels.h"
 #include "kernels/convert.h"
+#include "kernels/muon.h"
 #include "kernels/update.h"
 #include "limits.h"
 #include "options.h"
@@ -141,7 +143,50 @@ class Rows {
     add_whole("squares bf16", "limit: r 1", 2, [a = &a, on] { add_squares(on, a->grad16, DType::bf16, a->count); });
   }
 
+  /// A matrix per thread, as the engine updates them; times as multiples of the limit's.
+  void add_matrices() {
+    constexpr int64_t kSide = 1024;
+    constexpr int64_t kProductFma = kSide * kSide * kSide;
+    constexpr int64_t kMuonFma = 5 * (3 + 1) * kProductFma / 2;  // of five steps: muon.h
+    matrices_.resize(static_cast<size_t>(threads_), Matrices(kSide));
+    for (const auto &[name, count] : {std::pair("limit: fma of a product", kProductFma), {"limit: fma of muon", kMuonFma}}) {
+      add_matrix(name, "", [count](Matrices &) { benchmark::DoNotOptimize(bench::multiply_add(count)); });
+    }
+    const kernels::Table &table = kernels::active();
+    add_matrix("product of 1024 x 1024", "limit: fma of a product", [&table](Matrices &m) {
+      table.multiply(m.momentum.data(), m.param.data(), m.grad.data(), kSide, kSide, kSide, m.workspace.data());
+    });
+    add_matrix("symmetric product of 1024 x 1024", "limit: fma of a product", [&table](Matrices &m) {
+      table.multiply_symmetric(m.momentum.data(), m.param.data(), m.param.data(), kSide, kSide, m.workspace.data());
+    });
+    add_matrix("muon f32, 1024 x 1024", "limit: fma of muon", [&table](Matrices &m) { m.update(table, kSide); });
+  }
+
  private:
+  /// What one thread works on.
+  struct Matrices {
+    std::vector<float> param, grad, momentum, workspace;
+
+    explicit Matrices(int64_t side)
+        : param(static_cast<size_t>(side * side), 0.5F),
+          grad(param.size(), 0.25F),
+          momentum(param.size(), 0.25F),
+          workspace(static_cast<size_t>(kernels::muon_workspace(side, side))) {}
+    void update(const kernels::Table &table, int64_t side) {
+      kernels::UpdateScalars scalars;
+      scalars.hyper = {.lr = 1e-3, .momentum = 0.95, .nesterov = 1, .epsilon = 1e-7, .weight_decay = 0.1, .newton_schulz_steps = 5};
+      kernels::Piece piece{.param = {param.data()}, .grad = {grad.data()}, .state = {{momentum.data()}}};
+      piece.count = side * side;
+      kernels::muon(table, piece, side, side, scalars, workspace.data());
+    }
+  };
+
+  void add_matrix(const std::string &name, const std::string &limit, std::function<void(Matrices &)> work) {
+    add_whole(name, limit, 0, [this, work = std::move(work)] {
+      parallel_pieces(threads_, [&](int64_t thread) { work(matrices_[static_cast<size_t>(thread)]); });
+    });
+  }
+
   std::string titled(const std::string &name) const { return name.empty() ? name : name + ", " + std::to_string(threads_) + "t"; }
 
   void add_whole(const std::string &name, const std::string &limit, double nbytes, std::function<void()> work) {
@@ -197,6 +242,7 @@ class Rows {
   RatioTable &table_;
   const Arrays &arrays_;
   const int64_t threads_;
+  std::vector<Matrices> matrices_;
 };
 
 }  // namespace
@@ -217,6 +263,7 @@ int main(int argc, char **argv) {
     rows.back()->add_limits();
     rows.back()->add_updates();
     rows.back()->add_moves();
+    rows.back()->add_matrices();
   }
   table.run();
   return 0;

@@ -71,5 +71,20 @@ float move_read(const float *values, int64_t count) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+float multiply_add(int64_t count) {
+  const D d;
+  constexpr int kChains = 12;  // as long as two units need for a sum, and few enough for 16 registers
+  const auto factor = hn::Set(d, 0.999F);
+  const auto addend = hn::Set(d, 1e-3F);
+  hn::Vec<D> sums[kChains];
+  for (auto &sum : sums) sum = hn::Iota(d, 1);
+  const auto step = kChains * static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += step) {
+    for (auto &sum : sums) sum = hn::MulAdd(sum, factor, addend);
+  }
+  for (int i = 1; i < kChains; ++i) sums[0] = hn::Add(sums[0], sums[i]);
+  return hn::GetLane(sums[0]);
+}
+
 }  // namespace zero::bench
 HWY_AFTER_NAMESPACE();

@@ -3,7 +3,7 @@
 #include "kernels/muon.h"
 
 #include "tests/kernels/device_pieces.h"
-#include "tests/kernels/transposed.h"
+#include "tests/kernels/products.h"
 
 #include <cstdio>
 #include <cstring>
@@ -54,7 +54,7 @@ class DeviceMultiply : public test::DeviceKernels {
     if (symmetric) mirror(addend, rows);
     std::vector<float> expected(static_cast<size_t>(rows * columns) + 1, 7.0F);
     std::vector<float> actual = expected;
-    test::plain().multiply(expected.data(), a.data(), b.data(), rows, inner, columns);
+    test::plain().multiply(expected.data(), a.data(), b.data(), rows, inner, columns, test::product_workspace());
     if (adds) test::plain().combine(expected.data(), 0.7F, addend.data(), -1.3F, rows * columns);
     const auto offset = [this] { return test::random_offset(random, DType::f32); };
     DeviceMemory memory;

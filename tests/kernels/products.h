@@ -1,5 +1,7 @@
-/// @file The transpose of a matrix, for tests of products.
+/// @file What tests of products of matrices need: transposes, and the memory that products work in.
 #pragma once
+
+#include "kernels/kernels.h"
 
 #include <cstdint>
 #include <vector>
@@ -13,6 +15,12 @@ inline std::vector<float> transposed(const std::vector<float> &values, int64_t r
     for (int64_t j = 0; j < columns; ++j) out[static_cast<size_t>(j * rows + i)] = values[static_cast<size_t>(i * columns + j)];
   }
   return out;
+}
+
+/// Of the calling thread.
+inline float *product_workspace() {
+  thread_local std::vector<float> workspace(kProductWorkspace);
+  return workspace.data();
 }
 
 }  // namespace zero::kernels::test
