@@ -78,8 +78,8 @@ enum zero_key {
   ZERO_KEY_VERIFY_EVERY = 326,     /* i64, 0 .. 2^62, 0: every so many steps, a step first compares each shard with what the step before it
                                       left there (ZERO_E_CORRUPT; zero_optimizer_verify says more); 0 = never */
   ZERO_KEY_MEMORY_LIMIT = 327,     /* i64, 0 .. 2^62, 0: bytes that the ranks of a host may take together, or seal fails; 0 = what is
-                                      available there and in their control groups. What formulas count (zero/stats.h), not staging of
-                                      groups nor the rest of pages */
+                                      available there and in their control groups. What formulas count at seal (zero/stats.h), not
+                                      what micro-steps add up later, staging of groups, nor the rest of pages */
   ZERO_KEY_TRACE_EVENTS = 328,     /* i64, 0 .. 2^24, 0: newest events kept for zero_stats_optimizer_trace, 40 bytes each */
   ZERO_KEY_ONE_COPY = 329,         /* i64, 0 .. 1, 0: ranks of one host keep one copy of the parameters (zero/optimizer.h); stages 1, 2 */
   ZERO_KEY_DEVICE = 330,           /* i64, -1 .. 4095, -1: CUDA device on which the caller's gradients and parameters may lie
