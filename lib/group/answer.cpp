@@ -33,7 +33,7 @@ std::string answer_text(const std::string &name, const Answer *answer) {
     case Answer::failed:
       return name + " has met an error";
     case Answer::gone:
-      return name + " has released the group";
+      return name + " has left the group";
     default:
       return name + " is in no collective of this group";
   }

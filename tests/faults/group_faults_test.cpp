@@ -4,6 +4,7 @@
 #include "group/collectives.h"
 #include "group/connect.h"
 #include "tests/faults/outcomes.h"
+#include "tests/faults/shared_counter.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"
@@ -25,6 +26,7 @@ constexpr int64_t kRanks = 3;
 constexpr int64_t kOdd = 2;
 constexpr int64_t kDeadlineMs = 400;
 constexpr int64_t kGraceMs = 500;
+constexpr int64_t kConnectMs = 10'000;
 
 std::string meeting(const char *name) {
   static int number = 0;
@@ -297,10 +299,11 @@ TEST(GroupFaultsThreads, CallsOnDifferentGroupsAreATimeoutThatTellsWhereTheOther
 }
 
 /// Each rank loops all_reduce until it fails, then writes code, time of the error and text.
-int loop_until_error(const std::string &name, int64_t rank, int64_t deadline_ms, int out_fd) {
+int loop_until_error(const std::string &name, int64_t rank, int64_t deadline_ms, int out_fd, SharedCounter &connected) {
   std::shared_ptr<Group> group;
   const Status made = connect(name, rank, kRanks, &group, deadline_ms);
   if (!made.ok()) return 1;
+  connected.add();
   write_text(out_fd, "ready\n");
   Status status;
   while (status.ok()) status = run_all_reduce(*group);
@@ -332,10 +335,12 @@ TEST(GroupFaultsProcesses, AKilledRankIsReportedByEveryLivingRank) {
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const std::string name = meeting("kill");
     int64_t killed_ns = 0;
+    SharedCounter connected;
     const auto results = run_process_ranks(
-        kRanks, [&](int64_t rank, int out_fd) { return loop_until_error(name, rank, 30'000, out_fd); }, 20'000,
+        kRanks, [&](int64_t rank, int out_fd) { return loop_until_error(name, rank, 30'000, out_fd, connected); }, 20'000,
         [&](const std::vector<pid_t> &pids) {
-          sleep_ms(200 + 7 * repeat);
+          connected.await(kRanks, kConnectMs);
+          sleep_ms(20 + 7 * repeat);
           killed_ns = now_ns();
           ::kill(pids[kOdd], SIGKILL);
         });
@@ -358,10 +363,12 @@ TEST(GroupFaultsProcesses, AKilledRankIsReportedByEveryLivingRank) {
 
 TEST(GroupFaultsProcesses, AStoppedRankIsATimeoutAndIsFencedWhenItGoesOn) {
   const std::string name = meeting("stop");
+  SharedCounter connected;
   const auto results = run_process_ranks(
-      kRanks, [&](int64_t rank, int out_fd) { return loop_until_error(name, rank, kDeadlineMs, out_fd); }, 20'000,
+      kRanks, [&](int64_t rank, int out_fd) { return loop_until_error(name, rank, kDeadlineMs, out_fd, connected); }, 20'000,
       [&](const std::vector<pid_t> &pids) {
-        sleep_ms(300);
+        connected.await(kRanks, kConnectMs);
+        sleep_ms(100);
         ::kill(pids[kOdd], SIGSTOP);
         sleep_ms(kDeadlineMs + 2 * kGraceMs);
         ::kill(pids[kOdd], SIGCONT);
@@ -377,10 +384,11 @@ TEST(GroupFaultsProcesses, AStoppedRankIsATimeoutAndIsFencedWhenItGoesOn) {
 
 TEST(GroupFaultsProcesses, ARankThatExitsWithoutReleaseIsLost) {
   const std::string name = meeting("exit");
+  SharedCounter connected;
   const auto results = run_process_ranks(
       kRanks,
       [&](int64_t rank, int out_fd) {
-        if (rank != kOdd) return loop_until_error(name, rank, 30'000, out_fd);
+        if (rank != kOdd) return loop_until_error(name, rank, 30'000, out_fd, connected);
         auto *group = new std::shared_ptr<Group>;
         if (!connect(name, rank, kRanks, group).ok()) return 1;
         for (int call = 0; call < 10; ++call) {

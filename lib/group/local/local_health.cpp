@@ -83,7 +83,7 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
   if (counter.load(std::memory_order_acquire) >= wanted) return {};
   ZERO_TRY(health());
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";
-  const char *how = left ? "released its group" : "ended";
+  const char *how = left ? "released its group or optimizer" : "ended";
   return fail(Status::error(left ? ZERO_E_PEER_LEFT : ZERO_E_PEER_LOST, "rank %lld (process %lld) %s while rank %lld was %s", name_of(peer),
                             lld(processes_.process(peer)), how, name_of(rank_), what.c_str()));
 }

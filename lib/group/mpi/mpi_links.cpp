@@ -31,7 +31,8 @@ Status MpiLinks::test_recv(int64_t peer, MpiStream stream, MpiRequest *request, 
 }
 
 Status MpiLinks::check_present(int64_t peer) const {
-  ZERO_CHECK(!at(peer).left, ZERO_E_PEER_LEFT, "rank %lld released the group while rank %lld waited for it", lld(peer), lld(rank_));
+  ZERO_CHECK(!at(peer).left, ZERO_E_PEER_LEFT, "rank %lld released its group or optimizer while rank %lld waited for it", lld(peer),
+             lld(rank_));
   return {};
 }
 

@@ -106,8 +106,8 @@ Status TcpTransport::look(const Fingerprint *doing, bool waits) {
 Status TcpTransport::check_left(int64_t peer, const Fingerprint *doing) {
   if (!at(peer).left) return {};
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
-  return fail(
-      Status::error(ZERO_E_PEER_LEFT, "%s released its group while rank %lld was %s", describe(peer).c_str(), lld(rank_), what.c_str()));
+  return fail(Status::error(ZERO_E_PEER_LEFT, "%s released its group or optimizer while rank %lld was %s", describe(peer).c_str(),
+                            lld(rank_), what.c_str()));
 }
 
 Status TcpTransport::health() {
@@ -178,7 +178,7 @@ std::string TcpTransport::standings(const Fingerprint &mine) {
 std::string TcpTransport::standing_of(int64_t peer) const {
   const std::string name = describe(peer);
   const Peer &state = at(peer);
-  if (state.left) return name + " has released the group";
+  if (state.left) return name + " has left the group";
   if (this->state(peer) == TcpMesh::State::ended) return name + " has ended or its host cannot be reached";
   return answer_text(name, state.answered ? &state.answer : nullptr);
 }
