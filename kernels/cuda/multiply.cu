@@ -59,7 +59,6 @@ struct Multiplying {
     }
     if constexpr (phase == 3) {
       if (skips() || is_mirrored(corner)) return;
-      finish_sums(place, corner, registers);
       store_sums(place, corner, registers);
       if (call.symmetric && corner.row != corner.column) store_mirrored(place, corner, registers);
     }
@@ -159,38 +158,29 @@ struct Multiplying {
     }
   }
 
-  ZERO_DEVICE void finish_sums(const Place &place, const Corner &corner, Registers &registers) const {
+  /// Leaves what is stored in the registers.
+  ZERO_DEVICE void store_sums(const Place &place, const Corner &corner, Registers &registers) const {
     ZERO_UNROLLED
     for (int i = 0; i < kParts * kQuad; ++i) {
       const int64_t row = row_of(place, corner, i / kQuad) + i % kQuad;
       ZERO_UNROLLED
       for (int q = 0; q < kParts; ++q) {
         const int64_t column = column_of(place, corner, q);
-        finish(row * call.columns + column, row < call.rows ? within_quad(call.columns - column) : 0,
-               registers.sum[i / kQuad][i % kQuad][q]);
+        const int count = row < call.rows ? within_quad(call.columns - column) : 0;
+        store_quad(row * call.columns + column, count, registers.sum[i / kQuad][i % kQuad][q]);
       }
     }
   }
 
-  ZERO_DEVICE void finish(int64_t index, int count, float *sums) const {
-    for (int i = 0; i < kQuad; ++i) sums[i] = reference::canonical(sums[i]);
-    if (call.addend == nullptr) return;
-    const Quad<float> addend = load<float>(call.addend, index, count);
-    for (int i = 0; i < kQuad; ++i) sums[i] = reference::combined(sums[i], call.factor, addend.element[i], call.weight);
-  }
-
-  ZERO_DEVICE void store_sums(const Place &place, const Corner &corner, const Registers &registers) const {
-    ZERO_UNROLLED
-    for (int i = 0; i < kParts * kQuad; ++i) {
-      const int64_t row = row_of(place, corner, i / kQuad) + i % kQuad;
-      ZERO_UNROLLED
-      for (int q = 0; q < kParts; ++q) {
-        const int64_t column = column_of(place, corner, q);
-        Quad<float> quad;
-        for (int j = 0; j < kQuad; ++j) quad.element[j] = registers.sum[i / kQuad][i % kQuad][q][j];
-        store(call.out, row * call.columns + column, row < call.rows ? within_quad(call.columns - column) : 0, quad);
-      }
+  ZERO_DEVICE void store_quad(int64_t index, int count, float *sums) const {
+    const Quad<float> addend = call.addend != nullptr ? load<float>(call.addend, index, count) : Quad<float>{};
+    Quad<float> quad;
+    for (int i = 0; i < kQuad; ++i) {
+      sums[i] = reference::canonical(sums[i]);
+      if (call.addend != nullptr) sums[i] = reference::combined(sums[i], call.factor, addend.element[i], call.weight);
+      quad.element[i] = sums[i];
     }
+    store(call.out, index, count, quad);
   }
 
   /// Columns as rows.
