@@ -35,6 +35,15 @@ if(ZERO_COVERAGE)
   target_link_options(zero_options INTERFACE --coverage)
 endif()
 
+# find_package(CUDAToolkit ...). CMake 3.25 sets a property of the library nvToolsExt, which CUDA 13 no longer has, in projects that require
+# CMake 3.25.
+macro(zero_find_cuda_toolkit)
+  set(zero_minimum_required_version ${CMAKE_MINIMUM_REQUIRED_VERSION})
+  set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
+  find_package(CUDAToolkit ${ARGN})
+  set(CMAKE_MINIMUM_REQUIRED_VERSION ${zero_minimum_required_version})
+endmacro()
+
 # The roots that a layer may include from: a folder of links to just the folders it may see, so that a forbidden include does not compile.
 #   zero_layer_roots(<target> <folders...>)
 function(zero_layer_roots target)

@@ -1,13 +1,20 @@
 # Debian packages by purpose, and their installation. Sourced by the other scripts; needs only bash, coreutils and, to install, apt.
 
+# The folders in which the installers of Go and Rust put versions newer than Debian's: these are used where they are present.
+PATH=/usr/local/go/bin:${CARGO_HOME:-${HOME:-}/.cargo}/bin:$PATH
+
 zero_packages() {
   case $1 in
     build) echo g++ make cmake ninja-build pkg-config libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev zlib1g-dev ;;
     data) echo dataset-fashion-mnist ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
     mpich) echo mpich libmpich-dev ;;
-    tests) echo libgtest-dev python3 clang abigail-tools gcovr iproute2 util-linux procps binutils ;;
-    bindings) echo swig golang-go cargo rustc python3-dev python3-numpy ;;
+    tests) echo libgtest-dev python3 python3-venv clang abigail-tools gcovr iproute2 util-linux procps binutils ;;
+    bindings)
+      echo swig python3-dev python3-numpy
+      command -v go >/dev/null || echo golang-go
+      command -v cargo >/dev/null || echo cargo rustc
+      ;;
     frameworks) echo libtorch-dev libdlib-dev libblas-dev liblapack-dev ;;
     benchmarks) echo libbenchmark-dev python3 python3-venv iproute2 ;;
     speed) echo ccache ;;

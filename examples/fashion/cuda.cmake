@@ -1,6 +1,6 @@
 # fashion_cuda: the part of train_fashion that computes on a CUDA device, where libzero_cuda.so is built; with an installed libzero where a
 # CUDA Toolkit of 12.8 or newer is found, unless -DZERO_CUDA=OFF is given.
-find_package(CUDAToolkit 12.8 QUIET)
+zero_find_cuda_toolkit(12.8 QUIET)
 if((TARGET zero AND NOT TARGET zero_cuda) OR ZERO_CUDA STREQUAL "OFF" OR NOT TARGET CUDA::cudart_static OR NOT CUDAToolkit_NVCC_EXECUTABLE)
   return()
 endif()

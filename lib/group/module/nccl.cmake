@@ -3,7 +3,7 @@ if(ZERO_NCCL STREQUAL "OFF")
   return()
 endif()
 
-find_package(CUDAToolkit QUIET)
+zero_find_cuda_toolkit(QUIET)
 find_path(ZERO_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 # Some packages have no libnccl.so.
 find_library(ZERO_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
