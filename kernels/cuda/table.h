@@ -168,7 +168,8 @@ struct FoundByRanks {
   int64_t count;
 };
 
-/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices.
+/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices, `weights` one that
+/// holds numbers.
 struct Reduce {
   void *out;          ///< may equal any source
   int64_t out_dtype;  ///< a DType that a Reduction may be stored in
@@ -178,6 +179,7 @@ struct Reduce {
   int64_t count;
   int64_t op;  ///< a ReduceOp
   double divisor;
+  const float *weights = nullptr;  ///< nullptr: none; otherwise sums of f16 or bf16
 };
 
 /// Most bytes of one put.

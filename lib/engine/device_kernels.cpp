@@ -195,8 +195,8 @@ void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
 
 cuda::Reduce DeviceKernels::call_of(const Reduction &reduction, const void *const *sources) {
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  return {reduction.out,   code_of(out_dtype),    sources,          reduction.source_count, code_of(reduction.dtype),
-          reduction.count, code_of(reduction.op), reduction.divisor};
+  return {reduction.out,   code_of(out_dtype),    sources,           reduction.source_count, code_of(reduction.dtype),
+          reduction.count, code_of(reduction.op), reduction.divisor, reduction.weights};
 }
 
 /// Sources on the host are brought to the device first.
