@@ -223,9 +223,9 @@ struct Table {
                          void *stream);
   /// out = values in another dtype, to nearest even.
   int32_t (*convert)(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
-  /// out = values * factor; out may equal values.
-  int32_t (*scale)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
-  /// sum += values * factor, the product rounded to the sum's dtype.
+  /// Of f32: out = values * factor; out may equal values.
+  int32_t (*scale)(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream);
+  /// sum += values * factor, the product rounded to fp32.
   int32_t (*add)(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor,
                  void *stream);
   int32_t (*multiply)(int64_t device, const Product *call, void *stream);

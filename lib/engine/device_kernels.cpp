@@ -120,8 +120,8 @@ void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DTyp
   note(table_.convert(device_.index(), out, code_of(out_dtype), values, code_of(dtype), count, device_.stream()), "converting values");
 }
 
-void DeviceKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
-  note(table_.scale(device_.index(), out, values, code_of(dtype), count, factor, device_.stream()), "scaling values");
+void DeviceKernels::scale(float *out, const float *values, int64_t count, float factor) const {
+  note(table_.scale(device_.index(), out, values, count, factor, device_.stream()), "scaling values");
 }
 
 void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {

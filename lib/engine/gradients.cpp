@@ -206,7 +206,7 @@ void Gradients::take_first(const Arrival &given) {
   if (converts) kernels_.convert(to, to_dtype, values, dtype, count, total_nbytes);
   const std::byte *from = converts ? to : values;
   if (const float factor = arrival_factor(to_dtype); factor != 1) {
-    kernels_.scale(to, from, to_dtype, count, factor);
+    kernels_.scale(reinterpret_cast<float *>(to), reinterpret_cast<const float *>(from), count, factor);
     return;
   }
   const bool looks = scans() && finite_ && !accumulating_;

@@ -272,12 +272,9 @@ int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values
   return 0;
 }
 
-int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+int32_t scale(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream) {
   if (fails_on(device)) return kFailed;
-  give(stream, [=] {
-    const int64_t nbytes = nbytes_of(count, dtype);
-    inner().scale(0, seen(out, nbytes), seen(values, nbytes), dtype, count, factor, nullptr);
-  });
+  give(stream, [=] { inner().scale(0, seen_floats(out, count), seen_floats(const_cast<float *>(values), count), count, factor, nullptr); });
   return 0;
 }
 
