@@ -2,6 +2,7 @@
 ///
 ///   T(lo, hi) = op(T(lo, mid), T(mid, hi)), mid = lo + the largest power of two below hi - lo, T(i, i + 1) = source i
 ///   f32, f16, bf16: in fp32; f64: in fp64. sum and avg: T / divisor when divisor is not 1. Rounded to the element type, to nearest even.
+///   f16 and bf16 sums with weights: T(i, i + 1) = source i * weight i, rounded to fp32
 ///   min, max: NaN when any source is NaN, -0 is below +0. NaN results are stored as the one quiet NaN with sign 0 and payload 0.
 ///   out_dtype f32 with f16 and bf16 sources: the fp32 result is stored as it is; f16 or bf16 with f32 sources: it is rounded to that.
 ///   i32, i64, u8: sum and prod wrap in 64 bits, of which the low bits are stored; avg = 64-bit sum / divisor, cut towards zero.

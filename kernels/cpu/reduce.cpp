@@ -57,14 +57,16 @@ constexpr int64_t kBlock = 512;  // elements; a block per level of the tree stay
 
 /// block[0, count) = T over sources of the elements from `begin` on. kAsks: asks ahead for memory, which the processor does not see coming
 /// where the turns of sources are many and short.
-template <bool kAsks, class Format, class Op>
-void fill_block(const void *const *sources, int64_t source_count, int64_t begin, int64_t count, typename Format::Value *block) {
+template <bool kAsks, class Format, class Op, class Sources>
+void fill_block(Sources sources, int64_t source_count, int64_t begin, int64_t count, typename Format::Value *block) {
   const typename Format::D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (source_count <= 2) {
     for (int64_t i = 0; i < count; i += lanes) {
       const int64_t at = begin + i;
-      for (int64_t s = 0; kAsks && s < source_count; ++s) prefetch(static_cast<const typename Format::Element *>(sources[s]) + at);
+      for (int64_t s = 0; kAsks && s < source_count; ++s) {
+        prefetch(static_cast<const typename Format::Element *>(first_of(sources + s)) + at);
+      }
       hn::StoreU(source_count == 1 ? tree<1, Format, Op>(sources, at) : tree<2, Format, Op>(sources, at), d, block + i);
     }
     return;
@@ -78,15 +80,15 @@ void fill_block(const void *const *sources, int64_t source_count, int64_t begin,
   }
 }
 
-template <class Format, class Op>
-bool reduce_many(const Reduction &reduction, const Part &part) {
+template <class Format, class Op, class Sources>
+bool reduce_many(const Reduction &reduction, const Part &part, Sources sources) {
   const typename Format::D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Output<Format> output(reduction, Op::kDivides, part.streams);
   typename Format::Value block[kBlock];
   for (int64_t begin = part.begin; begin < part.end; begin += kBlock) {
     const int64_t block_count = part.end - begin < kBlock ? part.end - begin : kBlock;
-    fill_block<false, Format, Op>(reduction.sources, reduction.source_count, begin, block_count, block);
+    fill_block<false, Format, Op>(sources, reduction.source_count, begin, block_count, block);
     for (int64_t i = 0; i < block_count; i += lanes) output.put(hn::LoadU(d, block + i), begin + i);
   }
   return output.finite();
@@ -114,22 +116,27 @@ bool reduce_sum(const Reduction &reduction, const Part &part) {
     case 16:
       return reduce_few<16, Format, Sum>(reduction, part);
     default:
-      return reduce_many<Format, Sum>(reduction, part);
+      return reduce_many<Format, Sum>(reduction, part, reduction.sources);
   }
 }
 
 template <class Format>
 bool reduce_floats(const Reduction &reduction, const Part &part) {
+  if constexpr (sizeof(typename Format::Element) == 2) {
+    if (reduction.weights != nullptr) {
+      return reduce_many<Format, Sum>(reduction, part, WeightedSources{reduction.sources, reduction.weights});
+    }
+  }
   switch (reduction.op) {
     case ReduceOp::sum:
     case ReduceOp::avg:
       return reduce_sum<Format>(reduction, part);
     case ReduceOp::min:
-      return reduce_many<Format, Min>(reduction, part);
+      return reduce_many<Format, Min>(reduction, part, reduction.sources);
     case ReduceOp::max:
-      return reduce_many<Format, Max>(reduction, part);
+      return reduce_many<Format, Max>(reduction, part, reduction.sources);
     case ReduceOp::prod:
-      return reduce_many<Format, Product>(reduction, part);
+      return reduce_many<Format, Product>(reduction, part, reduction.sources);
   }
   return true;
 }

@@ -14,11 +14,31 @@ HWY_INLINE constexpr int64_t tree_cut(int64_t count) {
   return cut;
 }
 
+/// Sources that are multiplied before they are added.
+struct WeightedSources {
+  const void *const *address;
+  const float *weight;
+  HWY_INLINE WeightedSources operator+(int64_t count) const { return {address + count, weight + count}; }
+};
+
+/// Elements [index, index + lanes) of the first source.
+template <class Format>
+HWY_INLINE typename Format::V leaf(const void *const *sources, int64_t index) {
+  return Format::load(sources[0], index);
+}
+template <class Format>
+HWY_INLINE typename Format::V leaf(WeightedSources sources, int64_t index) {
+  return hn::Mul(Format::load(sources.address[0], index), hn::Set(typename Format::D(), sources.weight[0]));
+}
+
+HWY_INLINE const void *first_of(const void *const *sources) { return sources[0]; }
+HWY_INLINE const void *first_of(WeightedSources sources) { return sources.address[0]; }
+
 /// T(0, kCount) of elements [index, index + lanes).
-template <int64_t kCount, class Format, class Op>
-HWY_INLINE typename Format::V tree(const void *const *sources, int64_t index) {
+template <int64_t kCount, class Format, class Op, class Sources>
+HWY_INLINE typename Format::V tree(Sources sources, int64_t index) {
   if constexpr (kCount == 1) {
-    return Format::load(sources[0], index);
+    return leaf<Format>(sources, index);
   } else {
     constexpr int64_t kCut = tree_cut(kCount);
     return Op::apply(typename Format::D(), tree<kCut, Format, Op>(sources, index), tree<kCount - kCut, Format, Op>(sources + kCut, index));

@@ -20,7 +20,7 @@ int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t 
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t copy_within(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
 int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
-int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
+int32_t scale(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream);
 int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
 int32_t multiply(int64_t device, const Product *call, void *stream);
 int32_t add_squares(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);

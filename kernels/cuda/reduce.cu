@@ -36,6 +36,22 @@ struct Summing {
   }
 };
 
+/// f16, bf16: sums with weights.
+struct WeightedSumming {
+  Given given;
+  float weights[kMostSources];
+
+  ZERO_DEVICE void operator()(int64_t index, int count) const {
+    const Reduce &call = given.call;
+    const Sources sources = {given.address, static_cast<DType>(call.dtype), index, count};
+    const auto out_dtype = static_cast<DType>(call.out_dtype);
+    const Quad<float> sum = tree_of(WeightedAddends{sources, weights}, call.source_count);
+    const Quad<float> kept = rounded(divided(sum, call.divisor), out_dtype);
+    store_narrow(call.out, out_dtype, index, count, kept);
+    if (given.flag != nullptr) check(kept, count, std::numeric_limits<float>::max(), given.flag);
+  }
+};
+
 /// By few blocks, since mostly nothing is to be done.
 struct Looking : ThreadsAlone {
   static constexpr int64_t kMostBlocks = 1024;
@@ -166,8 +182,15 @@ bool is_sum(const Given &given) {
   return op == ReduceOp::sum || op == ReduceOp::avg;
 }
 
+int32_t reduce_weighted(const Queue &queue, const Given &given) {
+  WeightedSumming summing = {given, {}};
+  std::copy(given.call.weights, given.call.weights + given.call.source_count, summing.weights);
+  return over_quads(queue.device, queue.stream, given.call.count, summing);
+}
+
 template <class Format>
 int32_t reduce_floats(const Queue &queue, const Given &given) {
+  if (given.call.weights != nullptr) return reduce_weighted(queue, given);
   if (is_sum(given)) return over_quads(queue.device, queue.stream, given.call.count, Summing{given});
   return reduce_unsummed<Format>(queue, given);
 }

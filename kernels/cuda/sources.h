@@ -45,6 +45,28 @@ struct Addends {
   }
 };
 
+/// Leaves of the tree: 16-bit elements that are multiplied before they are added.
+struct WeightedAddends {
+  struct Loaded {
+    Quad<uint16_t> quad;
+    float weight;
+  };
+  using Value = Quad<float>;
+  const Sources &sources;
+  const float *weights;
+
+  ZERO_DEVICE Loaded load(int64_t source) const {
+    return {cuda::load<uint16_t>(sources.address[source], sources.index, sources.count), weights[source]};
+  }
+  ZERO_DEVICE Value value_of(const Loaded &loaded) const {
+    Value value = widened(loaded.quad, sources.dtype);
+    ZERO_UNROLLED
+    for (int i = 0; i < kQuad; ++i) value.element[i] = value.element[i] * loaded.weight;
+    return value;
+  }
+  ZERO_DEVICE Value combine(const Value &a, const Value &b) const { return Addends<uint16_t, false>{sources}.combine(a, b); }
+};
+
 template <class Element>
 ZERO_DEVICE Quad<float> sum_of_elements(const Sources &sources, int64_t n) {
   return sources.has_whole_quads<Element>(n) ? tree_of(Addends<Element, true>{sources}, n) : tree_of(Addends<Element, false>{sources}, n);

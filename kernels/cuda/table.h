@@ -168,7 +168,8 @@ struct FoundByRanks {
   int64_t count;
 };
 
-/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices.
+/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices, `weights` one that
+/// holds numbers.
 struct Reduce {
   void *out;          ///< may equal any source
   int64_t out_dtype;  ///< a DType that a Reduction may be stored in
@@ -178,6 +179,7 @@ struct Reduce {
   int64_t count;
   int64_t op;  ///< a ReduceOp
   double divisor;
+  const float *weights = nullptr;  ///< nullptr: none; otherwise sums of f16 or bf16
 };
 
 /// Most bytes of one put.
@@ -221,9 +223,9 @@ struct Table {
                          void *stream);
   /// out = values in another dtype, to nearest even.
   int32_t (*convert)(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
-  /// out = values * factor; out may equal values.
-  int32_t (*scale)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream);
-  /// sum += values * factor, the product rounded to the sum's dtype.
+  /// Of f32: out = values * factor; out may equal values.
+  int32_t (*scale)(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream);
+  /// sum += values * factor, the product rounded to fp32.
   int32_t (*add)(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor,
                  void *stream);
   int32_t (*multiply)(int64_t device, const Product *call, void *stream);

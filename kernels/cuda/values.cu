@@ -45,15 +45,14 @@ struct Converting {
 };
 
 struct Scaling {
-  void *out;
-  const void *values;
-  DType dtype;
+  float *out;
+  const float *values;
   float factor;
 
   ZERO_DEVICE void operator()(int64_t index, int count) const {
-    Quad<float> quad = load_wide(values, dtype, index, count);
+    Quad<float> quad = load<float>(values, index, count);
     for (int i = 0; i < kQuad; ++i) quad.element[i] = reference::scaled(quad.element[i], factor);
-    store_narrow(out, dtype, index, count, quad);
+    store(out, index, count, quad);
   }
 };
 
@@ -66,10 +65,7 @@ struct Adding {
 
   ZERO_DEVICE void operator()(int64_t index, int count) const {
     Quad<float> addend = load_wide(values, dtype, index, count);
-    if (factor != 1) {
-      for (int i = 0; i < kQuad; ++i) addend.element[i] = reference::scaled(addend.element[i], factor);
-      addend = rounded(addend, sum_dtype);
-    }
+    for (int i = 0; i < kQuad && factor != 1; ++i) addend.element[i] = reference::scaled(addend.element[i], factor);
     Quad<float> total = load_wide(sum, sum_dtype, index, count);
     for (int i = 0; i < kQuad; ++i) total.element[i] = reference::added(total.element[i], addend.element[i]);
     store_narrow(sum, sum_dtype, index, count, total);
@@ -112,8 +108,8 @@ int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values
   return over_quads(device, stream, count, Converting{out, DType(out_dtype), values, DType(dtype)});
 }
 
-int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
-  return over_quads(device, stream, count, Scaling{out, values, DType(dtype), factor});
+int32_t scale(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream) {
+  return over_quads(device, stream, count, Scaling{out, values, factor});
 }
 
 int32_t add(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {

@@ -13,7 +13,10 @@ namespace {
 
 template <typename Format>
 typename Format::Value tree(const Reduction &reduction, int64_t index, int64_t lo, int64_t hi) {
-  if (hi - lo == 1) return Format::load(static_cast<const typename Format::Element *>(reduction.sources[lo])[index]);
+  if (hi - lo == 1) {
+    const typename Format::Value leaf = Format::load(static_cast<const typename Format::Element *>(reduction.sources[lo])[index]);
+    return reduction.weights == nullptr ? leaf : leaf * static_cast<typename Format::Value>(reduction.weights[lo]);
+  }
   const auto mid = lo + static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(hi - lo - 1)));
   return combine(reduction.op, tree<Format>(reduction, index, lo, mid), tree<Format>(reduction, index, mid, hi));
 }

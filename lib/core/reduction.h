@@ -27,6 +27,8 @@ struct Reduction {
   /// Bytes of the whole result that this is a part of; what caches would not hold until it is read may go past them. 0: do as if it were
   /// small.
   int64_t total_nbytes = 0;
+  /// By source, for sums of f16 and bf16 only: what it is multiplied by in fp32 before the sum. nullptr: 1.
+  const float *weights = nullptr;
 };
 
 /// Computes reductions. Callable from several threads at once. Where memory is a device's, work may go on when a function has returned;

@@ -120,8 +120,8 @@ void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DTyp
   note(table_.convert(device_.index(), out, code_of(out_dtype), values, code_of(dtype), count, device_.stream()), "converting values");
 }
 
-void DeviceKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
-  note(table_.scale(device_.index(), out, values, code_of(dtype), count, factor, device_.stream()), "scaling values");
+void DeviceKernels::scale(float *out, const float *values, int64_t count, float factor) const {
+  note(table_.scale(device_.index(), out, values, count, factor, device_.stream()), "scaling values");
 }
 
 void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {
@@ -195,8 +195,8 @@ void DeviceKernels::finish_squares(kernels::ExactSum &sum) const {
 
 cuda::Reduce DeviceKernels::call_of(const Reduction &reduction, const void *const *sources) {
   const DType out_dtype = reduction.out_dtype == DType{} ? reduction.dtype : reduction.out_dtype;
-  return {reduction.out,   code_of(out_dtype),    sources,          reduction.source_count, code_of(reduction.dtype),
-          reduction.count, code_of(reduction.op), reduction.divisor};
+  return {reduction.out,   code_of(out_dtype),    sources,           reduction.source_count, code_of(reduction.dtype),
+          reduction.count, code_of(reduction.op), reduction.divisor, reduction.weights};
 }
 
 /// Sources on the host are brought to the device first.

@@ -27,7 +27,7 @@ class DeviceKernels final : public Kernels {
   bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const override;
   void clear(void *out, int64_t nbytes) const override;
   void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
-  void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const override;
+  void scale(float *out, const float *values, int64_t count, float factor) const override;
   void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const override;
   void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const override;
   void follow(float *masters, const void *values, DType dtype, int64_t count) const override;

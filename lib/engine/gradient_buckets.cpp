@@ -108,14 +108,27 @@ void Gradients::leave_landing(Bucket &bucket) {
   bucket.data = nullptr;
 }
 
+/// 16-bit gradients contribute their weighted mean, which they have room for; the reduction multiplies it by the sum of their weights.
+void Gradients::contribute_sums(const Bucket &bucket, int64_t count) const {
+  const DefaultFloats floats;
+  const int64_t nbytes = count * dtype_nbytes(bucket.dtype);
+  const double weight = contribution_weight();
+  if (!weighted() || bucket.dtype == DType::f32 || weight == 0) {
+    kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), count, nbytes);
+    return;
+  }
+  const void *sums = bucket.local;
+  const auto divisor = static_cast<double>(static_cast<float>(weight));
+  group_->reducer()->reduce({bucket.data, &sums, 1, count, DType::f32, ReduceOp::sum, divisor, bucket.dtype, nbytes});
+}
+
 /// All of a bucket was given in this micro-step: what landed becomes the contribution.
 void Gradients::close_bucket(int64_t index) {
   Bucket &bucket = buckets_[static_cast<size_t>(index)];
   if (kind_ == MicroStep::local) return;
   if (lands(bucket)) {
     for (const int64_t id : plan_.bucket(index).params) clear_unwritten(id);
-    const int64_t count = plan_.bucket(index).flat.count();
-    kernels_.convert(bucket.data, bucket.dtype, bucket.local, sum_dtype(bucket), count, count * dtype_nbytes(bucket.dtype));
+    contribute_sums(bucket, plan_.bucket(index).flat.count());
   }
   if (std::exchange(bucket.unseen, false)) {
     const int64_t count = plan_.bucket(index).flat.count();
@@ -130,7 +143,7 @@ void Gradients::close_bucket(int64_t index) {
 void Gradients::start_reductions() {
   if (!weighted() || weight_sent_) return;
   const DefaultFloats floats;
-  reductions_.submit_weight(local_weight_ + weight_);
+  reductions_.submit_weight(contribution_weight());
   weight_sent_ = true;
 }
 
@@ -296,23 +309,28 @@ Task Gradients::give_sums(bool whole) {
 
 /// Looks at what was not looked at when it came.
 void Gradients::scan_late() {
-  if (!scans_late_ || !scans()) return;
-  for (const int64_t index : plan_.order()) {
-    const SlotPlace &place = slots_.place(slots_.grad(), index);
-    const int64_t count = plan_.bucket(index).flat.count();
-    finite_ = finite_ && kernels_.all_within(place.at(0), place.dtype, count, scan_limit(place.dtype));
-  }
+  for (const int64_t index : plan_.order()) look_at(index);
 }
 
-/// Divides by the weights, and looks at what was not looked at when it came.
+void Gradients::look_at(int64_t index) {
+  if (!scans_late_ || !scans()) return;
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  const int64_t count = plan_.bucket(index).flat.count();
+  finite_ = finite_ && kernels_.all_within(place.at(0), place.dtype, count, scan_limit(place.dtype));
+}
+
+/// Divides f32 by the weights, and looks at what was not looked at when it came. 16-bit gradients are their weighted mean already.
 void Gradients::finish_alone() {
   const DefaultFloats floats;
-  weight_sum_ = local_weight_ + weight_;
+  weight_sum_ = contribution_weight();
   const bool divides = weighted() && weight_sum_ > 0 && static_cast<float>(weight_sum_) != 1;
-  if (!divides) return scan_late();
   const auto divisor = static_cast<double>(static_cast<float>(weight_sum_));
   for (const int64_t index : plan_.order()) {
     const SlotPlace &place = slots_.place(slots_.grad(), index);
+    if (!divides || place.dtype != DType::f32) {
+      look_at(index);
+      continue;
+    }
     const void *source = place.at(0);
     const bool finite =
         group_->reducer()->reduce({place.at(0), &source, 1, plan_.bucket(index).flat.count(), place.dtype, ReduceOp::sum, divisor});

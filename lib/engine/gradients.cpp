@@ -205,9 +205,8 @@ void Gradients::take_first(const Arrival &given) {
   const bool converts = to_dtype != dtype;
   if (converts) kernels_.convert(to, to_dtype, values, dtype, count, total_nbytes);
   const std::byte *from = converts ? to : values;
-  const auto weight = static_cast<float>(weight_);
-  if (weight != 1) {
-    kernels_.scale(to, from, to_dtype, count, weight);
+  if (const float factor = arrival_factor(to_dtype); factor != 1) {
+    kernels_.scale(reinterpret_cast<float *>(to), reinterpret_cast<const float *>(from), count, factor);
     return;
   }
   const bool looks = scans() && finite_ && !accumulating_;
@@ -224,7 +223,7 @@ void Gradients::take_first(const Arrival &given) {
 
 void Gradients::add(const Arrival &given) {
   scans_late_ = true;
-  if (weight_ != 0) kernels_.add(given.to, given.to_dtype, given.values, given.dtype, given.count, static_cast<float>(weight_));
+  if (weight_ != 0) kernels_.add(given.to, given.to_dtype, given.values, given.dtype, given.count, arrival_factor(given.to_dtype));
 }
 
 /// N values of at most largest / 2N add up to less than the largest number of the slot's dtype, whatever rounding does.

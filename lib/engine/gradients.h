@@ -133,9 +133,12 @@ class Gradients {
   float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
-  DType sum_dtype(const Bucket &bucket) const { return settings_.accumulates_in_f32 ? DType::f32 : bucket.dtype; }
+  /// Of sums over micro-steps. Weighted ones may leave the range of 16 bits before they are divided.
+  DType sum_dtype(const Bucket &bucket) const { return settings_.accumulates_in_f32 || weighted() ? DType::f32 : bucket.dtype; }
   /// True when micro-steps cannot be added up where gradients arrive: sums have another dtype, or arrivals are weighted.
   bool apart(const Bucket &bucket) const { return weighted() || sum_dtype(bucket) != bucket.dtype; }
+  /// What arrives is multiplied by the weight only where it is kept in fp32: 16-bit contributions are multiplied where they are summed.
+  float arrival_factor(DType to_dtype) const { return to_dtype == DType::f32 ? static_cast<float>(weight_) : 1; }
   /// True when what arrives in data is added to local.
   bool lands(const Bucket &bucket) const { return accumulating_ && apart(bucket); }
   Bucket &home(int64_t id) { return buckets_[static_cast<size_t>(plan_.param(id).bucket)]; }
@@ -165,14 +168,17 @@ class Gradients {
   Status give_back_ended();
   void start_reductions();
   void add_weight();
+  double contribution_weight() const { return local_weight_ + weight_; }
   void clear_unwritten(int64_t id);
   void leave_landing(Bucket &bucket);
+  void contribute_sums(const Bucket &bucket, int64_t count) const;
   void close_bucket(int64_t index);
   void submit_complete();
   Reductions::Goal goal() const;
   Task fill_rest();
   Task reduce_rest();
   void scan_late();
+  void look_at(int64_t index);
   void finish_alone();
   void open_micro_step(MicroStep kind);
   /// @}

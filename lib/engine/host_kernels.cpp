@@ -59,14 +59,6 @@ const float *as_f32(const void *values, DType dtype, int64_t begin, int64_t coun
   return block;
 }
 
-/// Rounds values to what another dtype can hold.
-void round(float *values, DType dtype, int64_t count) {
-  if (dtype == DType::f32) return;
-  uint16_t narrow[kBlock];
-  kernels::narrow(kernels::active(), narrow, dtype, values, count);
-  kernels::widen(kernels::active(), values, narrow, dtype, count);
-}
-
 bool reduce_part(const Reduction &whole, Range range) {
   const int64_t offset = range.begin * dtype_nbytes(whole.dtype);
   const DType out_dtype = whole.out_dtype == DType{} ? whole.dtype : whole.out_dtype;
@@ -272,19 +264,8 @@ Status HostKernels::hash(std::span<const kernels::Bytes> ranges, uint64_t *out) 
   return {};
 }
 
-void HostKernels::scale(void *out, const void *values, DType dtype, int64_t count, float factor) const {
-  const kernels::Table &table = kernels::active();
-  over_lines(count, [&](Range range) {
-    if (dtype == DType::f32) {
-      table.scale(static_cast<float *>(out) + range.begin, static_cast<const float *>(values) + range.begin, range.count(), factor);
-      return;
-    }
-    float block[kBlock];
-    over_blocks(range, [&](int64_t begin, int64_t part) {
-      table.scale(block, as_f32(values, dtype, begin, part, block), part, factor);
-      kernels::narrow(table, at_element(out, begin, dtype), dtype, block, part);
-    });
-  });
+void HostKernels::scale(float *out, const float *values, int64_t count, float factor) const {
+  over_lines(count, [&](Range range) { kernels::active().scale(out + range.begin, values + range.begin, range.count(), factor); });
 }
 
 void HostKernels::add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const {
@@ -297,7 +278,6 @@ void HostKernels::add(void *sum, DType sum_dtype, const void *values, DType dtyp
       void *to = at_element(sum, begin, sum_dtype);
       if (factor != 1) {
         table.scale(block, addend, part, factor);
-        round(block, sum_dtype, part);
         addend = block;
       }
       float *result = sum_dtype == DType::f32 ? static_cast<float *>(to) : sums;

@@ -52,9 +52,9 @@ class Kernels {
   virtual void clear(void *out, int64_t nbytes) const = 0;
   /// out = values in another dtype. `total_nbytes`, of `out`, as in Reduction.
   virtual void convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const = 0;
-  /// out = values * factor; out may equal values.
-  virtual void scale(void *out, const void *values, DType dtype, int64_t count, float factor) const = 0;
-  /// sum += values * factor, the product rounded to the sum's dtype, so that two sums do not depend on which came first.
+  /// Of f32: out = values * factor; out may equal values.
+  virtual void scale(float *out, const float *values, int64_t count, float factor) const = 0;
+  /// sum += values * factor. The product is rounded to fp32, so that sums in it do not depend on which of two values came first.
   virtual void add(void *sum, DType sum_dtype, const void *values, DType dtype, int64_t count, float factor) const = 0;
   /// `values` begins on a line of the flat space. On a device finish_squares() adds.
   virtual void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const = 0;

@@ -22,6 +22,7 @@ void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, 
   summed_.resize(plan_.buckets().size());
   entries_.reserve(2 * plan_.buckets().size() + 1);
   weight_bits_.resize(static_cast<size_t>(group_->size()));
+  weights_.resize(weight_bits_.size());
   gathers_ = settings_.stage == 0;
   divisor_ = settings_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(group_->size()) : 1.0;
 }
@@ -78,10 +79,20 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.count = 1;
   ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
   const DefaultFloats floats;
-  for (const int64_t other : weight_bits_) weight_sum_ += std::bit_cast<double>(other);
+  for (size_t rank = 0; rank < weights_.size(); ++rank) {
+    const auto other = std::bit_cast<double>(weight_bits_[rank]);
+    weight_sum_ += other;
+    weights_[rank] = static_cast<float>(other);
+  }
+  weighs_ = std::any_of(weights_.begin(), weights_.end(), [](float other) { return other != 1; });
   // All contributions are zero when the sum is: the step then ends with an error on every rank.
   divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;
   co_return Status();
+}
+
+/// Those of f32 have been multiplied where they came in, in the same arithmetic.
+const float *Reductions::weights_of(DType contributions) const {
+  return weighs_ && contributions != DType::f32 ? weights_.data() : nullptr;
 }
 
 Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal) {
@@ -93,6 +104,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   group_->set_caller(goal == Goal::slot ? Caller::gradients : Caller::micro_sums);
   if (goal == Goal::slot) {
     ReduceScatter call{contribution, own, &bucket.cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
+    call.weights = weights_of(place.dtype);
     ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   } else {
     if (goal != Goal::finish) ZERO_CO_AWAIT(add_to_sums(index, contribution));
@@ -121,8 +133,10 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const bool first = !summed_[static_cast<size_t>(index)];
   float *to = first ? sums_of(index) : arrived_;
-  ReduceScatter call{contribution, to, &bucket.cuts, slots_.place(slots_.grad(), index).dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  const DType dtype = slots_.place(slots_.grad(), index).dtype;
+  ReduceScatter call{contribution, to, &bucket.cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
   call.what = kMicroSums;
+  call.weights = weights_of(dtype);
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;

@@ -94,6 +94,7 @@ class Reductions {
   Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
   Task add_to_sums(int64_t index, const std::byte *contribution);
   bool sums_to_slot(int64_t index) const;
+  const float *weights_of(DType contributions) const;
   Task gather_bucket(int64_t index);
   float *sums_of(int64_t index) const { return sums_[static_cast<size_t>(index)]; }
 
@@ -124,6 +125,8 @@ class Reductions {
   bool finite_ = true;
   kernels::ExactSum squares_;
   std::vector<int64_t> weight_bits_;
+  std::vector<float> weights_;  ///< by rank: of the contributions that follow
+  bool weighs_ = false;         ///< one of them is not 1
 };
 
 }  // namespace zero

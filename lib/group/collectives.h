@@ -39,6 +39,9 @@ struct ReduceScatter {
   bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
   DType out_dtype = DType{};   ///< f32: fp32 sums of 16-bit contributions are not rounded; otherwise dtype
   uint64_t what = 0;           ///< as in all_gather
+  /// By rank, of f16 and bf16 contributions to a sum: what they are multiplied by in fp32. nullptr: 1. The same on all ranks; must outlive
+  /// the task.
+  const float *weights = nullptr;
 };
 Task reduce_scatter(Group &group, ReduceScatter call);
 

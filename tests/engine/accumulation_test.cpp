@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -35,7 +36,7 @@ class BoundedSum {
   /// The reduced gradient.
   Bounds gradient(int64_t index) {
     const auto micro_steps = std::max<int64_t>(1, static_cast<int64_t>(model_.recipe.micro_steps.size()));
-    std::vector<Bounds> local(static_cast<size_t>(model_.ranks));
+    std::vector<Part> local(static_cast<size_t>(model_.ranks));
     Bounds reduced{};
     double weight = model_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(model_.ranks) : model_.divisor == ZERO_DIVISOR_ONE ? 1 : 0;
     bool adds_up = false;  // on this rank, since the last reduction
@@ -43,42 +44,66 @@ class BoundedSum {
       const int64_t number = step_ * micro_steps + micro;
       const int32_t kind = model_.recipe.micro_steps.empty() ? kLast : model_.recipe.micro_steps[static_cast<size_t>(micro)];
       adds_up = adds_up || kind == kLocal || (kind == kReduce && model_.ranks == 1);
-      const DType kept = adds_up && model_.recipe.accumulates_in_f32 ? DType::f32 : dtype_;
+      const DType kept = adds_up && (model_.recipe.accumulates_in_f32 || weighted()) ? DType::f32 : dtype_;
       for (int64_t rank = 0; rank < model_.ranks; ++rank) {
-        weight += model_.divisor == ZERO_DIVISOR_WEIGHTS ? weight_of(model_, number, rank) : 0;
+        Part &part = local[static_cast<size_t>(rank)];
+        part.weight += weighted() ? weight_of(model_, number, rank) : 0;
         for (const int64_t name : names_) {
-          if (!model_.unfilled(name, step_)) add(local[static_cast<size_t>(rank)], kept, number, rank, name, index);
+          if (!model_.unfilled(name, step_)) add(part.sum, kept, number, rank, name, index);
         }
       }
-      if (model_.ranks == 1 || (kind == kLocal && micro + 1 < micro_steps)) continue;
+      if ((kind == kLocal || model_.ranks == 1) && micro + 1 < micro_steps) continue;
+      for (const Part &part : local) weight += part.weight;
+      if (model_.ranks > 1) reduced = (reduced + over_ranks(local, adds_up)).rounded();
+      if (model_.ranks == 1) reduced = contribution(local[0], adds_up);
       adds_up = false;
-      reduced = (reduced + over_ranks(local)).rounded();
-      for (Bounds &sum : local) sum = {};
+      for (Part &part : local) part = {};
     }
-    if (model_.ranks == 1) reduced = stored(local[0], dtype_);
-    return stored((reduced / Bounds::exactly(weight)).rounded(), dtype_);
+    // In a world of one the weighted mean is there already.
+    if (model_.ranks == 1 && multiplies()) return reduced;
+    return stored((reduced / Bounds::exactly(static_cast<float>(weight))).rounded(), dtype_);
   }
 
  private:
-  /// The weighted value in fp32, then the sum in the dtype that it is kept in.
+  /// Of one rank, since the last reduction.
+  struct Part {
+    Bounds sum;
+    double weight = 0;
+  };
+
+  bool weighted() const { return model_.divisor == ZERO_DIVISOR_WEIGHTS; }
+  /// Contributions are multiplied by their weights where they are summed.
+  bool multiplies() const { return weighted() && dtype_ != DType::f32; }
+
+  /// The value in fp32, weighted unless its contribution will be, then the sum in the dtype that it is kept in.
   void add(Bounds &sum, DType kept, int64_t number, int64_t rank, int64_t name, int64_t index) const {
     const double value = nearest(gradient_at(model_, number, rank, name, index), dtype_);
-    const Bounds weighted = stored((weight_of(model_, number, rank) * Bounds::exactly(value)).rounded(), kept);
+    const double weight = static_cast<float>(weight_of(model_, number, rank));
+    if (weight == 0) return;
+    const double factor = kept == DType::f32 ? weight : 1;
+    const Bounds weighted = stored((factor * Bounds::exactly(value)).rounded(), kept);
     const bool first = sum.low == 0 && sum.high == 0;
     // A product may be rounded by itself or with the sum.
     const Bounds one_by_one = stored((sum + weighted).rounded(), kept);
-    const Bounds fused = stored((sum + weight_of(model_, number, rank) * Bounds::exactly(value)).rounded(2), kept);
+    const Bounds fused = stored((sum + factor * Bounds::exactly(value)).rounded(2), kept);
     sum = first ? weighted : Bounds{std::min(one_by_one.low, fused.low), std::max(one_by_one.high, fused.high)};
   }
 
+  /// As it travels.
+  Bounds contribution(const Part &part, bool adds_up) const {
+    const bool divides = multiplies() && adds_up && part.weight > 0;
+    return stored(divides ? (part.sum / Bounds::exactly(static_cast<float>(part.weight))).rounded() : part.sum, dtype_);
+  }
+
   /// N - 1 additions in fp32, in whatever order: each is wrong by half a unit of at most the sum of all magnitudes.
-  Bounds over_ranks(const std::vector<Bounds> &local) const {
+  Bounds over_ranks(const std::vector<Part> &local, bool adds_up) const {
     Bounds sum{};
     double magnitudes = 0;
-    for (const Bounds &part : local) {
-      const Bounds contribution = stored(part, dtype_);
-      sum = sum + contribution;
-      magnitudes += contribution.magnitude();
+    for (const Part &part : local) {
+      Bounds given = contribution(part, adds_up);
+      if (multiplies()) given = (static_cast<double>(static_cast<float>(part.weight)) * given).rounded();
+      sum = sum + given;
+      magnitudes += given.magnitude();
     }
     return sum.wider(static_cast<double>(local.size() - 1) * kUnit * magnitudes * (1 + 0x1p-20));
   }
@@ -146,6 +171,7 @@ Model model_of(int64_t number, int64_t ranks, const std::vector<int32_t> &sequen
   model.recipe.dtype = kDTypes[number % 3];
   model.recipe.accumulates_in_f32 = number / 3 % 2 == 1;
   model.divisor = number / 6 % 3;
+  model.weight_unit = std::array{1.0, 1e-3, 4096.0}[static_cast<size_t>(number + number / 18) % 3];
   model.recipe.tied = number / 18 % 2 == 1;
   model.recipe.unfilled_every = number / 36 % 2 == 1 ? 3 : 0;
   model.recipe.micro_steps = sequence;
@@ -251,13 +277,15 @@ int64_t owned_elements(Optimizer &optimizer, const Model &model) {
 }
 
 /// 3 tensors of 8192 elements, a bucket each, so that shards are equal and nothing is padding but pages.
-void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t stage) {
+void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t stage, int64_t divisor = ZERO_DIVISOR_RANKS) {
   Model model;
   model.ranks = ranks;
   model.counts = {8192, 8192, 8192};
   model.recipe.dtype = dtype;
   model.recipe.accumulates_in_f32 = in_f32;
   model.recipe.micro_steps = {kind, kind, kLast};
+  model.divisor = divisor;
+  const bool weighted = divisor == ZERO_DIVISOR_WEIGHTS;
   Manner manner;
   manner.stage = stage;
   manner.bucket_nbytes = 1024;
@@ -268,8 +296,8 @@ void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t 
     const int64_t before = use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes;
     for (int64_t step = 0; step < 3; ++step) train_step(*optimizer, model, manner, step);
     const int64_t elements = 3 * 8192;
-    const int64_t kept = in_f32 ? 4 : dtype_nbytes(dtype);
-    const bool has_own = stage < 2 || ranks == 1;  // a full gradient is there already
+    const int64_t kept = in_f32 || weighted ? 4 : dtype_nbytes(dtype);
+    const bool has_own = !weighted && (stage < 2 || ranks == 1);  // a full gradient is there already
     const int64_t full = has_own && kept == dtype_nbytes(dtype) ? 0 : kept * elements;
     const int64_t own = owned_elements(*optimizer, model);
     const int64_t expected = kind == kReduce && ranks > 1 ? 4 * own + 4 * own / 3 : full;
@@ -289,6 +317,7 @@ TEST_P(Stages, SumsOfShardsCost4BytesPerOwnedElementAndLocalSumsAFullGradient) {
       expect_cost(DType::f32, false, kind, ranks, GetParam());
       expect_cost(DType::bf16, false, kind, ranks, GetParam());
       expect_cost(DType::bf16, true, kind, ranks, GetParam());
+      expect_cost(DType::f16, false, kind, ranks, GetParam(), ZERO_DIVISOR_WEIGHTS);
     }
   }
 }

@@ -37,6 +37,31 @@ float tree_sum(const std::vector<float> &values, size_t low, size_t high) {
   return tree_sum(values, low, low + half) + tree_sum(values, low + half, high);
 }
 
+/// What the micro-steps of one rank add up to, before it is reduced.
+struct LocalSum {
+  float sum = 0;
+  double weight = 0;
+  bool any = false;
+
+  /// Products with weights and sums in the dtype that sums are kept in; weights only where that is fp32.
+  void add(bool given, float value, double by, DType kept) {
+    weight += by;
+    if (!given) return;
+    const float product = kept == DType::f32 ? static_cast<float>(by) * value : value;
+    sum = any ? static_cast<float>(nearest(sum + product, kept)) : product;
+    any = true;
+  }
+
+  /// As it enters the sum over ranks.
+  float contribution(DType dtype, bool weighted, bool adds_up, bool alone) const {
+    const auto by = static_cast<float>(weight);
+    const bool is_mean = weighted && dtype != DType::f32;
+    if (is_mean && weight == 0) return 0;
+    const auto travels = static_cast<float>(nearest(is_mean && adds_up ? sum / by : sum, dtype));
+    return is_mean && !alone ? by * travels : travels;
+  }
+};
+
 /// A line of an 8-bit slot: codes are rounded, then multiplied by the line's scale, which follows its largest element.
 void store_line(std::vector<Bounds> &values, size_t begin, size_t end, DType dtype) {
   const auto format = kernels::test::format_of(dtype);
@@ -67,16 +92,87 @@ void store_line(std::vector<Bounds> &values, size_t begin, size_t end, DType dty
 }  // namespace
 
 float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index) {
+  const auto &kinds = model.recipe.micro_steps;
+  const auto micro_steps = std::max<int64_t>(1, std::ssize(kinds));
   const DType dtype = model.grad_dtype(id);
-  thread_local std::vector<float> contributions;  // kept from call to call: sanitizers watch each allocation
-  contributions.clear();
-  for (int64_t rank = 0; rank < model.ranks; ++rank) {
-    const float value = static_cast<float>(model.recipe.loss_scale) * gradient_at(model, step, rank, id, index);
-    contributions.push_back(static_cast<float>(nearest(value, dtype)));
+  const bool weighted = model.divisor == ZERO_DIVISOR_WEIGHTS;
+  thread_local std::vector<LocalSum> sums;  // kept from call to call: sanitizers watch each allocation
+  thread_local std::vector<float> contributions;
+  sums.assign(static_cast<size_t>(model.ranks), {});
+  float total = 0;
+  double weights = 0;
+  bool adds_up = false;  // on each rank, since the last reduction
+  bool reduced = false;
+  for (int64_t micro = 0; micro < micro_steps; ++micro) {
+    const int32_t kind = kinds.empty() ? ZERO_MICRO_STEP_LAST : kinds[static_cast<size_t>(micro)];
+    const bool is_local = kind == ZERO_MICRO_STEP_LOCAL || (kind == ZERO_MICRO_STEP_REDUCE && model.ranks == 1);
+    adds_up = adds_up || is_local;
+    const DType kept = adds_up && (weighted || model.recipe.accumulates_in_f32) ? DType::f32 : dtype;
+    for (int64_t rank = 0; rank < model.ranks; ++rank) {
+      const int64_t number = step * micro_steps + micro;
+      const double weight = weight_of(model, number, rank);
+      const float value = static_cast<float>(model.recipe.loss_scale) * gradient_at(model, number, rank, id, index);
+      const bool given = !model.unfilled(id, step) && weight != 0;
+      sums[static_cast<size_t>(rank)].add(given, static_cast<float>(nearest(value, dtype)), weight, kept);
+    }
+    if (is_local && micro + 1 < micro_steps) continue;
+    contributions.clear();
+    for (const LocalSum &sum : sums) {
+      weights += sum.weight;
+      contributions.push_back(sum.contribution(dtype, weighted, adds_up, model.ranks == 1));
+    }
+    const float over_ranks = tree_sum(contributions, 0, contributions.size());
+    total = reduced ? total + over_ranks : over_ranks;
+    reduced = true;
+    adds_up = false;
+    sums.assign(sums.size(), {});
   }
-  const float total = tree_sum(contributions, 0, contributions.size());
-  const float divided = model.divisor == ZERO_DIVISOR_RANKS ? total / static_cast<float>(model.ranks) : total;
-  return static_cast<float>(nearest(divided, dtype));
+  float divisor = model.divisor == ZERO_DIVISOR_RANKS ? static_cast<float>(model.ranks) : weighted ? static_cast<float>(weights) : 1;
+  if (weighted && model.ranks == 1 && dtype != DType::f32) divisor = 1;  // what it would be multiplied by
+  return static_cast<float>(nearest(total / divisor, dtype));
+}
+
+int64_t wrong_gradients(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
+  const auto optimizer = begun_optimizer(group, model, manner);
+  if (optimizer == nullptr) return 1;
+  int64_t wrong = 0;
+  for (int64_t step = 0; step < 2; ++step) {
+    give_gradients(*optimizer, model, manner, step);
+    zero_step_result result{};
+    result.struct_size = sizeof result;
+    expect_ok(run_task(*optimizer, optimizer->reduce(&result)), "reduce");
+    wrong += result.skipped;
+    for (int64_t id = 0; id < model.tensors(); ++id) {
+      const int64_t count = model.counts[static_cast<size_t>(id)];
+      std::vector<std::byte> bytes(static_cast<size_t>(count * dtype_nbytes(model.grad_dtype(id))));
+      expect_ok(run_task(*optimizer, optimizer->read(id, ZERO_SLOT_GRAD, 0, bytes.data(), count)), "read");
+      const std::vector<float> values = decode(bytes.data(), model.grad_dtype(id), count);
+      for (int64_t i = 0; i < count; ++i) wrong += values[static_cast<size_t>(i)] == reduced_gradient(model, step, id, i) ? 0 : 1;
+    }
+    expect_ok(run_task(*optimizer, optimizer->apply()), "apply");
+    expect_ok(run_task(*optimizer, optimizer->gather()), "gather");
+  }
+  return wrong;
+}
+
+std::vector<Model> weighted_models(int64_t ranks, DType dtype) {
+  static const std::vector<int32_t> kSequences[] = {{}, {1, 0}, {2, 0}, {1, 1}, {2, 1, 2}, {1, 2, 1, 0}};
+  static constexpr double kUnits[] = {1e-3, 1, 4096};
+  std::vector<Model> models;
+  for (const std::vector<int32_t> &sequence : kSequences) {
+    Model model;
+    model.seed = 31 + models.size();
+    model.ranks = ranks;
+    model.counts = {300, 31, 0, 1, ranks - 1, 2100};
+    model.divisor = ZERO_DIVISOR_WEIGHTS;
+    model.weight_unit = kUnits[models.size() % 3];
+    model.recipe.dtype = dtype;
+    model.recipe.mixed = models.size() % 2 == 1;
+    model.recipe.loss_scale = 1024;
+    model.recipe.micro_steps = sequence;
+    models.push_back(std::move(model));
+  }
+  return models;
 }
 
 double gradient_norm(const Model &model, int64_t step) {

@@ -11,8 +11,15 @@
 namespace zero::test {
 
 /// The gradient that the contract promises for an element, to the bit: contributions in their dtype, their sum over ranks by the tree in
-/// fp32, divided in fp32, rounded into the slot, with the loss scale in it. For trainings without micro-steps, weights and ties.
+/// fp32, divided in fp32, rounded into the slot, with the loss scale in it. For trainings without ties.
 float reduced_gradient(const Model &model, int64_t step, int64_t id, int64_t index);
+
+/// Reduces the gradients of two steps and counts the elements, and the outcomes of steps, that are not what the contract promises. A
+/// collective, for trainings without ties.
+int64_t wrong_gradients(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner);
+
+/// Weighted trainings in a dtype, some in several micro-steps, with tensors of no element and of fewer than there are ranks.
+std::vector<Model> weighted_models(int64_t ranks, DType dtype);
 
 /// The norm of those gradients in float64, without the loss scale.
 double gradient_norm(const Model &model, int64_t step);

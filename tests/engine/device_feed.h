@@ -44,6 +44,7 @@ inline constexpr Kind kKinds[] = {
     {"lamb", DType::f32, 0, false, false, true, true},
     {"muon", DType::bf16, 0.5, true},
     {"muon", DType::f32, 0, false, false, true, true},
+    {"adamw", DType::f16, 0, true, false, false, false, 4096},
 };
 
 /// Sealed and begun, on the host or kept on a device.

@@ -1,6 +1,7 @@
 /// @file Optimizers whose caller keeps gradients and parameters on a device: the bits of host memory whatever the stage and recipe, and
 /// what becomes of memory, streams and failures.
 #include "tests/algorithms.h"
+#include "tests/engine/bounded_training.h"
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
@@ -66,6 +67,28 @@ TEST_F(OnDevice, TrainingsHaveTheBitsOfHostMemory) {
         EXPECT_EQ(different, 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
       }
     });
+  }
+}
+
+/// Whether the optimizer's own memory lies on the device too, or on the host.
+TEST_F(OnDevice, WeightedGradientsAreThoseOfTheContractToTheBit) {
+  for (const int64_t ranks : {1, 2, 3}) {
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      int64_t number = 0;
+      for (const Model &model : weighted_models(ranks, dtype)) {
+        Manner manner = random_manner(static_cast<uint64_t>(++number), ranks);
+        manner.stage = number % 4;
+        manner.one_copy = false;
+        manner.remote = &kDevice;
+        for (const bool kept : {false, true}) {
+          manner.kept_there = kept;
+          manner.caller_memory = manner.caller_memory || !kept;
+          run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+            EXPECT_EQ(wrong_gradients(group, model, manner), 0) << model.text() << "\n" << manner.text();
+          });
+        }
+      }
+    }
   }
 }
 

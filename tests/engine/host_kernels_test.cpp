@@ -54,14 +54,13 @@ Results compute(const Inputs &inputs, int64_t threads) {
   });
   results.scaled.resize(a.size());
   if (count > 0) {
-    host.scale(results.scaled.data(), a.data(), DType::f32, count, 0.3F);
+    host.scale(results.scaled.data(), a.data(), count, 0.3F);
     host.add(results.scaled.data(), DType::f32, b.data(), DType::f32, count, 0.7F);
     EXPECT_TRUE(host.all_within(a.data(), DType::f32, count));
   }
   for (const DType dtype : {DType::bf16, DType::f16}) {
     std::vector<uint16_t> narrow(a.size());
     host.convert(narrow.data(), dtype, a.data(), DType::f32, count);
-    host.scale(narrow.data(), narrow.data(), dtype, count, 0.3F);
     host.add(narrow.data(), dtype, b.data(), DType::f32, count, 1.5F);
     results.narrow.insert(results.narrow.end(), narrow.begin(), narrow.end());
     std::vector<float> masters = a;
@@ -205,16 +204,17 @@ TEST(HostKernels, WeightedSumsOfTwoDoNotDependOnWhichCameFirst) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const float weight : {1.0F, 3.0F, 0.7F}) {
       std::vector<std::byte> values[2];
-      std::vector<std::byte> sums[2];
+      std::vector<float> sums[2];
       for (uint64_t which = 0; which < 2; ++which) {
         std::vector<float> numbers;
         for (int64_t i = 0; i < kCount; ++i) numbers.push_back(value_at(7, which, i));
         values[which] = encode(numbers, dtype);
       }
       for (size_t first = 0; first < 2; ++first) {
-        sums[first].resize(values[first].size());
-        host.scale(sums[first].data(), values[first].data(), dtype, kCount, weight);
-        host.add(sums[first].data(), dtype, values[1 - first].data(), dtype, kCount, weight);
+        sums[first].resize(kCount);
+        host.convert(sums[first].data(), DType::f32, values[first].data(), dtype, kCount);
+        host.scale(sums[first].data(), sums[first].data(), kCount, weight);
+        host.add(sums[first].data(), DType::f32, values[1 - first].data(), dtype, kCount, weight);
       }
       EXPECT_TRUE(sums[0] == sums[1]) << dtype_name(dtype) << " weight " << weight;
     }

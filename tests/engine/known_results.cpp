@@ -2,6 +2,7 @@
 #include "tests/engine/known_results.h"
 
 #include "engine/buffer.h"
+#include "tests/engine/bounded_training.h"
 #include "tests/engine/training.h"
 
 #include <cstring>
@@ -90,6 +91,17 @@ void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report) {
   for (const DType dtype : kDTypes) {
     for (const int64_t count : {int64_t{0}, int64_t{1}, group->size() - 1, int64_t{257}, int64_t{5003}}) {
       for (const ReduceOp op : kOps) run_buffer_case(group, {OperationKind::reduce_scatter, dtype, op, count, 0}, report);
+    }
+  }
+}
+
+void run_weighted_trainings(const std::shared_ptr<Group> &group, Report *report) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const Model &model : weighted_models(group->size(), dtype)) {
+      Manner manner = random_manner(static_cast<uint64_t>(++report->cases), group->size());
+      manner.stage = report->cases % 4;
+      manner.one_copy = manner.one_copy && reach_each_other(*group);
+      report->expect(wrong_gradients(group, model, manner) == 0, "weighted " + model.text() + "\n" + manner.text());
     }
   }
 }

@@ -12,6 +12,9 @@ namespace zero::test {
 /// Every buffer operation with every dtype, reduce operation and size; report->cases counts buffers.
 void run_buffer_cases(const std::shared_ptr<Group> &group, Report *report);
 
+/// Reduced gradients of weighted trainings in 16 bits, in all stages; report->cases counts trainings.
+void run_weighted_trainings(const std::shared_ptr<Group> &group, Report *report);
+
 /// `models` random models, each trained in several manners and all stages; report->cases counts trainings.
 void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Report *report);
 

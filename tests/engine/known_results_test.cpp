@@ -34,6 +34,8 @@ void run_ranks(int64_t size, Body body) {
 
 TEST_P(KnownResultsOverProcesses, BuffersAreWhatPlainArraysAre) { run_ranks(GetParam(), run_buffer_cases); }
 
+TEST_P(KnownResultsOverProcesses, WeightedGradientsAreThoseOfTheContractToTheBit) { run_ranks(GetParam(), run_weighted_trainings); }
+
 TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
   const int64_t models = full_tests() ? 40 : 4;
   run_ranks(GetParam(), [models](const std::shared_ptr<Group> &group, Report *report) { run_known_trainings(group, models, report); });

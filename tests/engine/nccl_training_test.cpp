@@ -1,5 +1,6 @@
 /// @file Trainings over groups that reach devices: the bits of the local transport's whatever the stage, whether everything is kept on
 /// devices, whose memory then moves over an NCCL of threads, or on the host.
+#include "tests/engine/bounded_training.h"
 #include "tests/engine/device_memory.h"
 #include "tests/engine/flipped_bits.h"
 #include "tests/engine/rank_worlds.h"
@@ -62,6 +63,22 @@ TEST_F(TrainingOverNccl, TrainingsOnDevicesHaveTheBitsOfTheLocalTransport) {
     const auto seed = static_cast<uint64_t>(i) + 91'001;
     const int64_t ranks = std::array{2, 4, 3, 1}[static_cast<size_t>(i % 4)];
     expect_bits_of_the_local_transport(random_model_for_devices(seed, ranks), seed);
+  }
+}
+
+TEST_F(TrainingOverNccl, WeightedGradientsAreThoseOfTheContractToTheBit) {
+  int64_t number = 0;
+  for (const Model &model : weighted_models(3, DType::f16)) {
+    Manner manner = random_manner(static_cast<uint64_t>(++number), model.ranks);
+    manner.stage = number % 4;
+    manner.one_copy = false;
+    manner.kept_there = true;
+    run_nccl_world(model.ranks, [&](const std::shared_ptr<Group> &group, const std::shared_ptr<Group> &) {
+      const DeviceMemory memory(group->rank() % kDevices);
+      Manner mine = manner;
+      mine.remote = &memory;
+      EXPECT_EQ(wrong_gradients(group, model, mine), 0) << model.text() << "\n" << manner.text();
+    });
   }
 }
 

@@ -28,6 +28,8 @@ Model random_model(uint64_t seed, int64_t ranks, int64_t most) {
   model.nesterov = which == 4 ? 1 : 0;
   model.weight_decay = random() % 3 == 0 ? 0 : 0.01;
   model.divisor = static_cast<int64_t>(random() % 3);
+  static constexpr double kUnits[] = {1, 1e-3, 4096};
+  model.weight_unit = kUnits[random() % 3];
   return model;
 }
 

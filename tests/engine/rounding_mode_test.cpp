@@ -6,6 +6,7 @@
 
 #include <cfenv>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -40,9 +41,10 @@ struct Ending {
   friend bool operator==(const Ending &, const Ending &) = default;
 };
 
-Config config_of(int64_t stage, const char *algorithm) {
+Config config_of(int64_t stage, const char *algorithm, DType grad) {
   Config config;
   expect_ok(config.set_i64(ZERO_KEY_STAGE, stage), "stage");
+  expect_ok(config.set_i64(ZERO_KEY_GRAD_DTYPE, static_cast<int64_t>(grad)), "grad_dtype");
   expect_ok(config.set_str(ZERO_KEY_ALGORITHM, algorithm), "algorithm");
   expect_ok(config.set_i64(ZERO_KEY_DIVISOR, ZERO_DIVISOR_WEIGHTS), "divisor");
   expect_ok(config.set_f64(ZERO_KEY_CLIP_NORM, 0.7), "clip_norm");
@@ -60,10 +62,10 @@ std::vector<float> gradient(int64_t step, int64_t rank) {
   return values;
 }
 
-void run_step(Optimizer &optimizer, int64_t step, bool upward, Ending &ending) {
+void run_step(Optimizer &optimizer, DType grad, int64_t step, bool upward, Ending &ending) {
   const int64_t rank = optimizer.group()->rank();
-  const std::vector<float> first = gradient(step, rank);
-  const std::vector<float> second = gradient(step + 100, rank);
+  const std::vector<std::byte> first = encode(gradient(step, rank), grad);
+  const std::vector<std::byte> second = encode(gradient(step + 100, rank), grad);
   const auto at = static_cast<double>(step);
   const double weights[] = {0.7 + 0.013 * at + static_cast<double>(rank) / 3, 0.9 - 0.017 * at};
   zero_step_result result{};
@@ -83,7 +85,14 @@ void run_step(Optimizer &optimizer, int64_t step, bool upward, Ending &ending) {
   ending.scales.push_back(scale);
 }
 
-Ending train_rank(const std::shared_ptr<Group> &group, const Config &config, int32_t state, bool upward) {
+/// What a training is of: its algorithm, the state that is looked at, and the dtype of gradients.
+struct Kind {
+  const char *algorithm;
+  int32_t state;
+  DType grad;
+};
+
+Ending train_rank(const std::shared_ptr<Group> &group, const Config &config, const Kind &kind, bool upward) {
   Ending ending;
   const std::vector<float> before = gradient(1000, 0);
   const int64_t count = kCount;
@@ -98,8 +107,8 @@ Ending train_rank(const std::shared_ptr<Group> &group, const Config &config, int
     expect_ok(run_task(*optimizer, optimizer->write(id, ZERO_SLOT_PARAM, 0, before.data(), kCount)), "write");
     expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
   }
-  for (int64_t step = 0; step < kSteps; ++step) run_step(*optimizer, step, upward, ending);
-  for (const auto &[slot, out] : {std::tuple{static_cast<int32_t>(ZERO_SLOT_PARAM), &ending.params}, {state, &ending.states}}) {
+  for (int64_t step = 0; step < kSteps; ++step) run_step(*optimizer, kind.grad, step, upward, ending);
+  for (const auto &[slot, out] : {std::tuple{static_cast<int32_t>(ZERO_SLOT_PARAM), &ending.params}, {kind.state, &ending.states}}) {
     out->resize(kCount);
     expect_ok(run_task(*optimizer, optimizer->read(id, slot, 0, out->data(), kCount)), "read");
   }
@@ -107,27 +116,29 @@ Ending train_rank(const std::shared_ptr<Group> &group, const Config &config, int
 }
 
 /// By rank. `upward`: the rank that rounds upward, or -1.
-std::vector<Ending> train_ranks(int64_t ranks, const Config &config, int32_t state, int64_t upward) {
+std::vector<Ending> train_ranks(int64_t ranks, const Config &config, const Kind &kind, int64_t upward) {
   std::vector<Ending> endings(static_cast<size_t>(ranks));
   run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-    endings[static_cast<size_t>(group->rank())] = train_rank(group, config, state, group->rank() == upward);
+    endings[static_cast<size_t>(group->rank())] = train_rank(group, config, kind, group->rank() == upward);
   });
   return endings;
 }
 
-using Kind = std::tuple<const char *, int32_t>;
 class RoundingMode : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
 
 TEST_P(RoundingMode, OfOneRankChangesNoBits) {
   const auto [ranks, stage] = GetParam();
-  for (const auto &[algorithm, state] : {Kind{"adagrad", ZERO_SLOT_SECOND_MOMENT}, {"adamw", ZERO_SLOT_SECOND_MOMENT}}) {
-    const Config config = config_of(stage, algorithm);
-    const std::vector<Ending> usual = train_ranks(ranks, config, state, -1);
-    for (int64_t rank = 1; rank < ranks; ++rank) EXPECT_TRUE(usual[static_cast<size_t>(rank)] == usual[0]) << algorithm;
+  for (const Kind &kind : {Kind{"adagrad", ZERO_SLOT_SECOND_MOMENT, DType::f32},
+                           {"adamw", ZERO_SLOT_SECOND_MOMENT, DType::f32},
+                           {"adamw", ZERO_SLOT_SECOND_MOMENT, DType::f16}}) {
+    const Config config = config_of(stage, kind.algorithm, kind.grad);
+    const std::string name = std::string(kind.algorithm) + " " + dtype_name(kind.grad);
+    const std::vector<Ending> usual = train_ranks(ranks, config, kind, -1);
+    for (int64_t rank = 1; rank < ranks; ++rank) EXPECT_TRUE(usual[static_cast<size_t>(rank)] == usual[0]) << name;
     EXPECT_NE(usual[0].scales.front(), usual[0].scales.back());
     for (int64_t upward = 0; upward < ranks; ++upward) {
-      const std::vector<Ending> unusual = train_ranks(ranks, config, state, upward);
-      for (size_t rank = 0; rank < usual.size(); ++rank) EXPECT_TRUE(unusual[rank] == usual[0]) << algorithm << " rank " << rank;
+      const std::vector<Ending> unusual = train_ranks(ranks, config, kind, upward);
+      for (size_t rank = 0; rank < usual.size(); ++rank) EXPECT_TRUE(unusual[rank] == usual[0]) << name << " rank " << rank;
     }
   }
 }

@@ -1,8 +1,7 @@
-/// @file Steps: algorithms against float64, skipping, weights, missing gradients, and the split form.
+/// @file Steps: algorithms against float64, skipping, missing gradients, and the split form.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/sizes.h"
-#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -244,89 +243,6 @@ TEST_P(Stages, MissingGradientsCountAsZeroAndAreTold) {
       EXPECT_EQ(after[i], expected) << i;
     }
   });
-}
-
-TEST_P(Stages, WeightsThatAddUpToZeroAreAnErrorAndTheNextStepWorks) {
-  Model model;
-  model.ranks = 2;
-  model.counts = {300};
-  model.divisor = ZERO_DIVISOR_WEIGHTS;
-  Manner manner;
-  manner.stage = GetParam();
-  run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, manner);
-    const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
-    ASSERT_TRUE(optimizer->set_weight(0).ok());
-    const std::vector<float> poison(300, std::numeric_limits<float>::quiet_NaN());
-    ASSERT_TRUE(optimizer->grad_ready(0, poison.data(), 0, 300).ok());
-    EXPECT_EQ(run_task(*optimizer, optimizer->step(nullptr)).code(), ZERO_E_INVALID_ARGUMENT);
-    EXPECT_EQ(differing(before, read_slot(*optimizer, model, ZERO_SLOT_PARAM)), 0);
-    // A rank without data does not disturb the others.
-    if (group->rank() == 1) {
-      ASSERT_TRUE(optimizer->set_weight(0).ok());
-    }
-    const std::vector<float> ones(300, 1.0F);
-    ASSERT_TRUE(optimizer->grad_ready(0, group->rank() == 1 ? poison.data() : ones.data(), 0, 300).ok());
-    EXPECT_EQ(optimizer->set_weight(1).code(), ZERO_E_STATE);
-    zero_step_result result{};
-    ASSERT_TRUE(run_task(*optimizer, optimizer->step(&result)).ok());
-    EXPECT_EQ(result.skipped, 0);
-    EXPECT_EQ(result.grad_norm, std::sqrt(300.0));
-    EXPECT_EQ(optimizer->set_weight(-1).code(), ZERO_E_INVALID_ARGUMENT);
-    EXPECT_EQ(optimizer->set_weight(std::numeric_limits<double>::infinity()).code(), ZERO_E_INVALID_ARGUMENT);
-    // It would be that of no micro-step.
-    ASSERT_TRUE(optimizer->set_weight(2).ok());
-    EXPECT_EQ(run_task(*optimizer, optimizer->micro_step(ZERO_MICRO_STEP_LAST)).code(), ZERO_E_STATE);
-    ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(ZERO_MICRO_STEP_LAST)).ok());
-    ASSERT_TRUE(optimizer->set_weight(2).ok());
-  });
-}
-
-/// Gradients divided by infinity would be zeros that nobody gave.
-TEST_P(Stages, WeightsThatAddUpToMoreThanFp32HasAreAnErrorAndTheNextStepWorks) {
-  for (const int64_t ranks : {1, 2}) {
-    const Model model{.ranks = ranks, .counts = {300}, .divisor = ZERO_DIVISOR_WEIGHTS};
-    Manner manner;
-    manner.stage = GetParam();
-    run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = begun_optimizer(group, model, manner);
-      const std::vector<float> before = read_slot(*optimizer, model, ZERO_SLOT_PARAM);
-      const std::vector<float> small(300, 0x1p-100F);
-      for (const double weight : {0x1p127, 0x1p126}) {
-        for (const int32_t kind : {ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST}) {
-          ASSERT_TRUE(run_task(*optimizer, optimizer->micro_step(kind)).ok());
-          ASSERT_TRUE(optimizer->set_weight(weight / static_cast<double>(ranks)).ok());
-          ASSERT_TRUE(optimizer->grad_ready(0, small.data(), 0, 300).ok());
-        }
-        zero_step_result result{};
-        const Status status = run_task(*optimizer, optimizer->step(&result));
-        EXPECT_EQ(status.code(), weight > 0x1p126 ? ZERO_E_INVALID_ARGUMENT : ZERO_OK) << status.text();
-        EXPECT_EQ(differing(before, read_slot(*optimizer, model, ZERO_SLOT_PARAM)) == 0, !status.ok());
-        EXPECT_EQ(result.grad_norm, status.ok() ? 0x1p-100 * std::sqrt(300.0) : 0);
-      }
-    });
-  }
-}
-
-/// What lies there was multiplied by the weight, and what a caller adds would not be.
-TEST_P(Stages, WeightedElementsThatWereGivenCannotBeAddedToInPlace) {
-  for (const bool tied : {false, true}) {
-    Model model{.ranks = 2, .counts = {300, 300}, .divisor = ZERO_DIVISOR_WEIGHTS, .recipe = {.tied = tied}};
-    Manner manner;
-    manner.stage = GetParam();
-    run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = begun_optimizer(group, model, manner);
-      const std::vector<float> ones(300, 1.0F);
-      ASSERT_TRUE(optimizer->grad_ready(0, ones.data(), 0, 100).ok());
-      const Status refused = optimizer->grad_acquire(0, nullptr, nullptr);
-      EXPECT_EQ(refused.code(), ZERO_E_UNSUPPORTED);
-      EXPECT_TRUE(contains(refused, "given before, from memory of the caller")) << refused.text();
-      EXPECT_EQ(contains(refused, "tied"), tied) << refused.text();
-      ASSERT_TRUE(optimizer->grad_ready(0, ones.data(), 100, 200).ok());
-      ASSERT_TRUE(optimizer->grad_ready(1, ones.data(), 0, 300).ok());
-      ASSERT_TRUE(run_task(*optimizer, optimizer->step(nullptr)).ok());
-    });
-  }
 }
 
 TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {

@@ -30,7 +30,8 @@ void expect_ok(const Status &status, const char *call) {
 }
 
 std::string Model::text() const {
-  std::string text = algorithm + " momentum " + std::to_string(momentum) + " divisor " + std::to_string(divisor) + " ranks " +
+  std::string text = algorithm + " momentum " + std::to_string(momentum) + " divisor " + std::to_string(divisor) + " weight unit " +
+                     std::to_string(weight_unit) + " ranks " +
                      std::to_string(ranks) + " seed " + std::to_string(seed) + " counts";
   for (const int64_t count : counts) text += " " + std::to_string(count);
   return text + "\n" + recipe.text();
@@ -88,7 +89,7 @@ double weight_of(const Model &model, int64_t step, int64_t rank) {
   if (model.divisor != ZERO_DIVISOR_WEIGHTS) return 1;
   // Some ranks have nothing in some steps; rank 0 always has something.
   const auto samples = static_cast<double>(mix(model.seed + static_cast<uint64_t>(step * 64 + rank)) % 4);
-  return rank == 0 ? samples + 1 : samples;
+  return model.weight_unit * (rank == 0 ? samples + 1 : samples);
 }
 
 namespace {

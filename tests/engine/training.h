@@ -51,6 +51,7 @@ struct Model {
   double weight_decay = 0.01;
   std::vector<std::pair<int32_t, double>> hyper = {};  ///< further hyper-parameters, by key
   int64_t divisor = ZERO_DIVISOR_RANKS;
+  double weight_unit = 1;  ///< all weights are whole multiples of it
   int64_t steps = 3;
   Recipe recipe;
 

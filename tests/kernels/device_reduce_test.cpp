@@ -4,6 +4,7 @@
 #include "tests/kernels/tested_device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -31,6 +32,9 @@ struct Case {
   int64_t in_place;  ///< the source that is the output too; -1: none
   std::vector<Bytes> sources;
   Bytes out;
+  std::vector<float> weights = {};  ///< empty: none
+
+  const float *weights_or_none() const { return weights.empty() ? nullptr : weights.data(); }
 };
 
 void put_element(Bytes &bytes, DType dtype, int64_t index, uint64_t element) {
@@ -64,6 +68,12 @@ Case random_case(Random &random, int64_t index) {
   const bool tame = random.below(3) != 0;
   for (int64_t s = 0; s < source_count; ++s) result.sources.push_back(random_bytes(random, result.dtype, result.count, tame));
   result.out = random_bytes(random, result.out_dtype, result.count, true);
+  const bool may_weigh = result.op == ReduceOp::sum && (result.dtype == DType::f16 || result.dtype == DType::bf16);
+  if (!may_weigh || random.below(2) == 0) return result;
+  for (int64_t s = 0; s < source_count; ++s) {
+    const auto exponent = static_cast<int>(random.below(40)) - 20;
+    result.weights.push_back(std::ldexp(static_cast<float>(random.below(1000)), exponent));
+  }
   return result;
 }
 
@@ -79,7 +89,8 @@ bool run_plain(Case &work) {
                                       .dtype = work.dtype,
                                       .op = work.op,
                                       .divisor = work.divisor,
-                                      .out_dtype = work.out_dtype});
+                                      .out_dtype = work.out_dtype,
+                                      .weights = work.weights_or_none()});
 }
 
 cuda::Reduce call_of(const Case &work, void *out, const std::vector<const void *> &sources) {
@@ -90,7 +101,8 @@ cuda::Reduce call_of(const Case &work, void *out, const std::vector<const void *
           .dtype = static_cast<int64_t>(work.dtype),
           .count = work.count,
           .op = static_cast<int64_t>(work.op),
-          .divisor = work.divisor};
+          .divisor = work.divisor,
+          .weights = work.weights_or_none()};
 }
 
 class DeviceReduce : public test::DeviceKernels {
@@ -122,16 +134,20 @@ class DeviceReduce : public test::DeviceKernels {
         << " sources " << given.sources.size() << " in place " << given.in_place << " case " << name;
     ASSERT_EQ(flag[0], has_flag && !finite ? 1 : 0) << dtype_name(given.dtype) << " " << reduce_name(given.op) << " case " << name;
     infinite += finite ? 0 : 1;
+    weighted += given.weights.empty() ? 0 : 1;
   }
 
   Random random{72};
   int64_t infinite = 0;  ///< cases with outputs that are not finite
+  int64_t weighted = 0;
 };
 
 TEST_F(DeviceReduce, ResultsHaveTheBitsOfTheHost) {
   const int64_t cases = test::cases(9000);
   for (int64_t i = 0; i < cases; ++i) ASSERT_NO_FATAL_FAILURE(compare(random_case(random, i), i));
-  std::printf("%lld of %lld reductions had outputs that are not finite\n", static_cast<long long>(infinite), static_cast<long long>(cases));
+  EXPECT_GT(weighted, 0);
+  std::printf("%lld of %lld reductions had outputs that are not finite, %lld had weights\n", static_cast<long long>(infinite),
+              static_cast<long long>(cases), static_cast<long long>(weighted));
 }
 
 /// NaN of both signs, infinities, zeros, the largest and the least numbers, and 1.
@@ -191,6 +207,7 @@ TEST_F(DeviceReduce, SumsThatAreOnlyLookedAtAreNotStored) {
     if (dtype_nbytes(given.dtype) > 4 || (given.dtype != DType::f32 && given.dtype != DType::f16 && given.dtype != DType::bf16)) continue;
     given.op = ReduceOp::sum;
     given.in_place = -1;
+    given.weights.clear();  // only sums without weights are looked at
     Case stored = given;
     const bool finite = run_plain(stored);
     for (const int32_t wanted : {0, 1}) {

@@ -171,6 +171,54 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
   }
 }
 
+/// Of counts and of loss scales, by powers of ten.
+std::vector<float> random_weights(test::Random &random, int64_t count) {
+  std::vector<float> weights;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto whole = static_cast<double>(random.below(5));
+    weights.push_back(static_cast<float>(whole * std::pow(10.0, static_cast<double>(random.below(13) - 6))));
+  }
+  return weights;
+}
+
+TEST(Reduce, WeightedSumsOfHalvesAreThoseOfTheProductsInF32) {
+  test::Random random(25);
+  for (int64_t i = 0; i < test::cases(4000); ++i) {
+    const auto [count, source_count, dtype, op, tame, skip, total_nbytes] = random_shape(random, i);
+    const std::vector<float> weights = random_weights(random, source_count);
+    std::vector<std::vector<uint16_t>> halves(static_cast<size_t>(source_count));
+    std::vector<std::vector<float>> products;
+    std::vector<const void *> addresses;
+    std::vector<const void *> product_addresses;
+    for (auto &source : halves) {
+      for (int64_t j = 0; j < count; ++j) source.push_back(static_cast<uint16_t>(random_element(random, dtype, tame)));
+      products.push_back(as_f32(source, dtype));
+      for (float &value : products.back()) value *= weights[products.size() - 1];
+      addresses.push_back(source.data());
+    }
+    for (const auto &source : products) product_addresses.push_back(source.data());
+    const auto elements = skip + static_cast<size_t>(count) + 1;  // those around the results must stay as they are
+    std::vector<uint32_t> wide(elements, 7);
+    std::vector<uint16_t> narrow(elements, 7);
+    const bool wide_finite =
+        reference_reduce({wide.data() + skip, product_addresses.data(), source_count, count, DType::f32, ReduceOp::sum, 3.0});
+    const bool narrow_finite =
+        reference_reduce({narrow.data() + skip, product_addresses.data(), source_count, count, DType::f32, ReduceOp::sum, 3.0, dtype});
+    for (const Table *table : supported()) {
+      std::vector<uint32_t> wide_out(elements, 7);
+      std::vector<uint16_t> narrow_out(elements, 7);
+      Reduction call{wide_out.data() + skip, addresses.data(), source_count, count,         dtype,
+                     ReduceOp::sum,          3.0,              DType::f32,   total_nbytes, weights.data()};
+      ASSERT_EQ(table->reduce(call), wide_finite);
+      ASSERT_EQ(wide_out, wide) << table->target << " " << dtype_name(dtype) << " case " << i;
+      call.out = narrow_out.data() + skip;
+      call.out_dtype = DType{};
+      ASSERT_EQ(table->reduce(call), narrow_finite);
+      ASSERT_EQ(narrow_out, narrow) << table->target << " " << dtype_name(dtype) << " case " << i;
+    }
+  }
+}
+
 TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
   test::Random random(24);
   for (int64_t i = 0; i < test::cases(4000); ++i) {

@@ -213,18 +213,22 @@ int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *s
   return 0;
 }
 
-/// A reduction with sources of its own, which are looked up when it is made.
+/// A reduction with arrays of its own; its sources are looked up when it is made.
 struct SeenReduce {
-  explicit SeenReduce(const Reduce &given) : call(given), sources(given.sources, given.sources + given.source_count) {}
+  explicit SeenReduce(const Reduce &given) : call(given), sources(given.sources, given.sources + given.source_count) {
+    if (given.weights != nullptr) weights.assign(given.weights, given.weights + given.source_count);
+  }
 
   const Reduce *look_up() {
     for (const void *&source : sources) source = seen(source, nbytes_of(call.count, call.dtype));
     call.sources = sources.data();
+    if (call.weights != nullptr) call.weights = weights.data();
     return &call;
   }
 
   Reduce call;
   std::vector<const void *> sources;
+  std::vector<float> weights;
 };
 
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream) {
@@ -268,12 +272,9 @@ int32_t convert(int64_t device, void *out, int64_t out_dtype, const void *values
   return 0;
 }
 
-int32_t scale(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float factor, void *stream) {
+int32_t scale(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream) {
   if (fails_on(device)) return kFailed;
-  give(stream, [=] {
-    const int64_t nbytes = nbytes_of(count, dtype);
-    inner().scale(0, seen(out, nbytes), seen(values, nbytes), dtype, count, factor, nullptr);
-  });
+  give(stream, [=] { inner().scale(0, seen_floats(out, count), seen_floats(const_cast<float *>(values), count), count, factor, nullptr); });
   return 0;
 }
 

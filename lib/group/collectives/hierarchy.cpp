@@ -66,7 +66,8 @@ class Turns {
 };
 
 /// In turn t a block sums what is for the block t + 1 after it, and sends what it summed in the turn before. Its own sum comes last.
-/// The sums of a chunk lie in the group's scratch memory: count() that this block made, count() - 1 that others made for this rank.
+/// Weights are applied where a block sums its own contributions. The sums of a chunk lie in the group's scratch memory: count() that this
+/// block made, count() - 1 that others made for this rank.
 class ScatterTurns : public Turns {
  public:
   ScatterTurns(Group &group, const ReduceScatter &call)
@@ -140,7 +141,8 @@ class ScatterTurns : public Turns {
                               .dtype = call_.dtype,
                               .op = call_.op == ReduceOp::avg ? ReduceOp::sum : call_.op,
                               .divisor = 1,
-                              .out_dtype = sum_dtype_ == call_.dtype ? DType{} : sum_dtype_});
+                              .out_dtype = sum_dtype_ == call_.dtype ? DType{} : sum_dtype_,
+                              .weights = call_.weights == nullptr ? nullptr : call_.weights + blocks_.neighbour(0)});
   }
 
   std::byte *scratch(int64_t index) const { return group_.scratch().data() + index * step_ * sum_element_; }

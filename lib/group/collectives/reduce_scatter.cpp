@@ -13,10 +13,11 @@ namespace {
 
 /// Sums one arrived chunk of every rank into out.
 bool sum_chunk(const Group &group, std::span<const Arrival> arrivals, const void *own, std::span<const void *> sources, void *out,
-               int64_t count, DType dtype, ReduceOp op, double divisor, int64_t total_nbytes, DType out_dtype = DType{}) {
+               int64_t count, DType dtype, ReduceOp op, double divisor, int64_t total_nbytes, DType out_dtype = DType{},
+               const float *weights = nullptr) {
   for (size_t rank = 0; rank < sources.size(); ++rank) sources[rank] = arrivals[rank].data;
   sources[static_cast<size_t>(group.rank())] = own;
-  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype, total_nbytes});
+  return group.reducer()->reduce({out, sources.data(), group.size(), count, dtype, op, divisor, out_dtype, total_nbytes, weights});
 }
 
 bool is_integer(DType dtype) { return dtype == DType::i32 || dtype == DType::i64 || dtype == DType::u8; }
@@ -54,7 +55,7 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
     if (!part.empty()) {
       finite &= sum_chunk(group, pieces.arrivals, at(call.whole, part.begin, element), pieces.sources,
                           at(call.out, part.begin - mine.begin, out_element), part.count(), call.dtype, call.op, call.divisor,
-                          mine.count() * out_element, call.out_dtype);
+                          mine.count() * out_element, call.out_dtype, call.weights);
     }
     begin += taken;
   } while (begin < end);

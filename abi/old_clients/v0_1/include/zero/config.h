@@ -69,7 +69,8 @@ enum zero_key {
   ZERO_KEY_ROUNDING = 319,         /* i64, a zero_rounding, ZERO_ROUNDING_NEAREST: of 16-bit parameters without master, and of states */
   ZERO_KEY_SEED = 320,             /* i64, 0 .. 2^62, 0: of stochastic rounding */
   ZERO_KEY_UNFILLED = 321,         /* i64, a zero_unfilled, ZERO_UNFILLED_ZERO: what becomes of parameters that no rank filled in a step */
-  ZERO_KEY_ACCUMULATE_DTYPE = 322, /* i64, 0 or ZERO_DTYPE_F32, 0: sums over micro-steps on one rank; 0 = in the gradient's dtype */
+  ZERO_KEY_ACCUMULATE_DTYPE = 322, /* i64, 0 or ZERO_DTYPE_F32, 0: sums over micro-steps on one rank; 0 = in the gradient's dtype,
+                                      but with ZERO_DIVISOR_WEIGHTS in fp32 */
   ZERO_KEY_AVERAGE = 323,          /* i64, 0 .. 1, 0: keep an exponential moving average of each parameter (ZERO_KEY_AVERAGE_DECAY) */
   ZERO_KEY_GATHER_BELOW = 324,     /* i64, 0 .. 2^62, 0: tensors of fewer elements stay whole on every rank in stage 3; it moves elements in
                                       the flat space, so that another value gives other bits with ZERO_ROUNDING_STOCHASTIC, and may round the
@@ -141,7 +142,7 @@ enum zero_master {
 enum zero_divisor {
   ZERO_DIVISOR_RANKS = 0,  /* average over ranks */
   ZERO_DIVISOR_ONE = 1,    /* plain sum */
-  ZERO_DIVISOR_WEIGHTS = 2 /* each rank's gradient times its weight (zero_optimizer_set_weight), divided by the sum of weights */
+  ZERO_DIVISOR_WEIGHTS = 2 /* each rank's gradient times its weight (zero_optimizer_set_weight), in fp32, divided by the sum of weights */
 };
 
 enum zero_nonfinite {

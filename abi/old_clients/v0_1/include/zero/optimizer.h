@@ -31,6 +31,13 @@
  *              are ZERO_E_UNSUPPORTED in seal: put them into a parameter set with another algorithm. On devices the library multiplies
  *              itself, in the host's order: cuBLAS would give other bits.
  *
+ * Weights (ZERO_DIVISOR_WEIGHTS). A rank whose weight is w contributes w * fp32(g), rounded to
+ * fp32. The divisor is fp32(sum of all weights), added up in fp64. 16-bit gradients travel without
+ * their weight and are multiplied where they are summed, so that no product is rounded to 16 bits.
+ * In micro-steps of kind LOCAL a rank adds w * fp32(g) up in fp32. Of f32 gradients this sum is the
+ * contribution. Of 16-bit ones it is the weighted mean: the sum / fp32(w), rounded to the gradient's
+ * dtype, with w the sum of the rank's weights. In a world of one, 16-bit means and gradients are a.
+ *
  * Precision. Parameters are f32, f16 or bf16, gradients likewise (ZERO_KEY_GRAD_DTYPE). 16-bit parameters keep an fp32 master, 16 bits that
  * complete them to fp32 (bf16), or nothing (ZERO_KEY_MASTER); moments are f32, bf16 or 8-bit with a scale per 256 elements (tensors of
  * fewer than 256 elements keep f32; a second moment above 0 never becomes 0, and what is not finite becomes NaN by itself). Bytes per
@@ -340,7 +347,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
  * Sets this rank's weight of the step, or after zero_optimizer_micro_step of that micro-step (for example its samples; 0 when it ran out of
  * data: its gradients are then not read). Before their first grad_ready; then 1 again. Only with ZERO_DIVISOR_WEIGHTS. Since ZERO_0.1.
  *   weight  [in] 0, or positive and within fp32, 2^-149 .. 3.4e38; a step whose weights add up to 0, or to more than fp32 has, returns
- *                ZERO_E_INVALID_ARGUMENT and drops its gradients
+ *                ZERO_E_INVALID_ARGUMENT and drops its gradients. A product of weight and gradient,
+ *                or a sum of products, that fp32 does not hold is an overflow (ZERO_KEY_NONFINITE)
  */
 ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 
@@ -348,8 +356,11 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
  * Begins a micro-step: gradients of a part of the step's batch. Every micro-step of a step is begun with its kind, which may differ from
  * one to the next; a step of one micro-step needs no call. What was not given in a micro-step counts as zero in it. Local sums (kind LOCAL)
  * cost a rank a full gradient, in the gradient's dtype or fp32 (ZERO_KEY_ACCUMULATE_DTYPE), unless stage 0 or 1 keeps one of that dtype
- * already; sums of shards (kind REDUCE) cost 4 bytes per element that the rank owns. Both are made in the first such micro-step. In a world
- * of one REDUCE is LOCAL. Gradients of all micro-steps are added; only ZERO_DIVISOR_WEIGHTS divides by the weights of all of them.
+ * already; with ZERO_DIVISOR_WEIGHTS always 4 bytes per element. Sums of shards (kind REDUCE) cost 4 bytes
+ * per element that the rank owns. Both are made in the first such micro-step. In a world of one
+ * REDUCE is LOCAL. Gradients of all micro-steps are added; only ZERO_DIVISOR_WEIGHTS divides by the
+ * weights of all of them. Local sums are rounded to the gradient's dtype before they travel: without
+ * weights, f16 sums above 65504 on a rank are an overflow even if their mean over ranks is not.
  *   kind  [in] a zero_micro_step, the same on all ranks
  * A collective. Errors also: ZERO_E_STATE while gradients are acquired, after a micro-step of kind LAST, or for a weight that was set
  * before the first one. Since ZERO_0.1.
