@@ -132,6 +132,7 @@ kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars
   kernels::UpdateScalars scalars;
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
   scalars.hyper.step = step.step;
+  scalars.step = step.step;
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = clip_value_of(settings_.clipping);
   scalars.average_decay = scalars.hyper.average_decay;
