@@ -374,4 +374,10 @@ void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
   });
 }
 
+void HostKernels::set_counts(int64_t *counts, int64_t count, int64_t value) const { std::fill_n(counts, count, value); }
+
+void HostKernels::count_updates(int64_t *counts, std::span<const int64_t> filled) const {
+  for (size_t i = 0; i < filled.size(); ++i) counts[i] += filled[i] > 0 ? 1 : 0;
+}
+
 }  // namespace zero
