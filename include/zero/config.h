@@ -130,8 +130,8 @@ enum zero_rounding {
 
 enum zero_unfilled {
   ZERO_UNFILLED_ZERO = 0,     /* their gradient counts as zero */
-  ZERO_UNFILLED_UNTOUCHED = 1 /* parameter and states stay as they are; decided alike on all ranks. Updates are counted tensor by
-                                 tensor (ZERO_SLOT_UPDATE_COUNT) */
+  ZERO_UNFILLED_UNTOUCHED = 1 /* parameter and states stay as they are, but the average moves as in every step; decided alike on
+                                 all ranks. Updates are counted tensor by tensor (ZERO_SLOT_UPDATE_COUNT) */
 };
 
 enum zero_master {

@@ -43,6 +43,7 @@ cuda::Piece piece_of(const UpdateJob &job) {
   piece.scalars = job.set;
   piece.updates = job.updates;
   piece.recipe = job.set;
+  piece.average_count = job.skips && from.average.data != nullptr ? from.count : 0;
   piece.norms = job.norms;
   piece.form = cuda::form_of(piece);
   return piece;
@@ -410,6 +411,16 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
       note(table_.update(device_.index(), table_.algorithm(launch.algorithm->name), &call, device_.stream()), "an update");
     }
   }
+  move_averages();
+}
+
+/// Of tensors that stay untouched, whatever their algorithm.
+void DeviceKernels::move_averages() const {
+  const auto moves = [](const cuda::Piece &piece) { return piece.average_count > 0; };
+  if (!counts_apart_ || std::none_of(sent_.pieces.begin(), sent_.pieces.end(), moves)) return;
+  const Launch &last = launches_.back();
+  const cuda::Update call = call_of({nullptr, 0, 0, last.first_chunk + last.chunk_count});
+  note(table_.move_averages(device_.index(), &call, device_.stream()), "moving averages");
 }
 
 void DeviceKernels::update_matrix(const UpdateJob &job, int64_t scalars_index, const cuda::Update &update) const {

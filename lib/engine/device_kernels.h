@@ -135,6 +135,7 @@ class DeviceKernels final : public Kernels {
   void prepare_scalars() const;
   kernels::cuda::Update call_of(const Launch &launch) const;
   void update_matrix(const UpdateJob &job, int64_t scalars_index, const kernels::cuda::Update &update) const;
+  void move_averages() const;
 
   Device &device_;
   const kernels::cuda::Table &table_;

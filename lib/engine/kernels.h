@@ -20,7 +20,7 @@ struct UpdateJob {
   kernels::Piece piece;
   kernels::UpdateScalars scalars;
   int64_t set = 0;     ///< the parameter set whose scalars these are
-  bool skips = false;  ///< nothing becomes of it in this step
+  bool skips = false;  ///< nothing becomes of it in this step, but its average moves
   /// Where tensors may stay untouched: how many updates the piece's tensor has had.
   const int64_t *updates = nullptr;
   /// Layerwise algorithms: kernels::kNormWords words of the sums of squares of its tensor, of which it is the only piece here.

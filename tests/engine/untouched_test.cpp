@@ -1,4 +1,4 @@
-/// @file Tensors that steps leave untouched: their updates are those of their own count, as PyTorch's are.
+/// @file Tensors that steps leave untouched: their updates are those of their own count, as PyTorch's are, and their averages move.
 #include "tests/algorithms.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/untouched.h"
@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -199,6 +200,93 @@ TEST_P(Untouched, AFirstGradientInStep1001MovesByTheRate) {
       EXPECT_EQ(updates_of(*optimizer, 1), 20);
     });
   }
+}
+
+/// What averages follow: the parameter as it is updated.
+std::vector<float> followed(Optimizer &optimizer, const Model &model, int64_t id) {
+  const int64_t count = model.counts[static_cast<size_t>(id)];
+  const bool is_wide = model.dtype(id) == DType::f32 && !model.coded(id);
+  if (is_wide) return read_entries<float>(optimizer, id, ZERO_SLOT_PARAM, count);
+  if (model.recipe.master == ZERO_MASTER_F32) return read_entries<float>(optimizer, id, ZERO_SLOT_MASTER, count);
+  const auto halves = read_entries<uint16_t>(optimizer, id, ZERO_SLOT_PARAM, count);
+  if (model.recipe.master == ZERO_MASTER_NONE) return decode(halves.data(), model.dtype(id), count);
+  std::vector<float> joined(static_cast<size_t>(count));
+  const auto lower = read_entries<uint16_t>(optimizer, id, ZERO_SLOT_MASTER, count);
+  kernels::supported().front()->join(joined.data(), halves.data(), lower.data(), count);
+  return joined;
+}
+
+/// By its rule, whatever becomes of the tensor.
+TEST_P(Untouched, AveragesMoveInEveryStepThatIsApplied) {
+  constexpr double kDecay = 0.75;
+  int64_t cases = 0;
+  for (const char *algorithm : all_names()) {
+    for (int64_t form = 0; form < 5; ++form) {
+      Model model;
+      model.seed = 40 + static_cast<uint64_t>(++cases);
+      model.ranks = cases % 3 + 1;
+      model.counts = {700, 31, 1300, 256};
+      model.algorithm = algorithm;
+      model.momentum = model.algorithm == "sgd" ? 0.9 : 0;
+      model.hyper = {{ZERO_KEY_AVERAGE_DECAY, kDecay}};
+      model.recipe.untouched = true;
+      model.recipe.average = true;
+      model.recipe.coded = form == 1;
+      if (form >= 2) model.recipe.dtype = DType::bf16;
+      if (form >= 2) model.recipe.master = form - 2;
+      Manner manner = random_manner(model.seed, model.ranks);
+      manner.stage = GetParam();
+      run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+        const auto optimizer = begin_with(group, model, manner, {0, 1, 2, 3});
+        std::vector<std::vector<float>> averages;
+        for (int64_t id = 0; id < model.tensors(); ++id)
+          averages.push_back(read_entries<float>(*optimizer, id, ZERO_SLOT_AVERAGE, model.counts[static_cast<size_t>(id)]));
+        for (int64_t step = 0; step < 8; ++step) {
+          // Of step 5 nothing becomes at all, in step 6 nobody gives anything.
+          const float infinity = std::numeric_limits<float>::infinity();
+          const std::vector<std::byte> bad = encode(std::vector<float>(31, infinity), model.grad_dtype(1));
+          if (step == 5) expect_ok(optimizer->grad_ready(1, bad.data(), 0, 31), "grad_ready");
+          for (int64_t id = 0; id < model.tensors() && step < 5; ++id) {
+            if (gives(*optimizer, filler(model, step, id))) give(*optimizer, model, step, id, id);
+          }
+          finish_step(*optimizer, manner.splits && step % 2 == 1);
+          for (int64_t id = 0; id < model.tensors(); ++id) {
+            std::vector<float> &expected = averages[static_cast<size_t>(id)];
+            const std::vector<float> kept = followed(*optimizer, model, id);
+            for (size_t i = 0; i < expected.size() && step != 5; ++i)
+              expected[i] = std::fma(static_cast<float>(1 - kDecay), kept[i] - expected[i], expected[i]);
+            const auto actual = read_entries<float>(*optimizer, id, ZERO_SLOT_AVERAGE, std::ssize(expected));
+            EXPECT_EQ(differing(actual, expected), 0) << "step " << step << " tensor " << id << " " << model.text() << manner.text();
+          }
+        }
+        expect_same_on_all_ranks(*optimizer);
+      }, manner.threads);
+    }
+  }
+}
+
+/// An average of 0 comes near a parameter of 1 within 5000 steps, three of which fill the tensor.
+TEST(UntouchedTensors, AveragesOfTensorsThatAreSeldomFilledComeToTheirParameters) {
+  Model model;
+  model.counts = {1};
+  model.weight_decay = 0;
+  model.hyper = {{ZERO_KEY_LR, 0}};
+  model.recipe.untouched = true;
+  model.recipe.average = true;
+  run_world(1, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begin_with(group, model, Manner{}, {0});
+    const float one = 1;
+    const float nothing = 0;
+    expect_ok(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_PARAM, 0, &one, 1)), "write");
+    expect_ok(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_AVERAGE, 0, &nothing, 1)), "write");
+    expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_SHARDS)), "begin");
+    for (int64_t step = 0; step < 5000; ++step) {
+      if (step % 2000 == 0) expect_ok(optimizer->grad_ready(0, &one, 0, 1), "grad_ready");
+      finish_step(*optimizer, false);
+    }
+    EXPECT_EQ(updates_of(*optimizer, 0), 3);
+    EXPECT_NEAR(read_entries<float>(*optimizer, 0, ZERO_SLOT_AVERAGE, 1)[0], 1 - std::pow(0.999, 5000), 1e-4);
+  });
 }
 
 }  // namespace
