@@ -84,7 +84,8 @@ static void pass_scalars(zero_group *group, zero_optimizer *optimizer, const str
   for (int i = 0; i < kScalars; i++) must(zero_optimizer_set_i64(optimizer, kRunKeys[i], counts[i]));
 }
 
-/// The scalars come first, because setting the step count sets the update count of every tensor, which is a slot.
+/// The scalars come first: setting the step count sets the update count of every tensor, which is a
+/// slot.
 static void pass_run(zero_group *group, zero_optimizer *optimizer, const struct file *file) {
   pass_scalars(group, optimizer, file);
   for (int64_t id = 0; id < kTensors; id++) {

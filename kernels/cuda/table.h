@@ -63,7 +63,7 @@ struct Piece {
   /// @{
   const int64_t *updates = nullptr;  ///< how many the piece's tensor has had before this step
   int64_t recipe = 0;                ///< index of that of its scalars, which are its own
-  int64_t average_count = 0;         ///< elements whose average moves although nothing else becomes of the piece
+  int64_t average_count = 0;         ///< elements whose average moves although count is 0
   /// @}
   /// @name Of the piece's tensor, for layerwise algorithms
   /// @{
@@ -203,7 +203,8 @@ struct Table {
   int32_t (*algorithm)(const char *name);
   /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
   int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
-  /// The same for pieces with scalars of their own: out[i] from pieces[i].recipe, for the update that comes next after pieces[i].updates.
+  /// The same for pieces with scalars of their own: out[i] is made from recipes[pieces[i].recipe],
+  /// for the update that follows *pieces[i].updates others.
   int32_t (*prepare_each)(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
                           void *stream);
   /// Layerwise algorithms: the last of their passes, as in kernels/update.h. No matrix algorithms.
@@ -225,8 +226,8 @@ struct Table {
   int32_t (*end_step)(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
   /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
   int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
-  /// Adds 1 to counts[i] where bit i % 64 of updated[i / 64] is set, unless the step is to be skipped. `updated` lies on the host and is free
-  /// on return; at most kMostCounted counts.
+  /// Adds 1 to counts[i] if bit i % 64 of updated[i / 64] is set, unless the step is skipped.
+  /// `updated` lies on the host and is free on return; at most kMostCounted counts.
   int32_t (*count_updates)(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.

@@ -1,5 +1,6 @@
-/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so that nobody waits for them; what the host
-/// tells the run; and the counts of steps. One block each, but for the counts of tensors.
+/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so
+/// that nobody waits for them; what the host tells the run; and the counts of steps. One block
+/// each, except for the counts of tensors.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reference/exact_sum-inl.h"

@@ -150,7 +150,7 @@ class DeviceKernels final : public Kernels {
   Arena chunks_;
   Arena jobs_;
   std::vector<Arena> graphs_jobs_;  ///< that jobs_ was before, for the graphs captured then
-  Arena recipes_;                   ///< by parameter set; behind them what each step computes with, by set, or by job if counts_apart_
+  Arena recipes_;                   ///< by parameter set; behind them the scalars of a step
   Arena ratios_;                    ///< trust ratios, by job
   Arena sum_;                       ///< of the matrix that is updated
   Jobs sent_;
@@ -158,7 +158,7 @@ class DeviceKernels final : public Kernels {
   std::vector<kernels::cuda::Recipe> sent_recipes_;
   std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
-  bool counts_apart_ = false;  ///< updates are counted by tensor, so that each job has scalars of its own
+  bool counts_apart_ = false;  ///< each job has scalars of its own; otherwise each parameter set
   bool warm_ = false;
   bool graphs_read_jobs_ = false;
   bool jobs_told_ = false;  ///< by add_norms, for the update that follows

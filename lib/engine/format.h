@@ -38,7 +38,7 @@ struct Format {
   bool replicated;                      ///< the same on all ranks of the model group
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's
-  bool counts_updates;                  ///< beside them a count per tensor, on every rank: ZERO_SLOT_UPDATE_COUNT
+  bool counts_updates;                  ///< and ZERO_SLOT_UPDATE_COUNT per tensor, on every rank
 
   /// Parameters are stored as codes with a scale per line, and decoded for the caller.
   bool coded() const { return param != value; }

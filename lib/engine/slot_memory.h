@@ -1,5 +1,6 @@
-/// @file SlotMemory: what is kept per element or tensor, and where it lies on this rank. One table says for each slot and bucket its dtype
-/// and whether this rank holds all of it or its cut. Knows no collectives and no arithmetic.
+/// @file SlotMemory: what is kept per element or tensor, and where it lies on this rank. One table
+/// says for each slot and bucket its dtype and whether this rank holds all of it or its cut. Knows
+/// no collectives and no arithmetic.
 #pragma once
 
 #include "core/dtype.h"

@@ -91,20 +91,20 @@ Task Optimizer::vote_of_model() {
   co_return Status();
 }
 
-/// What the caller has set since the last step is there from now on, also in checksums that were taken before.
+/// From now on memory has the counts that the caller has set, and so have checksums taken before.
 Status Optimizer::tell_update_counts() {
   if (!update_counts_.untold()) return {};
   update_counts_.tell();
   return verifier_.note_writes(ZERO_SLOT_UPDATE_COUNT);
 }
 
-/// What captured steps that are run from now on compute with.
+/// Captured steps that run from now on compute with the scalars and counts as they are now.
 Status Optimizer::tell_run() {
   run_.tell();
   return tell_update_counts();
 }
 
-/// Counts of ranks differ only where a caller has set the step count on some of them, to what others have come to by themselves.
+/// Counts differ if some ranks set the step count to what the others have counted themselves.
 Task Optimizer::compare_update_counts() {
   if (!update_counts_.kept() || alone()) co_return Status();
   HostCopy copy;

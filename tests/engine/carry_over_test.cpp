@@ -63,7 +63,8 @@ Saved save(Optimizer &optimizer, const Model &model) {
   return saved;
 }
 
-/// Each rank writes an even part of every slot, whoever owns it. The step count would set those of all tensors anew.
+/// Each rank writes an even part of every slot, whoever owns it. Scalars come first: the step count
+/// sets the update counts of all tensors.
 void restore(Optimizer &optimizer, const Saved &saved) {
   for (const auto &[key, value] : saved.scalars) EXPECT_TRUE(optimizer.set_i64(key, value).ok()) << key;
   for (const Saved::Slot &slot : saved.slots) {

@@ -1,4 +1,5 @@
-/// @file Steps on a device that leave tensors untouched: the bits of steps on the host, whichever tensors they are, also in CUDA graphs.
+/// @file Steps on a device that leave tensors untouched, plain and in CUDA graphs: they have the
+/// bits of steps on the host.
 #include "tests/engine/device_feed.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/sizes.h"
@@ -97,7 +98,7 @@ TEST_F(UntouchedOnDevice, TensorsByChanceHaveTheBitsOfTheHost) {
   }
 }
 
-/// The counts go on from run to run, but not in runs that are skipped; plain steps fill other tensors in between.
+/// Runs that are skipped count nothing. Plain steps fill other tensors in between.
 TEST_F(UntouchedOnDevice, GraphsCountTheUpdatesOfTheTensorsThatTheyFill) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     for (const Kind &kind : kCounted) {

@@ -83,8 +83,8 @@ TEST(SlotMemory, NoTwoEntriesShareMemoryAndTheFormulaCountsEach) {
   }
 }
 
-/// Whole are parameters below stage 3, gradients below stage 2, states in stage 0, and everything in a world of one. Counts of tensors are
-/// the same on all ranks.
+/// Whole are parameters below stage 3, gradients below stage 2, states in stage 0, and everything
+/// in a world of one. Update counts are whole in every stage.
 TEST(SlotMemory, EachStageShardsOneKindMore) {
   for (uint64_t seed = 0; seed < kModels; ++seed) {
     Model model = laid_out_model(seed);

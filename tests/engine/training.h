@@ -35,7 +35,7 @@ struct Recipe {
   bool tied = false;         ///< the last tensor is another name of the first
   bool untouched = false;
   int64_t unfilled_every = 0;  ///< every n-th tensor gets no gradient in odd steps
-  uint64_t unfilled_seed = 0;  ///< not 0: by chance, the same on all ranks, a tensor gets no gradient in a step
+  uint64_t unfilled_seed = 0;  ///< not 0: by chance tensors get no gradient on any rank
   int64_t gather_below = 0;
   int64_t overflow_step = -1;  ///< one rank has an infinite gradient there
 

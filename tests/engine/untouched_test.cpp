@@ -1,4 +1,5 @@
-/// @file Tensors that steps leave untouched: their updates are those of their own count, as PyTorch's are, and their averages move.
+/// @file Tensors that steps leave untouched: updates take the number of the tensor's own update, as
+/// in PyTorch, and averages move.
 #include "tests/algorithms.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/untouched.h"
@@ -16,8 +17,8 @@ namespace {
 class Untouched : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Stage, Untouched, testing::Range<int64_t>(0, 4));
 
-/// A model whose steps fill tensors by chance, in a storage by chance. Norms are of all tensors, and random numbers of the run's step: there
-/// a tensor is not alone.
+/// A model in a storage by chance. Norms depend on all tensors, and random numbers on the run's
+/// step, so that it has neither.
 Model model_by_chance(const char *algorithm, int64_t ranks, uint64_t seed) {
   Model model;
   model.seed = seed;
@@ -41,7 +42,7 @@ Model model_by_chance(const char *algorithm, int64_t ranks, uint64_t seed) {
   return model;
 }
 
-/// Each tensor goes the way that it goes in an optimizer of its own, which steps only where somebody fills it.
+/// Each tensor ends as in an optimizer of its own that steps only when a rank fills the tensor.
 TEST_P(Untouched, TensorsThatStayUntouchedForAWhileHaveTheBitsOfTensorsAlone) {
   int64_t cases = 0;
   for (const char *algorithm : all_names()) {
@@ -175,7 +176,8 @@ TEST_P(Untouched, RulesFollowPyTorchsFormulasInFloat64) {
   }
 }
 
-/// With a gradient that does not change AdamW moves by the rate in every update, whichever step of the run it is.
+/// With a constant gradient AdamW moves by the rate in every update, whichever step of the run it
+/// is.
 TEST_P(Untouched, AFirstGradientInStep1001MovesByTheRate) {
   constexpr double kRate = 0.01;
   for (const int64_t ranks : {1, 2}) {

@@ -1,4 +1,5 @@
-/// @file ZERO_SLOT_UPDATE_COUNT: which steps count, and the counts as a slot that is listed, read, written and compared.
+/// @file ZERO_SLOT_UPDATE_COUNT: which steps count, and the slot as it is listed, read, written and
+/// compared.
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/untouched.h"
 #include "tests/status_text.h"
@@ -85,7 +86,8 @@ TEST_P(Counts, TheStepCountSetsThoseOfAllTensorsAndWritesComeAfter) {
         finish_step(*each, false);
       }
       for (const int64_t tensor : {0, 2, 3}) EXPECT_EQ(bytes_of(*optimizer, tensor), bytes_of(*before, tensor));
-      // The window of the verifier is open: what is set and written is not memory that changed by itself.
+      // The window of the verifier is open: it does not take what is set and written for
+      // corruption.
       expect_ok(write_updates(*optimizer, 2, 5, group->rank() == 0 ? 1 : 0), "write");
       expect_same_on_all_ranks(*optimizer);
       give(*optimizer, model, 1, 2, 2);
@@ -194,7 +196,8 @@ TEST_P(Counts, OfAlgorithmCustomCountStepsThatFilledTheTensor) {
   }
 }
 
-/// To a value that the other ranks have come to by themselves: the step counts are alike, those of tensors are not.
+/// One rank sets the value that the others have counted: step counts agree, counts of tensors do
+/// not.
 TEST_P(Counts, AStepCountThatOneRankSetsIsAMismatch) {
   Model model;
   model.ranks = 2;

@@ -207,8 +207,9 @@ struct Told {
 
 inline Told random_told(Random &random) { return {random_scalars(random), random.below(8) == 0}; }
 
-/// The arrays of one call, which are on the device too once its memory is uploaded. Chunks come in any order. `updates`: those that each
-/// piece has had, in the run that told[0] belongs to; nullptr: they are not counted apart.
+/// The arrays of one call, which are on the device too once its memory is uploaded. Chunks come in
+/// any order. `updates`: how many each piece has had, in the run of told[0]; nullptr: they are not
+/// counted.
 class Call {
  public:
   Call(DeviceMemory &memory, std::vector<Slots> &all, const std::vector<Told> &told, int32_t algorithm, Random &random,

@@ -57,7 +57,8 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   std::printf("%lld pieces compared\n", static_cast<long long>(updates));
 }
 
-/// Each by the number of its own updates, and rounded by that of the run; of some nothing but the average moves.
+/// Each piece takes the number of its own update, but random numbers of the run's step. Of some
+/// only the average moves.
 TEST_F(DeviceUpdate, PiecesWhoseUpdatesAreCountedApartHaveTheBitsOfTheHost) {
   const zero::test::Names names = zero::test::elementwise_names();
   Random random(73);
