@@ -114,6 +114,7 @@ int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *s
 }
 
 int32_t count_updates(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream) {
+  if (count == 0) return 0;
   Counting counting{{}, run, counts, count, {}};
   std::memcpy(counting.updated, updated, static_cast<size_t>((count + 63) / 64) * sizeof *updated);
   return launch(device, stream, (count + kThreads - 1) / kThreads, counting);
