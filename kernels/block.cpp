@@ -142,7 +142,7 @@ void Block::copy_out(const Elements &to, const Elements &window) const { copy_el
 
 void Block::store_rounded(const Elements &elements, const float *values, uint32_t slot) {
   if (!scalars_.stochastic || elements.dtype == DType::f32) return store(elements, values, nullptr);
-  const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.hyper.step), slot};
+  const RandomKey key = {scalars_.seed, static_cast<uint64_t>(scalars_.step), slot};
   make_random(table_, random_, elements.dtype, count_, key, piece_.first + static_cast<uint64_t>(begin_));
   store(elements, values, random_);
 }

@@ -48,6 +48,9 @@ class Block {
   void store_state(int index, const float *values);
   /// @}
 
+  /// Where the parameter stays as it is.
+  void move_average() { add_to_average(param()); }
+
  private:
   float *load(const Elements &elements, float *buffer) const;
   const void *stored_gradient();

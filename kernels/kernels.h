@@ -18,7 +18,8 @@ namespace zero::kernels {
 
 using ::zero::Reduction;
 
-/// Hyper-parameters of one step, as the optimizer headers name them. `step` counts from 1.
+/// Hyper-parameters of one update, as the optimizer headers name them. `step` counts updates from
+/// 1.
 struct HyperParameters {
   double lr;
   double momentum;

@@ -63,7 +63,7 @@ bool rounds_stochastically(const Piece &piece, const UpdateScalars &scalars) {
 void give_random(const Table &table, const Piece &piece, const UpdateScalars &scalars, RandomHalves &random, Slots &slots) {
   const auto made = [&](uint32_t slot) {
     uint32_t *words = random.words[slot];
-    make_random(table, words, DType::bf16, piece.count, {scalars.seed, static_cast<uint64_t>(scalars.hyper.step), slot}, piece.first);
+    make_random(table, words, DType::bf16, piece.count, {scalars.seed, static_cast<uint64_t>(scalars.step), slot}, piece.first);
     return words;
   };
   if (slots.param == nullptr && slots.lower == nullptr) slots.random_param = made(kParamSlot);
@@ -227,6 +227,18 @@ void update(const Table &table, const Algorithm &algorithm, const Piece &piece, 
     const Piece part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));
     update_blocks(table, algorithm, part, scalars);
     hand_on_states(table, part, scalars);
+  }
+}
+
+void move_average(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+  Block block(table, piece, scalars);
+  for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
+    block.move(begin);
+    block.move_average();
+  }
+  for (const Replica &replica : piece.replicas) {
+    if (replica.average.data == nullptr) continue;
+    copy_elements(table, slice(replica.average, piece.peers_offset), piece.average, piece.count, scalars.streams);
   }
 }
 

@@ -74,6 +74,9 @@ struct UpdateScalars {
   double average_decay = 0;
   bool stochastic = false;  ///< parameters without master and states of fewer than 32 bits are rounded stochastically
   uint64_t seed = 0;
+  /// Of the run, from 1: with the seed the key of stochastic rounding. hyper.step may be the
+  /// tensor's.
+  int64_t step = 0;
   bool streams = false;  ///< what is only written goes past the caches
 };
 
@@ -88,5 +91,8 @@ void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars 
 /// One update of `piece` by `algorithm`. Layerwise algorithms: the last of their passes (lamb.h), which reads no gradient and writes no
 /// state. Matrix algorithms have functions of their own (muon.h).
 void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
+
+/// Moves the average of a piece that is not updated, and copies it to the replicas that take it.
+void move_average(const Table &table, const Piece &piece, const UpdateScalars &scalars);
 
 }  // namespace zero::kernels

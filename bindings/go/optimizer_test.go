@@ -161,6 +161,37 @@ func TestEightBitParametersAreReadAsCodesAndScales(t *testing.T) {
 	})
 }
 
+// Each parameter has one count, whatever the number of its elements.
+func TestUpdatesOfParametersThatMayStayUntouchedAreCounted(t *testing.T) {
+	onRanks(t, 2, func(r rank) {
+		optimizer := newOptimizer(r, zero.DTypeF32, zero.Int(zero.KeyUnfilled, zero.UnfilledUntouched))
+		defer optimizer.Close()
+		begin(r, optimizer)
+		for step := 0; step < 3; step++ {
+			check(zero.GiveGrad(ctx, optimizer, 0, 0, make([]float32, 1200)))
+			if step == 1 {
+				check(zero.GiveGrad(ctx, optimizer, 1, 0, make([]float32, 30)))
+			}
+			must(optimizer.Step(ctx))
+		}
+		counts := func() []int64 {
+			values := make([]int64, len(shapes))
+			for id := range values {
+				check(zero.ReadSlot(ctx, optimizer, id, zero.SlotUpdateCount, 0, values[id:id+1]))
+			}
+			return values
+		}
+		want := []int64{3, 1, 0}
+		wantSlices(r, "counts", counts(), want)
+		for _, view := range must(zero.Views[int64](optimizer, zero.SlotUpdateCount)) {
+			wantSlices(r, "view", view.Data, want[view.Param:view.Param+1])
+		}
+		check(optimizer.SetI64(zero.KeyStepCount, 9))
+		check(zero.WriteSlot(ctx, optimizer, 1, zero.SlotUpdateCount, 0, []int64{4}[:1-r.id]))
+		wantSlices(r, "counts", counts(), []int64{9, 4, 9})
+	})
+}
+
 func TestModuleBuffersAreSynchronisedByTheirRules(t *testing.T) {
 	onRanks(t, 2, func(r rank) {
 		optimizer := must(zero.NewOptimizer(r.Group, nil))

@@ -10,13 +10,14 @@ import (
 // Slot is what is kept per element of a parameter.
 type Slot int32
 
-// Slots. Those of scales have one entry per 256 elements.
+// Slots. Those of scales have one entry per 256 elements, SlotUpdateCount has one, an int64.
 const (
 	SlotParam        = Slot(czero.ZERO_SLOT_PARAM) // the parameter as it is stored
 	SlotGrad         = Slot(czero.ZERO_SLOT_GRAD)
 	SlotMaster       = Slot(czero.ZERO_SLOT_MASTER)        // of 16-bit and 8-bit parameters
 	SlotAverage      = Slot(czero.ZERO_SLOT_AVERAGE)       // with KeyAverage
 	SlotParamScale   = Slot(czero.ZERO_SLOT_PARAM_SCALE)   // of 8-bit parameters
+	SlotUpdateCount  = Slot(czero.ZERO_SLOT_UPDATE_COUNT)  // with UnfilledUntouched: steps that updated the parameter
 	SlotFirstMoment  = Slot(czero.ZERO_SLOT_FIRST_MOMENT)  // adam, adamw: m; sgd: the momentum buffer
 	SlotSecondMoment = Slot(czero.ZERO_SLOT_SECOND_MOMENT) // adam, adamw: v
 	SlotFirstScale   = Slot(czero.ZERO_SLOT_FIRST_SCALE)   // of 8-bit first moments

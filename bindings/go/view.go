@@ -37,6 +37,8 @@ func ViewAt[T Element](o *Optimizer, index int, slot Slot) (View[T], error) {
 	switch slot {
 	case SlotParamScale, SlotFirstScale, SlotSecondScale:
 		count = (count + elementsPerScale - 1) / elementsPerScale
+	case SlotUpdateCount:
+		count = 1
 	}
 	return View[T]{int(param), int(offset), sliceOf[T](address, int(count))}, nil
 }

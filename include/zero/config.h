@@ -117,7 +117,8 @@ enum zero_key {
   ZERO_KEY_AVERAGE_DECAY = 411, /* f64, 0 .. 1, 0.999: average = decay * average + (1 - decay) * parameter */
 
   /* scalars of a running optimizer, for zero_optimizer_get_i64 and _set_i64; no config takes them: 500 .. 599 */
-  ZERO_KEY_STEP_COUNT = 500,    /* i64, 0 .. 2^62: steps applied so far (skipped ones are not counted) */
+  ZERO_KEY_STEP_COUNT = 500,    /* i64, 0 .. 2^62: steps applied so far (skipped ones are not
+                                   counted); sets ZERO_SLOT_UPDATE_COUNT of every tensor too */
   ZERO_KEY_SKIPPED_COUNT = 501, /* i64, 0 .. 2^62: steps skipped so far */
   ZERO_KEY_GROWTH_COUNT = 502,  /* i64, 0 .. 2^62: dynamic loss scale: steps without overflow since it last changed */
   ZERO_KEY_OVERFLOW_COUNT = 503 /* i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has swallowed */
@@ -130,7 +131,9 @@ enum zero_rounding {
 
 enum zero_unfilled {
   ZERO_UNFILLED_ZERO = 0,     /* their gradient counts as zero */
-  ZERO_UNFILLED_UNTOUCHED = 1 /* parameter and states stay as they are; decided alike on all ranks */
+  ZERO_UNFILLED_UNTOUCHED = 1 /* parameter and states stay as they are, but the average moves as in
+                                 every step; decided alike on all ranks. The updates of each tensor
+                                 are counted (ZERO_SLOT_UPDATE_COUNT) */
 };
 
 enum zero_master {

@@ -11,9 +11,11 @@
  * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
  * the gradient slot; g = fp32(slot) * c, c = fp32(clip / loss scale), clip = min(1, ZERO_KEY_CLIP_NORM / (norm + 1e-6)) or 1; then clamped
  * where ZERO_KEY_CLIP_VALUE, which excludes the other, says so. Updates are computed in fp32 from the master where there is one, otherwise
- * from the parameter, and rounded into their slots. Update rules, t = step number from 1, p = parameter:
+ * from the parameter, and rounded into their slots. In the rules p is the parameter, and t the number
+ * of the step from 1, or with ZERO_UNFILLED_UNTOUCHED the number of the tensor's own update, as in
+ * PyTorch (ZERO_SLOT_UPDATE_COUNT + 1):
  *   sgd      (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
- *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g in the first step);  nesterov: g += momentum * b, else
+ *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g where t = 1);  nesterov: g += momentum * b, else
  *              g = b;  p -= lr * g.  While momentum is 0, p -= lr * g, and b stays as it is
  *   adam     (Kingma and Ba, "Adam", 2015, algorithm 1)       g += weight_decay * p, then as below without decay
  *   adamw    (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2)
@@ -96,13 +98,15 @@ extern "C" {
 
 typedef struct zero_optimizer zero_optimizer;
 
-/* What is kept per element. */
+/* What is kept per element; scales are kept per 256 elements, and update counts per tensor. */
 enum zero_slot {
   ZERO_SLOT_PARAM = 1,          /* the parameter as it is stored: its dtype, or f8_e4m3 (ZERO_KEY_PARAM_DTYPE) */
   ZERO_SLOT_GRAD = 2,
   ZERO_SLOT_MASTER = 3,         /* of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER) */
   ZERO_SLOT_AVERAGE = 4,        /* f32, with ZERO_KEY_AVERAGE; frozen parameters have none. Evaluation reads it tensor by tensor */
   ZERO_SLOT_PARAM_SCALE = 5,    /* of 8-bit parameters: one f32 per 256 elements of the tensor */
+  ZERO_SLOT_UPDATE_COUNT = 8,   /* with ZERO_UNFILLED_UNTOUCHED: steps that updated the tensor; one
+                                   i64 per tensor, the same on all ranks */
   ZERO_SLOT_FIRST_MOMENT = 10,  /* sgd, muon: momentum buffer; adam, adamw, lamb, lion: m */
   ZERO_SLOT_SECOND_MOMENT = 11, /* adam, adamw, lamb: v; adagrad: sum of squares */
   ZERO_SLOT_FIRST_SCALE = 14,   /* of 8-bit first moments: one f32 per 256 elements of the tensor */
@@ -406,7 +410,7 @@ ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *st
  *   out_count   [out] number of views (view_count); elements of this view (view)
  *   out_param   [out] the tensor's id
  *   out_offset  [out] first element within the tensor (row-major)
- *   out_data    [out]
+ *   out_data    [out] of ZERO_SLOT_UPDATE_COUNT the tensor's one entry, which is only to be read
  * Errors also: ZERO_E_UNSUPPORTED for a slot the algorithm does not have. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count);

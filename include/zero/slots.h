@@ -10,9 +10,12 @@
  *     run (keys 500 .. 599). A key that there is none of is ZERO_E_UNSUPPORTED.
  * What was registered and configured is for the program to make again: names, shapes, dtypes, parameter sets, configs with their seed.
  *
- * To go on: register and seal as before, write all slots, zero_optimizer_begin(ZERO_SOURCE_SHARDS), set the scalars, fill module buffers.
- * The steps that follow have the bits of a run that was not interrupted, at the same world size; at another one contributions are others,
- * and so are their sums.
+ * To go on: register and seal as before, set the scalars, write all slots, call
+ * zero_optimizer_begin(ZERO_SOURCE_SHARDS), and fill module buffers. Set ZERO_KEY_STEP_COUNT before
+ * you write ZERO_SLOT_UPDATE_COUNT: it sets that slot of every tensor, so that a run which was
+ * saved without the slot goes on as before. The steps that follow have the bits of a run that was
+ * not interrupted, at the same world size; at another one contributions are others, and so are
+ * their sums.
  *
  * Errors and threads as in optimizer.h.
  */
@@ -44,7 +47,9 @@ ZERO_API int32_t zero_optimizer_get_i64(const zero_optimizer *optimizer, int32_t
  *   index      [in]  0 .. count - 1
  *   out_slot   [out] a zero_slot
  *   out_dtype  [out] a zero_dtype
- *   out_count  [out] number of slots (slot_count); entries of this slot (slot): elements, or for scales one per 256 elements. Since ZERO_0.1.
+ *   out_count  [out] slot_count: number of slots; slot: entries of this slot, which are one per
+ *                    element, for scales one per 256 elements, and for ZERO_SLOT_UPDATE_COUNT one;
+ *                    a tensor without elements has no entries. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_slot_count(const zero_optimizer *optimizer, int64_t id, int64_t *out_count);
 ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id, int64_t index, int64_t *out_slot, int64_t *out_dtype,
@@ -55,8 +60,9 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
  * empty; overlapping writes: the highest rank's values stay. Parameters are written between steps and visible after
  * begin(ZERO_SOURCE_SHARDS), which takes all of a tensor's master where a part of it was written since the last begin or step.
  *   id, slot       [in] the same on all ranks; ZERO_SLOT_GRAD is read between reduce and gather only, and cannot be written
- *   offset, count  [in] in entries of the slot (zero_optimizer_slot): elements, or for scales one per 256 elements
- *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL when count is 0. Since ZERO_0.1.
+ *   offset, count  [in] in entries of the slot (zero_optimizer_slot)
+ *   data           [out, in] count entries of the slot's dtype, in the host's memory; may be NULL
+ *                            when count is 0. An update count is 0 .. 2^62. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count,
                                      void *stream);

@@ -18,7 +18,7 @@ enum zero_memory {
   ZERO_MEMORY_TOTAL = 0,
   ZERO_MEMORY_PARAM = 1,       /* parameters this rank keeps */
   ZERO_MEMORY_GRAD = 2,        /* gradients this rank keeps */
-  ZERO_MEMORY_STATE = 3,       /* optimizer states */
+  ZERO_MEMORY_STATE = 3,       /* optimizer states, update counts (8 bytes per tensor) */
   ZERO_MEMORY_GRAD_POOL = 4,   /* stages 2 and 3: buckets of gradients not yet reduced */
   ZERO_MEMORY_PARAM_POOL = 5,  /* stage 3: gathered parameters; before begin whole first values */
   ZERO_MEMORY_STAGING = 6,     /* shared memory of the optimizer's groups */

@@ -7,7 +7,10 @@ namespace zero::kernels::cuda {
 
 int32_t algorithm(const char *name);
 int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
+int32_t prepare_each(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+                     void *stream);
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream);
+int32_t move_averages(int64_t device, const Update *call, void *stream);
 int32_t lamb_norms(int64_t device, const Update *call, void *stream);
 int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream);
 int32_t muon(int64_t device, const Matrix *call, void *stream);
@@ -15,6 +18,7 @@ int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stre
 int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream);
 int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
 int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
+int32_t count_updates(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream);
 int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream);
 int32_t all_within(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);

@@ -17,7 +17,7 @@ struct Elements {
   int64_t dtype = 0;        ///< a DType
 };
 
-/// What a parameter set tells its updates: kernels/update.h, UpdateScalars. The step is not read.
+/// What a parameter set tells its updates: kernels/update.h, UpdateScalars. Steps are not read.
 struct Recipe {
   HyperParameters hyper;
   uint64_t seed;
@@ -28,7 +28,7 @@ struct Recipe {
 
 /// What one update is told beside its slots: a recipe, and what goes on in the run.
 struct Scalars {
-  Constants constants;  ///< made once per parameter set and step
+  Constants constants;  ///< made once per step and parameter set, or piece
   uint64_t seed;
   uint64_t step;
   float grad_factor;
@@ -59,6 +59,12 @@ struct Piece {
   int64_t peers_offset = 0;
   int64_t scalars = 0;        ///< index into Update::scalars
   Form form = Form::general;  ///< form_of(piece), or general
+  /// @name Where tensors may stay untouched
+  /// @{
+  const int64_t *updates = nullptr;  ///< how many the piece's tensor has had before this step
+  int64_t recipe = 0;                ///< index of that of its scalars, which are its own
+  int64_t average_count = 0;         ///< elements whose average moves although count is 0
+  /// @}
   /// @name Of the piece's tensor, for layerwise algorithms
   /// @{
   int64_t *norms = nullptr;       ///< kNormWords words
@@ -185,6 +191,9 @@ struct Reduce {
 /// Most bytes of one put.
 inline constexpr int64_t kMostPut = 1024;
 
+/// Most tensors of one count_updates.
+inline constexpr int64_t kMostCounted = 8 * kMostPut;
+
 /// Functions give their work to a stream of `device` and return 0 or a CUDA error code for zero_cuda_table::error_text. They do not wait;
 /// the calling thread's current device and last error stay as they are. Addresses are the device's; those of its peers may be read, and as
 /// replicas written. `flag`, where it is not nullptr, is set to 1 when an element is not finite, or beyond a limit where there is one; it
@@ -196,8 +205,14 @@ struct Table {
   int32_t (*algorithm)(const char *name);
   /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
   int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
+  /// The same for pieces with scalars of their own: out[i] is made from recipes[pieces[i].recipe],
+  /// for the update that follows *pieces[i].updates others.
+  int32_t (*prepare_each)(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+                          void *stream);
   /// Layerwise algorithms: the last of their passes, as in kernels/update.h. No matrix algorithms.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
+  /// Moves the averages of the first Piece::average_count elements of pieces.
+  int32_t (*move_averages)(int64_t device, const Update *call, void *stream);
   /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to Piece::norms; and
   /// Piece::trust_ratio from the norms, of all pieces that have some.
   int32_t (*lamb_norms)(int64_t device, const Update *call, void *stream);
@@ -213,6 +228,9 @@ struct Table {
   int32_t (*end_step)(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
   /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
   int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
+  /// Adds 1 to counts[i] if bit i % 64 of updated[i / 64] is set, unless the step is skipped.
+  /// `updated` lies on the host and is free on return; at most kMostCounted counts.
+  int32_t (*count_updates)(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
   int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);

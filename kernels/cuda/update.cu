@@ -60,6 +60,20 @@ struct List {
 using Algorithms = List<ZERO_UPDATE_KERNELS(ZERO_LISTED) reference::AdamW, reference::Lamb, reference::Muon>;
 #undef ZERO_LISTED
 
+/// `update`: its number, from 1.
+ZERO_DEVICE void write_scalars(const RunState &known, const Recipe &recipe, int64_t update, Scalars &scalars) {
+  HyperParameters hyper = recipe.hyper;
+  hyper.step = update;
+  Algorithms::write_constants(recipe.algorithm, hyper, scalars.constants);
+  scalars.seed = recipe.seed;
+  scalars.step = static_cast<uint64_t>(known.applied_count + 1);
+  scalars.grad_factor = static_cast<float>(known.grad_factor);
+  scalars.clip_value = recipe.clip_value;
+  scalars.average_weight = static_cast<float>(1 - hyper.average_decay);
+  scalars.stochastic = recipe.stochastic;
+  scalars.skips = known.skips;
+}
+
 /// One thread per recipe.
 struct Preparing : ThreadsAlone {
   const RunState *known;
@@ -70,19 +84,22 @@ struct Preparing : ThreadsAlone {
   template <int>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
     const int64_t index = place.block * kThreads + place.thread;
-    if (index >= count) return;
-    const Recipe &recipe = recipes[index];
-    HyperParameters hyper = recipe.hyper;
-    hyper.step = known->applied_count + 1;
-    Scalars &scalars = out[index];
-    Algorithms::write_constants(recipe.algorithm, hyper, scalars.constants);
-    scalars.seed = recipe.seed;
-    scalars.step = static_cast<uint64_t>(hyper.step);
-    scalars.grad_factor = static_cast<float>(known->grad_factor);
-    scalars.clip_value = recipe.clip_value;
-    scalars.average_weight = static_cast<float>(1 - hyper.average_decay);
-    scalars.stochastic = recipe.stochastic;
-    scalars.skips = known->skips;
+    if (index < count) write_scalars(*known, recipes[index], known->applied_count + 1, out[index]);
+  }
+};
+
+/// One thread per piece.
+struct PreparingEach : ThreadsAlone {
+  const RunState *known;
+  const Recipe *recipes;
+  const Piece *pieces;
+  int64_t count;
+  Scalars *out;
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    const int64_t index = place.block * kThreads + place.thread;
+    if (index < count) write_scalars(*known, recipes[pieces[index].recipe], *pieces[index].updates + 1, out[index]);
   }
 };
 
@@ -97,6 +114,11 @@ int32_t algorithm(const char *name) {
 
 int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
   return launch(device, stream, (count + kThreads - 1) / kThreads, Preparing{{}, run, recipes, count, out});
+}
+
+int32_t prepare_each(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+                     void *stream) {
+  return launch(device, stream, (count + kThreads - 1) / kThreads, PreparingEach{{}, run, recipes, pieces, count, out});
 }
 
 int32_t update(int64_t device, int32_t algorithm, const Update *call, void *stream) {

@@ -1,5 +1,6 @@
-/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so that nobody waits for them; and what the
-/// host tells the run. One block each.
+/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so
+/// that nobody waits for them; what the host tells the run; and the counts of steps. One block
+/// each, except for the counts of tensors.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reference/exact_sum-inl.h"
@@ -77,6 +78,20 @@ struct Putting : ThreadsAlone {
 
 static_assert(kMostPut / sizeof(int64_t) <= kThreads);
 
+struct Counting : ThreadsAlone {
+  const RunState *known;
+  int64_t *counts;
+  int64_t count;
+  uint64_t updated[kMostCounted / 64];
+
+  template <int>
+  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
+    const int64_t index = place.block * kThreads + place.thread;
+    if (index >= count || known->skips != 0) return;
+    counts[index] += static_cast<int64_t>((updated[index / 64] >> (index % 64)) & 1);
+  }
+};
+
 }  // namespace
 
 int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream) {
@@ -96,6 +111,13 @@ int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *s
   Putting putting{{}, static_cast<int64_t *>(out), nbytes / static_cast<int64_t>(sizeof(int64_t)), {}};
   std::memcpy(putting.word, from, static_cast<size_t>(nbytes));
   return launch(device, stream, 1, putting);
+}
+
+int32_t count_updates(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream) {
+  if (count == 0) return 0;
+  Counting counting{{}, run, counts, count, {}};
+  std::memcpy(counting.updated, updated, static_cast<size_t>((count + 63) / 64) * sizeof *updated);
+  return launch(device, stream, (count + kThreads - 1) / kThreads, counting);
 }
 
 }  // namespace zero::kernels::cuda

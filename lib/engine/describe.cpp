@@ -179,6 +179,7 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
     slots += ", " + slot_name(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
     (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);
   }
+  if (format.counts_updates) slots += ", " + slot_name(ZERO_SLOT_UPDATE_COUNT) + " " + dtype_name(DType::i64) + " per tensor";
   add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld bytes per line of %lld elements", space,
            format.algorithm != nullptr ? format.algorithm->name
            : format.trains             ? "custom"

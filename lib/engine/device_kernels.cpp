@@ -41,6 +41,9 @@ cuda::Piece piece_of(const UpdateJob &job) {
   piece.replica_count = std::ssize(from.replicas);
   piece.peers_offset = from.peers_offset;
   piece.scalars = job.set;
+  piece.updates = job.updates;
+  piece.recipe = job.set;
+  piece.average_count = job.skips && from.average.data != nullptr ? from.count : 0;
   piece.norms = job.norms;
   piece.form = cuda::form_of(piece);
   return piece;
@@ -261,7 +264,8 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   warm_ = false;
   graphs_read_jobs_ = false;
   const int64_t nbytes = nbytes_of(next_.pieces) + nbytes_of(next_.sources) + nbytes_of(next_.replicas);
-  const auto scalars_nbytes = static_cast<int64_t>(sets * sizeof(cuda::Scalars));
+  counts_apart_ = !jobs.empty() && jobs[0].updates != nullptr;
+  const auto scalars_nbytes = static_cast<int64_t>((counts_apart_ ? jobs.size() : sets) * sizeof(cuda::Scalars));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &jobs_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(next_recipes_) + scalars_nbytes, &recipes_));
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes_of(chunks), &chunks_));
@@ -285,6 +289,7 @@ void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const
   for (size_t index = 0; index < jobs.size(); ++index) {
     cuda::Piece &piece = out.pieces[index];
     piece = piece_of(jobs[index]);
+    if (counts_apart_) piece.scalars = static_cast<int64_t>(index);
     if (piece.norms != nullptr) piece.trust_ratio = reinterpret_cast<double *>(ratios_.data()) + index;
     piece.sources = reinterpret_cast<const void *const *>(sources) + source;
     piece.replicas = reinterpret_cast<const cuda::Elements *>(replicas) + replica;
@@ -366,10 +371,20 @@ bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
   graphs_read_jobs_ = graphs_read_jobs_ || is_captured;
   if (!is_captured) refresh(jobs);
   warm_ = true;
-  const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());
-  note(table_.prepare(device_.index(), &told()->run, recipes, std::ssize(next_recipes_), scalars(), device_.stream()),
-       "preparing an update");
+  prepare_scalars();
   return true;
+}
+
+void DeviceKernels::prepare_scalars() const {
+  constexpr const char *kWhat = "preparing an update";
+  const kernels::RunState *run = &told()->run;
+  const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());
+  if (counts_apart_) {
+    const auto *pieces = reinterpret_cast<const cuda::Piece *>(jobs_.data());
+    note(table_.prepare_each(device_.index(), run, recipes, pieces, std::ssize(sent_.pieces), scalars(), device_.stream()), kWhat);
+  } else {
+    note(table_.prepare(device_.index(), run, recipes, std::ssize(next_recipes_), scalars(), device_.stream()), kWhat);
+  }
 }
 
 void DeviceKernels::add_norms(std::span<const UpdateJob> jobs) {
@@ -391,18 +406,28 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
   for (const Launch &launch : launches_) {
     const cuda::Update call = call_of(launch);
     if (launch.algorithm->matrix) {
-      update_matrix(jobs[launch.first_job], call);
+      update_matrix(jobs[launch.first_job], sent_.pieces[launch.first_job].scalars, call);
     } else {
       note(table_.update(device_.index(), table_.algorithm(launch.algorithm->name), &call, device_.stream()), "an update");
     }
   }
+  move_averages();
 }
 
-void DeviceKernels::update_matrix(const UpdateJob &job, const cuda::Update &update) const {
+/// Of tensors that stay untouched, whatever their algorithm.
+void DeviceKernels::move_averages() const {
+  const auto moves = [](const cuda::Piece &piece) { return piece.average_count > 0; };
+  if (!counts_apart_ || std::none_of(sent_.pieces.begin(), sent_.pieces.end(), moves)) return;
+  const Launch &last = launches_.back();
+  const cuda::Update call = call_of({nullptr, 0, 0, last.first_chunk + last.chunk_count});
+  note(table_.move_averages(device_.index(), &call, device_.stream()), "moving averages");
+}
+
+void DeviceKernels::update_matrix(const UpdateJob &job, int64_t scalars_index, const cuda::Update &update) const {
   if (job.skips) return;
   const auto steps = static_cast<int64_t>(job.scalars.hyper.newton_schulz_steps);
   const cuda::Matrix call{
-      update, scalars() + job.set, job.rows, job.columns, steps, job.workspace, reinterpret_cast<cuda::DirectionSum *>(sum_.data())};
+      update, scalars() + scalars_index, job.rows, job.columns, steps, job.workspace, reinterpret_cast<cuda::DirectionSum *>(sum_.data())};
   note(table_.muon(device_.index(), &call, device_.stream()), "an update of a matrix");
 }
 

@@ -44,6 +44,8 @@ class DeviceKernels final : public Kernels {
   /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
   /// before.
   void update(std::span<const UpdateJob> jobs) override;
+  void set_counts(int64_t *counts, int64_t count, int64_t value) const override;
+  void count_updates(int64_t *counts, std::span<const int64_t> filled) const override;
   /// True once an update has been made.
   bool warm() const { return warm_; }
   /// Hyper-parameters of jobs go to the device, where updates of graphs find them.
@@ -130,8 +132,10 @@ class DeviceKernels final : public Kernels {
   bool tell_jobs(std::span<const UpdateJob> jobs);
   static kernels::cuda::Reduce call_of(const Reduction &reduction, const void *const *sources);
   kernels::cuda::Scalars *scalars() const;
+  void prepare_scalars() const;
   kernels::cuda::Update call_of(const Launch &launch) const;
-  void update_matrix(const UpdateJob &job, const kernels::cuda::Update &update) const;
+  void update_matrix(const UpdateJob &job, int64_t scalars_index, const kernels::cuda::Update &update) const;
+  void move_averages() const;
 
   Device &device_;
   const kernels::cuda::Table &table_;
@@ -146,7 +150,7 @@ class DeviceKernels final : public Kernels {
   Arena chunks_;
   Arena jobs_;
   std::vector<Arena> graphs_jobs_;  ///< that jobs_ was before, for the graphs captured then
-  Arena recipes_;                   ///< by parameter set; behind them what each step computes with
+  Arena recipes_;                   ///< by parameter set; behind them the scalars of a step
   Arena ratios_;                    ///< trust ratios, by job
   Arena sum_;                       ///< of the matrix that is updated
   Jobs sent_;
@@ -154,6 +158,7 @@ class DeviceKernels final : public Kernels {
   std::vector<kernels::cuda::Recipe> sent_recipes_;
   std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
+  bool counts_apart_ = false;  ///< each job has scalars of its own; otherwise each parameter set
   bool warm_ = false;
   bool graphs_read_jobs_ = false;
   bool jobs_told_ = false;  ///< by add_norms, for the update that follows

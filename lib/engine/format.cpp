@@ -48,6 +48,7 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   format.kept_whole = param.count < settings.gather_below;
   format.replicated = param.options.replicated;
   if (!format.trains) return format;
+  format.counts_updates = settings.leaves_unfilled;
   format.algorithm = algorithm;
   if (format.param != DType::f32 && precision.master != Master::none) {
     format.states.push_back({ZERO_SLOT_MASTER, precision.master == Master::f32 ? DType::f32 : DType::u16});
@@ -69,6 +70,8 @@ std::string slot_name(int32_t number) {
       return "average";
     case ZERO_SLOT_PARAM_SCALE:
       return "scales of the parameter";
+    case ZERO_SLOT_UPDATE_COUNT:
+      return "update count";
     case ZERO_SLOT_FIRST_MOMENT:
       return "first moment";
     case ZERO_SLOT_SECOND_MOMENT:

@@ -17,6 +17,9 @@ namespace zero {
 
 struct Settings;
 
+/// Elements per entry of a slot that has one entry per tensor: more than any tensor has.
+inline constexpr int64_t kPerTensor = int64_t{1} << 62;
+
 /// A slot beside parameter and gradient.
 struct SlotFormat {
   int32_t number;  ///< a zero_slot
@@ -35,6 +38,7 @@ struct Format {
   bool replicated;                      ///< the same on all ranks of the model group
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's
+  bool counts_updates;                  ///< and ZERO_SLOT_UPDATE_COUNT per tensor, on every rank
 
   /// Parameters are stored as codes with a scale per line, and decoded for the caller.
   bool coded() const { return param != value; }

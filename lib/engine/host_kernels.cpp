@@ -83,9 +83,19 @@ void copy_bytes(void *out, const void *values, int64_t nbytes, int64_t total_nby
   }
 }
 
+/// Its matrix is updated apart, whole.
+bool updates_matrix(const UpdateJob &job) { return job.algorithm->matrix && !job.skips; }
+
+/// Elements that are cut over threads, in whole lines.
+int64_t cut_elements(const UpdateJob &job) {
+  const bool idle = job.skips && job.piece.average.data == nullptr;
+  return idle || updates_matrix(job) ? 0 : round_up(job.piece.count, kLine);
+}
+
 /// The only pass over a part of a job, or the last.
 void update_part(const UpdateJob &job, Range part) {
   const kernels::Piece piece = kernels::slice(job.piece, part.begin, part.count());
+  if (job.skips) return kernels::move_average(kernels::active(), piece, job.scalars);
   if (!job.algorithm->layerwise) return kernels::update(kernels::active(), *job.algorithm, piece, job.scalars);
   kernels::UpdateScalars scalars = job.scalars;
   const kernels::ExactSum param = kernels::ExactSum::import_limbs(job.norms);
@@ -322,14 +332,14 @@ void HostKernels::add_norms(std::span<const UpdateJob> jobs) {
 
 void HostKernels::update(std::span<const UpdateJob> jobs) {
   int64_t total = 0;
-  for (const UpdateJob &job : jobs) total += job.algorithm->matrix ? 0 : round_up(job.piece.count, kLine);
+  for (const UpdateJob &job : jobs) total += cut_elements(job);
   over_lines(total, [&](Range mine) {
     int64_t begin = 0;
     for (const UpdateJob &job : jobs) {
-      if (job.algorithm->matrix) continue;
-      const Range part = intersect(mine, {begin, begin + job.piece.count});
-      if (!part.empty() && !job.skips) update_part(job, {part.begin - begin, part.end - begin});
-      begin += round_up(job.piece.count, kLine);
+      const int64_t elements = cut_elements(job);
+      const Range part = intersect(mine, {begin, begin + std::min(elements, job.piece.count)});
+      if (!part.empty()) update_part(job, {part.begin - begin, part.end - begin});
+      begin += elements;
     }
   });
   update_matrices(jobs);
@@ -337,7 +347,7 @@ void HostKernels::update(std::span<const UpdateJob> jobs) {
 
 /// Each thread takes the next matrix that none has taken.
 void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
-  const int64_t matrices = std::count_if(jobs.begin(), jobs.end(), [](const UpdateJob &job) { return job.algorithm->matrix; });
+  const int64_t matrices = std::count_if(jobs.begin(), jobs.end(), updates_matrix);
   if (matrices == 0) return;
   const int64_t threads = workspace_count(matrices);
   const DefaultFloats floats;
@@ -346,12 +356,18 @@ void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
     int64_t mine = taken.fetch_add(1, std::memory_order_relaxed);
     int64_t number = 0;
     for (const UpdateJob &job : jobs) {
-      if (!job.algorithm->matrix || job.skips || number++ != mine) continue;
+      if (!updates_matrix(job) || number++ != mine) continue;
       float *workspace = job.workspace + thread * job.workspace_apart;
       kernels::muon(kernels::active(), job.piece, job.rows, job.columns, job.scalars, workspace);
       mine = taken.fetch_add(1, std::memory_order_relaxed);
     }
   });
+}
+
+void HostKernels::set_counts(int64_t *counts, int64_t count, int64_t value) const { std::fill_n(counts, count, value); }
+
+void HostKernels::count_updates(int64_t *counts, std::span<const int64_t> filled) const {
+  for (size_t i = 0; i < filled.size(); ++i) counts[i] += filled[i] > 0 ? 1 : 0;
 }
 
 }  // namespace zero

@@ -54,6 +54,8 @@ class HostKernels final : public Kernels {
   void add_norms(std::span<const UpdateJob> jobs) override;
   /// All jobs but for matrices count as one piece of work for the threads.
   void update(std::span<const UpdateJob> jobs) override;
+  void set_counts(int64_t *counts, int64_t count, int64_t value) const override;
+  void count_updates(int64_t *counts, std::span<const int64_t> filled) const override;
 
   /// Runs function(range) over pieces of [0, count), cut on lines, on the threads.
   template <class Function>

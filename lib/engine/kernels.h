@@ -20,7 +20,9 @@ struct UpdateJob {
   kernels::Piece piece;
   kernels::UpdateScalars scalars;
   int64_t set = 0;     ///< the parameter set whose scalars these are
-  bool skips = false;  ///< nothing becomes of it in this step
+  bool skips = false;  ///< nothing becomes of it in this step, but its average moves
+  /// Where tensors may stay untouched: how many updates the piece's tensor has had.
+  const int64_t *updates = nullptr;
   /// Layerwise algorithms: kernels::kNormWords words of the sums of squares of its tensor, of which it is the only piece here.
   int64_t *norms = nullptr;
   /// @name Matrix algorithms
@@ -83,6 +85,13 @@ class Kernels {
   virtual void add_norms(std::span<const UpdateJob> jobs) = 0;
   /// Layerwise algorithms: the last pass, with norms of whole tensors.
   virtual void update(std::span<const UpdateJob> jobs) = 0;
+  /// @}
+
+  /// @name Counts of updates, by tensor
+  /// @{
+  virtual void set_counts(int64_t *counts, int64_t count, int64_t value) const = 0;
+  /// One more where `filled` is above 0; on a device not if the step of its run is skipped.
+  virtual void count_updates(int64_t *counts, std::span<const int64_t> filled) const = 0;
   /// @}
 
   /// @name Hashes, to be compared with others that were made where memory lies alike

@@ -46,6 +46,7 @@ std::vector<SlotFormat> Layout::slots_of(int64_t id) const {
   std::vector<SlotFormat> slots{{ZERO_SLOT_PARAM, format.param}};
   if (format.coded()) slots.push_back({ZERO_SLOT_PARAM_SCALE, DType::f32, kLine});
   slots.insert(slots.end(), format.states.begin(), format.states.end());
+  if (format.counts_updates) slots.push_back({ZERO_SLOT_UPDATE_COUNT, DType::i64, kPerTensor});
   return slots;
 }
 

@@ -85,6 +85,7 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       tensors_(params_, layout_, slots_, group_->rank(), updates_all()),
       coded_params_(params_, layout_, tensors_, kernels_),
       run_(loss_scale.first(), device_kernels_.get()),
+      update_counts_(kernels_),
       verifier_(params_, layout_, tensors_, kernels_, run_),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
       updates_(plan_, settings_, slots_, params_, kernels_, sets_),
@@ -264,7 +265,9 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(check_i64(key, value));
   ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
   *count_of(run_.edit(), key) = value;
-  return {};
+  if (key == ZERO_KEY_STEP_COUNT) update_counts_.set_all(value);
+  // A device is told in the order of a stream.
+  return settings_.on_device ? Status() : tell_update_counts();
 }
 
 Status Optimizer::get_i64(int32_t key, int64_t *out) const {

@@ -27,6 +27,7 @@
 #include "engine/tensor_slots.h"
 #include "engine/trace.h"
 #include "engine/training_run.h"
+#include "engine/update_counts.h"
 #include "engine/updates.h"
 #include "engine/verifier.h"
 #include "group/collectives.h"
@@ -307,6 +308,9 @@ class Optimizer {
   void judge();
   Status judge_on_device();
   Status known_run() const;
+  Status tell_update_counts();
+  Status tell_run();
+  Task compare_update_counts();
   /// @}
 
   /// @name Verification (verify.cpp)
@@ -348,6 +352,7 @@ class Optimizer {
   TensorSlots tensors_;
   CodedParams coded_params_;
   TrainingRun run_;
+  UpdateCounts update_counts_;
   Verifier verifier_;
   Gradients gradients_;
   Updates updates_;

@@ -157,6 +157,8 @@ Status Optimizer::allocate() {
     access_.resize(plan_.params().size());
     make_views();
     ballot_.open(settings_.leaves_unfilled ? params_.size() : 0);
+    update_counts_.open(slots_.update_counts(), params_.size(), run_.known().applied_count);
+    if (!settings_.on_device) update_counts_.tell();
     return {};
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the tables of all parameters (%lld)", lld(params_.size()));
@@ -299,6 +301,7 @@ void Optimizer::unseal() {
     }
   }
   if (groups_.reduce() != nullptr && slots_.grad_mapping() != nullptr) groups_.reduce()->transport().unshare(*slots_.grad_mapping());
+  update_counts_.close();
   slots_.release();
   gathers_.release();
   coded_params_.release();

@@ -33,7 +33,9 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
     for (const SlotFormat &state : format.states) {
       keep(state.number, ZERO_MEMORY_STATE, index, count, place(state.dtype, state.per, whole_below(1)));
     }
+    if (format.counts_updates) keep(ZERO_SLOT_UPDATE_COUNT, ZERO_MEMORY_STATE, index, count, place(DType::i64, kPerTensor, true));
   }
+  for (Slot &slot : slots_) slot.tensors = slot.number == ZERO_SLOT_UPDATE_COUNT ? std::ssize(plan.params()) : 0;
 }
 
 /// `range` is counted within the bucket.
@@ -44,6 +46,7 @@ SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &b
     const int64_t count = intersect(range, {flat.begin - bucket.flat.begin, flat.end - bucket.flat.begin}).count();
     extent.elements += count;
     extent.lines += round_up(count, kLine) / kLine;
+    ++extent.tensors;
   }
   return extent;
 }
@@ -61,6 +64,7 @@ int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
 }
 
 int64_t SlotMemory::slot_nbytes(const Slot &slot, const Plan &plan) {
+  if (slot.tensors > 0) return Arena::view_nbytes(slot.tensors * dtype_nbytes(DType::i64));
   int64_t nbytes = 0;
   for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
   return nbytes;
@@ -90,8 +94,9 @@ void SlotMemory::hand_out(std::byte *base, int32_t category, const Plan &plan) {
     end = begin_of(slot, end);
     for (size_t i = 0; i < slot.places.size(); ++i) {
       if (slot.places[i].kept) slot.places[i].data = base + end;
-      end += place_nbytes(slot.places[i], plan.buckets()[i]);
+      if (slot.tensors == 0) end += place_nbytes(slot.places[i], plan.buckets()[i]);
     }
+    if (slot.tensors > 0) end += nbytes;
   }
 }
 
@@ -128,6 +133,13 @@ const Slot *SlotMemory::find(int32_t number) const {
   return found != slots_.end() ? &*found : nullptr;
 }
 
+int64_t *SlotMemory::update_counts() const {
+  const Slot *slot = find(ZERO_SLOT_UPDATE_COUNT);
+  if (slot == nullptr) return nullptr;
+  const auto kept = std::find_if(slot->places.begin(), slot->places.end(), [](const SlotPlace &place) { return place.kept; });
+  return reinterpret_cast<int64_t *>(kept->data);
+}
+
 /// Slots with an entry per line are those of tensors that begin on one.
 int64_t SlotMemory::formula_nbytes(int32_t category) const {
   int64_t nbytes = 0;
@@ -137,7 +149,7 @@ int64_t SlotMemory::formula_nbytes(int32_t category) const {
       const SlotPlace &place = slot.places[i];
       if (!place.kept) continue;
       const Extent &held = place.whole ? extents_[i] : own_extents_[i];
-      nbytes += (place.per == kLine ? held.lines : held.elements) * dtype_nbytes(place.dtype);
+      nbytes += held.entries(place.per) * dtype_nbytes(place.dtype);
     }
   }
   return nbytes;

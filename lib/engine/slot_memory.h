@@ -1,5 +1,6 @@
-/// @file SlotMemory: what is kept per element, and where it lies on this rank. One table says for each slot and bucket its dtype and
-/// whether this rank holds all of it or its cut. Knows no collectives and no arithmetic.
+/// @file SlotMemory: what is kept per element or tensor, and where it lies on this rank. One table
+/// says for each slot and bucket its dtype and whether this rank holds all of it or its cut. Knows
+/// no collectives and no arithmetic.
 #pragma once
 
 #include "core/dtype.h"
@@ -25,15 +26,16 @@ inline constexpr int64_t kSlotStagger = kPageNbytes + 11 * kViewAlignment;
 
 /// Where a bucket's elements of one slot lie.
 struct SlotPlace {
-  std::byte *data = nullptr;
-  int64_t first = 0;  ///< the bucket's element that lies at data
-  int64_t per = 1;    ///< elements per entry
+  std::byte *data = nullptr;  ///< per tensor: the table of all parameters, by id
+  int64_t first = 0;          ///< the bucket's element that lies at data
+  int64_t per = 1;            ///< elements per entry
   DType dtype = DType::f32;
   bool kept = false;   ///< false: this bucket has no such slot
   bool whole = false;  ///< all of the bucket; otherwise this rank's cut
 
+  bool per_tensor() const { return per == kPerTensor; }
   int64_t entries(int64_t elements) const { return (elements + per - 1) / per; }
-  /// Element `index` of the bucket, on a multiple of `per`.
+  /// Element `index` of the bucket, on a multiple of `per`. Not per tensor.
   std::byte *at(int64_t index) const { return data + (index - first) / per * dtype_nbytes(dtype); }
 };
 
@@ -41,6 +43,7 @@ struct Slot {
   int32_t number;    ///< a zero_slot
   int32_t category;  ///< a zero_memory
   std::vector<SlotPlace> places;
+  int64_t tensors = 0;  ///< above 0: it has an entry for each of so many, the same on every rank
 };
 
 /// What decides which rank holds what.
@@ -72,6 +75,9 @@ class SlotMemory {
     return reinterpret_cast<float *>(place(*find(ZERO_SLOT_PARAM_SCALE), bucket).at(index));
   }
 
+  /// ZERO_SLOT_UPDATE_COUNT of all parameters, by id; nullptr: not kept.
+  int64_t *update_counts() const;
+
   /// Bytes of a category without padding and gaps (for two fp32 states Rajbhandari et al., "ZeRO", 2020, figure 1).
   int64_t formula_nbytes(int32_t category) const;
 
@@ -85,6 +91,8 @@ class SlotMemory {
   struct Extent {
     int64_t elements = 0;
     int64_t lines = 0;  ///< of each tensor, the last one begun
+    int64_t tensors = 0;
+    int64_t entries(int64_t per) const { return per == kPerTensor ? tensors : per == kLine ? lines : elements; }
   };
 
   static Extent extent_within(Range range, const PlannedBucket &bucket, const Plan &plan);

@@ -14,6 +14,7 @@ constexpr Choice kSlots[] = {{ZERO_SLOT_PARAM, "ZERO_SLOT_PARAM"},
                              {ZERO_SLOT_MASTER, "ZERO_SLOT_MASTER"},
                              {ZERO_SLOT_AVERAGE, "ZERO_SLOT_AVERAGE"},
                              {ZERO_SLOT_PARAM_SCALE, "ZERO_SLOT_PARAM_SCALE"},
+                             {ZERO_SLOT_UPDATE_COUNT, "ZERO_SLOT_UPDATE_COUNT"},
                              {ZERO_SLOT_FIRST_MOMENT, "ZERO_SLOT_FIRST_MOMENT"},
                              {ZERO_SLOT_SECOND_MOMENT, "ZERO_SLOT_SECOND_MOMENT"},
                              {ZERO_SLOT_FIRST_SCALE, "ZERO_SLOT_FIRST_SCALE"},
@@ -24,6 +25,17 @@ constexpr Choice kSlots[] = {{ZERO_SLOT_PARAM, "ZERO_SLOT_PARAM"},
                              {ZERO_SLOT_CUSTOM + 3, "ZERO_SLOT_CUSTOM + 3"}};
 
 constexpr uint64_t kWrite = uint64_t{1} << 63;
+constexpr int64_t kMostUpdates = int64_t{1} << 62;
+
+/// Those that a step count may have.
+Status check_update_counts(const void *data, int64_t count) {
+  const auto *values = static_cast<const int64_t *>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    ZERO_CHECK(values[i] >= 0 && values[i] <= kMostUpdates, ZERO_E_INVALID_ARGUMENT, "an update count is %lld, but must be 0 .. %lld",
+               lld(values[i]), lld(kMostUpdates));
+  }
+  return {};
+}
 
 uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
   return direction | (static_cast<uint64_t>(slot) << 48) | static_cast<uint64_t>(id);
@@ -77,6 +89,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
                 "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   if (params_[id].count == 0) co_return Status();
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*from, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
   const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
@@ -93,7 +106,9 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   ZERO_CO_CHECK(!of_param || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(check_update_counts(data, count));
   if (params_[id].count == 0) co_return Status();
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*to, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
   std::byte *own = tensors_.own_cut(*to, id);

@@ -228,7 +228,7 @@ Status Optimizer::refresh(void *stream) {
   ZERO_TRY(check_not_captured("zero_optimizer_refresh", stream));
   if (!settings_.on_device) return {};
   ZERO_TRY(device_->follow(stream));
-  run_.tell();
+  ZERO_TRY(lasting(tell_run()));
   device_kernels_->refresh(updates_.all_jobs());
   ZERO_TRY(device_->lead(stream));
   return lasting(kernels_.status());
@@ -242,7 +242,7 @@ Status Optimizer::loss_scale_address(void *stream, void **out) {
     return {};
   }
   ZERO_TRY(device_->follow(stream));
-  run_.tell();
+  ZERO_TRY(lasting(tell_run()));
   ZERO_TRY(device_->lead(stream));
   ZERO_TRY(lasting(kernels_.status()));
   *out = run_.loss_scale();
@@ -304,6 +304,7 @@ Task Optimizer::gather_body() {
     ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
+  if (counts && !skips_) update_counts_.count(ballot_.filled());
   if (device_judges_) {
     run_.end_on_device(counts);
     ZERO_CO_TRY(forget_masters_after_device());

@@ -18,6 +18,12 @@ int64_t TensorSlots::in_bucket(int64_t id) const {
   return param.flat.begin - layout_.plan().bucket(param.bucket).flat.begin;
 }
 
+std::byte *TensorSlots::at(const Slot &slot, int64_t id, int64_t offset) const {
+  const SlotPlace &where = place(slot, id);
+  if (where.per_tensor()) return where.data + params_.holder(id) * dtype_nbytes(where.dtype);
+  return where.at(in_bucket(id) + offset);
+}
+
 std::byte *TensorSlots::own_cut(const Slot &slot, int64_t id) const {
   return own(id).empty() ? place(slot, id).data : at(slot, id, own(id).begin);
 }

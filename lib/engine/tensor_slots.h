@@ -28,8 +28,8 @@ class TensorSlots {
   /// @name Of a parameter with elements
   /// @{
   const SlotPlace &place(const Slot &slot, int64_t id) const { return memory_.place(slot, layout_.plan().param(id).bucket); }
-  /// Element `offset`.
-  std::byte *at(const Slot &slot, int64_t id, int64_t offset) const { return place(slot, id).at(in_bucket(id) + offset); }
+  /// Element `offset`, or of a slot per tensor its one entry.
+  std::byte *at(const Slot &slot, int64_t id, int64_t offset) const;
   /// Where this rank's cut lies; any address where the cut is empty.
   std::byte *own_cut(const Slot &slot, int64_t id) const;
   std::byte *whole_param(int64_t id) const { return at(memory_.param(), id, 0); }

@@ -22,6 +22,7 @@ float clip_value_of(const Clipping &clipping) {
 
 Status Updates::build(std::span<const Format> formats, bool all, const MemorySource &source) {
   all_ = all;
+  update_counts_ = slots_.update_counts();
   pieces_ = cut(formats, all);
   int64_t nbytes = 0;
   for (const Piece &piece : pieces_) nbytes += piece.slots.count * dtype_nbytes(piece.slots.param.dtype);
@@ -73,6 +74,7 @@ kernels::Piece Updates::at_work(const Piece &piece, const StepScalars &step) con
 }
 
 void Updates::clear() {
+  update_counts_ = nullptr;
   pieces_.clear();
   cuts_.reset();
   jobs_.clear();
@@ -131,7 +133,9 @@ kernels::Piece Updates::slots_of(int64_t index, const Format &format, Range rang
 kernels::UpdateScalars Updates::scalars_of(const Piece &piece, const StepScalars &step) const {
   kernels::UpdateScalars scalars;
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
-  scalars.hyper.step = step.step;
+  // Counts on a device are for its own kernels to read.
+  scalars.hyper.step = update_counts_ != nullptr && !settings_.on_device ? update_counts_[piece.param] + 1 : step.step;
+  scalars.step = step.step;
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = clip_value_of(settings_.clipping);
   scalars.average_decay = scalars.hyper.average_decay;
@@ -171,7 +175,9 @@ void Updates::list_jobs(const StepScalars &step) {
   jobs_.clear();
   for (const Piece &piece : takes_cuts(step) ? *cuts_ : pieces_) {
     const kernels::Algorithm &algorithm = algorithm_of(piece);
-    jobs_.push_back({&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), norms_at(piece.param)});
+    const int64_t *updates = update_counts_ != nullptr ? update_counts_ + piece.param : nullptr;
+    jobs_.push_back(
+        {&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), updates, norms_at(piece.param)});
     if (algorithm.matrix) place_matrix(jobs_.back(), piece.param);
   }
 }

@@ -22,7 +22,7 @@ namespace zero {
 
 /// What a step tells its update.
 struct StepScalars {
-  int64_t step;                      ///< from 1
+  int64_t step;                      ///< of the run, from 1
   float grad_factor;                 ///< unscales and clips
   std::span<const int64_t> touched;  ///< by parameter: ranks that filled it; empty: all count as filled
   bool sums = false;                 ///< gradients are summed from the contributions of all ranks
@@ -101,6 +101,7 @@ class Updates {
   const Params &params_;
   Kernels &kernels_;
   const std::vector<HyperSet> &sets_;
+  const int64_t *update_counts_ = nullptr;  ///< by parameter, where tensors may stay untouched
   Pieces pieces_;
   bool all_ = false;                 ///< they are everything
   std::optional<Pieces> cuts_;       ///< this rank's, of steps that replicate, where pieces_ are everything

@@ -61,7 +61,8 @@ void Verifier::list_slots(int64_t id, Range range, bool only_replicas, Checksums
     const SlotPlace &place = tensors_.place(slot, id);
     const bool replicated = place.whole && !(one_copy_ && slot.category == ZERO_MEMORY_PARAM);
     if (only_replicas && !replicated) continue;
-    const int64_t begin = place.entries(range.begin);
+    // Each rank that updates a part of a tensor does so by the tensor's entries.
+    const int64_t begin = place.per_tensor() ? 0 : place.entries(range.begin);
     out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
   }
 }
@@ -76,6 +77,11 @@ Status Verifier::move_window() {
 }
 
 Status Verifier::note_write(int64_t id, int32_t slot) { return window_open_ ? shards_.take(kernels_, params_.holder(id), slot) : Status(); }
+
+Status Verifier::note_writes(int32_t slot) {
+  for (int64_t id = 0; id < params_.size() && window_open_; ++id) ZERO_TRY(shards_.take(kernels_, id, slot));
+  return {};
+}
 
 Status Verifier::find_change(Finding *out) {
   if (!window_open_) return {};

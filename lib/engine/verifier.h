@@ -47,8 +47,9 @@ class Verifier {
   /// @{
   /// At the end of whatever wrote all of this rank's slots: takes checksums when the step that comes next is one that compares.
   Status move_window();
-  /// The caller wrote this rank's part of a slot.
+  /// The caller wrote this rank's part of a slot, of one parameter or of all.
   Status note_write(int64_t id, int32_t slot);
+  Status note_writes(int32_t slot);
   /// Compares this rank's shards with their checksums, where they were taken.
   Status find_change(Finding *out);
   /// Bytes that find_change() would compare now.

@@ -18,6 +18,7 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   ZERO_CO_AWAIT(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
                 "parameters were written since the last begin, so that replicas may differ; zero_optimizer_begin comes before verify");
+  ZERO_CO_TRY(tell_update_counts());
   Finding finding;
   ZERO_CO_TRY(verifier_.find_change(&finding));
   ZERO_CO_AWAIT(verifier_.share(finding));

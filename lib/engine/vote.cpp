@@ -4,6 +4,7 @@
 #include "core/default_floats.h"
 #include "core/hash.h"
 #include "core/number_text.h"
+#include "engine/host_copy.h"
 #include "engine/sealed_text.h"
 
 #include <iterator>
@@ -41,6 +42,7 @@ bool Optimizer::weightless() const {
 void Optimizer::fill_in_ballot(bool with_run) {
   ballot_.mine(Ballot::hyper_hash) = static_cast<int64_t>(hyper_hash(with_run));
   ballot_.mine(Ballot::splits) = splits_ ? 1 : 0;
+  ballot_.mine(Ballot::edited) = run_.edited() ? 1 : 0;
   ballot_.set_filled([this](int64_t id) { return gradients_.filled(id); });
 }
 
@@ -51,6 +53,7 @@ Task Optimizer::vote(Finding &change) {
   if (device_judges_ && !alone()) co_return co_await vote_on_devices();
   if (device_judges_) co_return change.found == ZERO_FINDING_NONE ? judge_on_device() : verifier_.corrupt(change);
   ZERO_CO_TRY(run_.learn());
+  ZERO_CO_TRY(tell_update_counts());
   fill_in_ballot(true);
   ballot_.mine(Ballot::nonfinite) = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_TRY(kernels_.status());
@@ -65,6 +68,7 @@ Task Optimizer::vote(Finding &change) {
   }
   ZERO_CO_AWAIT(check_alike(true));
   ZERO_CO_TRY(check_same_call(ballot_.sum(Ballot::splits)));
+  if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_update_counts());
   run_.compared();
   if (ballot_.sum(Ballot::corrupt) > 0) ZERO_CO_AWAIT(verifier_.share(change));
   if (groups_.model() != nullptr) ZERO_CO_AWAIT(vote_of_model());
@@ -85,6 +89,31 @@ Task Optimizer::vote_of_model() {
                 lld(model.rank()), number_text(run_.known().loss_scale.value).c_str(), lld(run_.known().loss_scale.growth_count),
                 lld(run_.known().loss_scale.overflow_count));
   co_return Status();
+}
+
+/// From now on memory has the counts that the caller has set, and so have checksums taken before.
+Status Optimizer::tell_update_counts() {
+  if (!update_counts_.untold()) return {};
+  update_counts_.tell();
+  return verifier_.note_writes(ZERO_SLOT_UPDATE_COUNT);
+}
+
+/// Captured steps that run from now on compute with the scalars and counts as they are now.
+Status Optimizer::tell_run() {
+  run_.tell();
+  return tell_update_counts();
+}
+
+/// Counts differ if some ranks set the step count to what the others have counted themselves.
+Task Optimizer::compare_update_counts() {
+  if (!update_counts_.kept() || alone()) co_return Status();
+  HostCopy copy;
+  ZERO_CO_TRY(copy.open(memory_source(), update_counts_.data(), update_counts_.size() * dtype_nbytes(DType::i64)));
+  const auto *counts = reinterpret_cast<const int64_t *>(copy.data());
+  std::string text;
+  for (int64_t id = 0; id < params_.size(); ++id)
+    text += "update count " + std::to_string(counts[params_.holder(id)]) + " of " + params_[id].name + "\n";
+  co_return co_await compare_texts(*groups_.gather(), "update counts differ between ranks", text);
 }
 
 /// Texts travel only where hashes differ.
@@ -110,6 +139,7 @@ void Optimizer::judge() {
 Status Optimizer::judge_on_device() {
   bool captured = false;
   ZERO_TRY(device_->captures(device_->stream(), &captured));
+  if (!captured) ZERO_TRY(tell_update_counts());
   ballot_.set_filled([this](int64_t id) { return gradients_.filled(id); });
   ballot_.mine(Ballot::weightless) = weightless() ? 1 : 0;
   ballot_.count_alone();

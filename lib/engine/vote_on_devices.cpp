@@ -11,13 +11,13 @@ namespace zero {
 /// Steps and reduces of late gradients both begin here, so that one which meets the other is told.
 Task Optimizer::meet_in_line() {
   fill_in_ballot(false);
-  ballot_.mine(Ballot::edited) = run_.edited() ? 1 : 0;
   const std::span<const int64_t> words = ballot_.words(false);
   ZERO_CO_AWAIT(line_up_.run(words, ballot_.sums(words)));
   co_return check_same_call(ballot_.sum(Ballot::splits));
 }
 
 Task Optimizer::vote_on_devices() {
+  ZERO_CO_TRY(tell_update_counts());
   ZERO_CO_AWAIT(meet_in_line());
   ZERO_CO_AWAIT(check_alike(false));
   if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_runs());
@@ -38,6 +38,7 @@ Task Optimizer::compare_runs() {
   const std::span<const int64_t> words = ballot_.words(false);
   ZERO_CO_AWAIT(line_up_.run(words, ballot_.sums(words)));
   ZERO_CO_AWAIT(check_alike(true));
+  ZERO_CO_AWAIT(compare_update_counts());
   run_.compared();
   co_return Status();
 }

@@ -63,8 +63,10 @@ Saved save(Optimizer &optimizer, const Model &model) {
   return saved;
 }
 
-/// Each rank writes an even part of every slot, whoever owns it.
+/// Each rank writes an even part of every slot, whoever owns it. Scalars come first: the step count
+/// sets the update counts of all tensors.
 void restore(Optimizer &optimizer, const Saved &saved) {
+  for (const auto &[key, value] : saved.scalars) EXPECT_TRUE(optimizer.set_i64(key, value).ok()) << key;
   for (const Saved::Slot &slot : saved.slots) {
     const Range part = even_share(slot.info.count, optimizer.group()->rank(), optimizer.group()->size());
     const std::byte *from = slot.entries.data() + part.begin * dtype_nbytes(slot.info.dtype);
@@ -75,7 +77,6 @@ void restore(Optimizer &optimizer, const Saved &saved) {
     const Status status = optimizer.set_f64(key.first, key.second, value);
     EXPECT_TRUE(status.ok()) << status.text();
   }
-  for (const auto &[key, value] : saved.scalars) EXPECT_TRUE(optimizer.set_i64(key, value).ok()) << key;
   const Status status = run_task(optimizer, optimizer.begin(ZERO_SOURCE_SHARDS));
   EXPECT_TRUE(status.ok()) << status.text();
 }

@@ -47,8 +47,9 @@ TEST_F(VerifyOnDevice, FindsEverySingleBitAndNamesIt) {
   std::printf("bits flipped: %lld, missed or named wrongly: %lld; found by steps: %lld\n", static_cast<long long>(shared.flips),
               static_cast<long long>(shared.missed), static_cast<long long>(shared.by_step));
   EXPECT_GE(shared.flips, taken * 3 / 4);
-  const std::set<int32_t> slots = {ZERO_SLOT_PARAM,        ZERO_SLOT_PARAM_SCALE,   ZERO_SLOT_MASTER,      ZERO_SLOT_AVERAGE,
-                                   ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT, ZERO_SLOT_FIRST_SCALE, ZERO_SLOT_SECOND_SCALE};
+  const std::set<int32_t> slots = {ZERO_SLOT_PARAM,         ZERO_SLOT_PARAM_SCALE,  ZERO_SLOT_MASTER,
+                                   ZERO_SLOT_AVERAGE,       ZERO_SLOT_UPDATE_COUNT, ZERO_SLOT_FIRST_MOMENT,
+                                   ZERO_SLOT_SECOND_MOMENT, ZERO_SLOT_FIRST_SCALE,  ZERO_SLOT_SECOND_SCALE};
   EXPECT_EQ(shared.slots, slots);
 }
 

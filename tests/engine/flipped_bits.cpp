@@ -41,9 +41,11 @@ std::vector<Part> own_parts(Optimizer &optimizer) {
       const bool scales =
           slot.number == ZERO_SLOT_PARAM_SCALE || slot.number == ZERO_SLOT_FIRST_SCALE || slot.number == ZERO_SLOT_SECOND_SCALE;
       const int64_t per = scales ? kLine : 1;
-      const int64_t end = (view.offset + view.count + per - 1) / per;
-      parts.push_back({view.param, slot.number, view.offset / per, end - view.offset / per, static_cast<std::byte *>(view.data),
-                       dtype_nbytes(slot.dtype), true});
+      const bool one = slot.number == ZERO_SLOT_UPDATE_COUNT;
+      const int64_t begin = one ? 0 : view.offset / per;
+      const int64_t end = one ? 1 : (view.offset + view.count + per - 1) / per;
+      parts.push_back(
+          {view.param, slot.number, begin, end - begin, static_cast<std::byte *>(view.data), dtype_nbytes(slot.dtype), true});
     }
   }
   return parts;
@@ -203,7 +205,7 @@ void change_something(Optimizer &optimizer, const Model &model, std::mt19937_64 
 }  // namespace
 
 std::vector<Recipe> flipped_recipes() {
-  std::vector<Recipe> all(6);
+  std::vector<Recipe> all(7);
   all[1].dtype = DType::bf16;
   all[1].average = true;
   all[2].dtype = DType::bf16;
@@ -216,6 +218,7 @@ std::vector<Recipe> flipped_recipes() {
   all[4].master = ZERO_MASTER_NONE;
   all[4].first_moment = DType::bf16;
   all[5].coded = true;
+  all[6].untouched = true;
   return all;
 }
 

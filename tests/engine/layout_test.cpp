@@ -70,6 +70,11 @@ TEST(Layout, SlotsOfATensorAreItsParameterScalesAndStates) {
                                          {ZERO_SLOT_SECOND_MOMENT, DType::f32}};
   EXPECT_EQ(layout.slots_of(0), large);
   EXPECT_EQ(layout.slots_of(1), small);
+  model.recipe.untouched = true;
+  const Registered counted(model, stage_of(0));
+  std::vector<SlotFormat> with_count = small;
+  with_count.push_back({ZERO_SLOT_UPDATE_COUNT, DType::i64, kPerTensor});
+  EXPECT_EQ(counted.layout_of(0).slots_of(1), with_count);
 }
 
 TEST(Layout, MuonTakesMatricesOnly) {

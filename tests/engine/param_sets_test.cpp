@@ -327,7 +327,8 @@ TEST_P(Stages, WhatNobodyFilledStaysUntouchedOnAllRanksAndWhatOneRankFilledIsUpd
           train_unfilled(*untouched, tensors, filler, false);
           train_unfilled(*with_zeros, tensors, filler, true);
           for (int64_t id = 0; id < 3; ++id) EXPECT_TRUE(slots_of(*untouched, id) == slots_of(*with_zeros, id)) << id;
-          // Step by step: what is left out keeps every bit, also of its average.
+          // Step by step: what is left out keeps every bit but those of its average.
+          EXPECT_TRUE(config.set_i64(ZERO_KEY_AVERAGE, 0).ok());
           const auto watched = make(group, config, {kSets[0]}, tensors, {0, 1, 2});
           for (int64_t id = 0; id < 3; ++id) give(*watched, id, tensors[static_cast<size_t>(id)], id, 0);
           step(*watched);

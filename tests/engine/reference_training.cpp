@@ -13,7 +13,10 @@ Outcome reference_training(const Model &model) {
     const auto count = static_cast<size_t>(model.counts[i]);
     std::vector<float> param(count), moment(count), square(count), grad(count);
     for (size_t k = 0; k < count; ++k) param[k] = first_value_at(model, id, static_cast<int64_t>(k));
+    int64_t updates = 0;
     for (int64_t step = 0; step < model.steps; ++step) {
+      if (model.recipe.untouched && model.unfilled(id, step)) continue;
+      ++updates;
       std::vector<std::vector<float>> given(static_cast<size_t>(model.ranks), std::vector<float>(count));
       std::vector<const void *> sources;
       double divisor = model.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(model.ranks) : model.divisor == ZERO_DIVISOR_ONE ? 1 : 0;
@@ -28,7 +31,7 @@ Outcome reference_training(const Model &model) {
       }
       if (count == 0) continue;
       table.reduce({grad.data(), sources.data(), model.ranks, model.counts[i], DType::f32, ReduceOp::sum, divisor});
-      const kernels::HyperParameters hyper{0.01, model.momentum, 0, model.nesterov, 0.9, 0.999, 1e-8, model.weight_decay, step + 1};
+      const kernels::HyperParameters hyper{0.01, model.momentum, 0, model.nesterov, 0.9, 0.999, 1e-8, model.weight_decay, updates};
       const kernels::Slots slots{param.data(), grad.data(), {moment.data(), square.data()}, model.counts[i]};
       const kernels::Algorithm &algorithm = *kernels::find_algorithm(model.algorithm);
       (table.*algorithm.update)(slots, algorithm.constants(hyper));

@@ -83,7 +83,8 @@ TEST(SlotMemory, NoTwoEntriesShareMemoryAndTheFormulaCountsEach) {
   }
 }
 
-/// Whole are parameters below stage 3, gradients below stage 2, states in stage 0, and everything in a world of one.
+/// Whole are parameters below stage 3, gradients below stage 2, states in stage 0, and everything
+/// in a world of one. Update counts are whole in every stage.
 TEST(SlotMemory, EachStageShardsOneKindMore) {
   for (uint64_t seed = 0; seed < kModels; ++seed) {
     Model model = laid_out_model(seed);
@@ -99,7 +100,8 @@ TEST(SlotMemory, EachStageShardsOneKindMore) {
           const Slot *slot = nullptr;
           ASSERT_TRUE(kept.tensors.find(format.number, id, &slot));
           const bool of_param = format.number == ZERO_SLOT_PARAM || format.number == ZERO_SLOT_PARAM_SCALE;
-          EXPECT_EQ(kept.tensors.place(*slot, id).whole, alone || stage < (of_param ? 3 : 1)) << model.text() << " slot " << format.number;
+          const bool whole = alone || format.number == ZERO_SLOT_UPDATE_COUNT || stage < (of_param ? 3 : 1);
+          EXPECT_EQ(kept.tensors.place(*slot, id).whole, whole) << model.text() << " slot " << format.number;
         }
         const Slot *grad = nullptr;
         EXPECT_EQ(kept.tensors.find(ZERO_SLOT_GRAD, id, &grad), !model.frozen(id));
@@ -131,6 +133,14 @@ TEST(TensorSlots, CutsOfAllRanksAreTheTensor) {
       EXPECT_EQ(end, model.counts) << model.text();
     }
   }
+}
+
+/// The first rank that owns a part of the tensor has the one entry.
+TEST(TensorSlots, CutsOfASlotPerTensorAreOneEntry) {
+  SlotPlace place;
+  place.per = kPerTensor;
+  EXPECT_EQ(TensorSlots::entry_cuts(place, {{0, 0}, {0, 512}, {512, 512}, {512, 1000}}), (Cuts{{0, 0}, {0, 1}, {1, 1}, {1, 1}}));
+  EXPECT_EQ(place.entries(int64_t{1} << 61), 1);
 }
 
 TEST(TensorSlots, CutsOfScalesAreLines) {

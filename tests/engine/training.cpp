@@ -44,8 +44,8 @@ std::string Recipe::text() const {
                      " " + std::to_string(clip_value) + " scale " + std::to_string(loss_scale) + " f32 sums " +
                      std::to_string(accumulates_in_f32) + " average " + std::to_string(average) + " sets " + std::to_string(sets) +
                      " frozen " + std::to_string(frozen_every) + " tied " + std::to_string(tied) + " untouched " +
-                     std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " gather below " +
-                     std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
+                     std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
+                     std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }

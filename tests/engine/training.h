@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ struct Recipe {
   bool tied = false;         ///< the last tensor is another name of the first
   bool untouched = false;
   int64_t unfilled_every = 0;  ///< every n-th tensor gets no gradient in odd steps
+  uint64_t unfilled_seed = 0;  ///< not 0: by chance tensors get no gradient on any rank
   int64_t gather_below = 0;
   int64_t overflow_step = -1;  ///< one rank has an infinite gradient there
 
@@ -72,7 +74,8 @@ struct Model {
   /// The first and last tensor, where they are tied.
   bool shared(int64_t id) const { return recipe.tied && (id == 0 || id + 1 == tensors()); }
   bool unfilled(int64_t id, int64_t step) const {
-    return frozen(id) || (recipe.unfilled_every > 0 && step % 2 == 1 && id % recipe.unfilled_every == 0);
+    return frozen(id) || (recipe.unfilled_every > 0 && step % 2 == 1 && id % recipe.unfilled_every == 0) ||
+           (recipe.unfilled_seed != 0 && std::mt19937_64(recipe.unfilled_seed + static_cast<uint64_t>(step * 64 + id))() % 2 == 0);
   }
 };
 

@@ -199,6 +199,7 @@ void Training::save_and_remake(bool stepped) {
   if (!build()) calls_.must(ZERO_E_STATE);
   facts_.resize(told);
   place_ = place;
+  for (const auto &[key, value] : scalars) calls_.must(zero_optimizer_set_i64(optimizer_, key, value));
   for (const Slot &slot : slots) {
     const int64_t from = slot.count * rank_ / program_.ranks;
     const int64_t element = slot.count == 0 ? 0 : std::ssize(slot.entries) / slot.count;
@@ -208,7 +209,6 @@ void Training::save_and_remake(bool stepped) {
   }
   for (const auto &[key, value] : hyper)
     calls_.must(calls_.make(name("set_f64", key.second), [&] { return zero_optimizer_set_f64(optimizer_, key.first, key.second, value); }));
-  for (const auto &[key, value] : scalars) calls_.must(zero_optimizer_set_i64(optimizer_, key, value));
   for (int64_t id = 0; id < program_.module_buffers; ++id) {
     void *data = nullptr;
     int64_t count = 0;

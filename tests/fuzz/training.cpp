@@ -97,6 +97,11 @@ bool Training::write(const Edit &edit) {
   if (dtype == ZERO_DTYPE_U16) bytes.resize(static_cast<size_t>(2 * length));
   for (std::byte &byte : bytes) byte = static_cast<std::byte>(random.below(128) & (dtype == ZERO_DTYPE_U16 ? 127 : 63));
   if (dtype < ZERO_DTYPE_I32) bytes = encoded(values, dtype);
+  if (dtype == ZERO_DTYPE_I64) {
+    const std::vector<int64_t> counts(static_cast<size_t>(length), random.below(1000));
+    const auto *data = reinterpret_cast<const std::byte *>(counts.data());
+    bytes.assign(data, data + counts.size() * sizeof(int64_t));
+  }
   calls_.must(calls_.meet(name("write", id) + " slot " + std::to_string(slot), zero_optimizer_write, zero_optimizer_write_async, optimizer_,
                           id, static_cast<int32_t>(slot), from, bytes.data(), length, nullptr));
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
@@ -314,7 +319,7 @@ void Training::update_views() {
 
 std::vector<std::byte> Training::read(int64_t id, int32_t slot, int64_t dtype, int64_t count) {
   int64_t element = dtype == ZERO_DTYPE_U16 ? 2 : 1;
-  if (dtype < ZERO_DTYPE_I32) zero_dtype_nbytes(static_cast<int32_t>(dtype), &element);
+  if (dtype < ZERO_DTYPE_U8) zero_dtype_nbytes(static_cast<int32_t>(dtype), &element);
   std::vector<std::byte> bytes(static_cast<size_t>(count * element));
   calls_.must(calls_.meet(name("read", id) + " slot " + std::to_string(slot), zero_optimizer_read, zero_optimizer_read_async, optimizer_,
                           id, slot, 0, bytes.data(), count, nullptr));

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero::kernels::test {
@@ -74,6 +75,7 @@ struct Slots {
   double divisor = 1;
   uint64_t first = 0;
   int64_t scalars = 0;
+  bool untouched = false;  ///< only its average moves
 
   friend bool operator==(const Slots &, const Slots &) = default;
 
@@ -169,6 +171,7 @@ inline UpdateScalars random_scalars(Random &random) {
   scalars.average_decay = 0.99;
   scalars.stochastic = random.below(2) == 0;
   scalars.seed = random.next();
+  scalars.step = scalars.hyper.step;
   return scalars;
 }
 
@@ -204,13 +207,17 @@ struct Told {
 
 inline Told random_told(Random &random) { return {random_scalars(random), random.below(8) == 0}; }
 
-/// The arrays of one call, which are on the device too once its memory is uploaded. Chunks come in any order.
+/// The arrays of one call, which are on the device too once its memory is uploaded. Chunks come in
+/// any order. `updates`: how many each piece has had, in the run of told[0]; nullptr: they are not
+/// counted.
 class Call {
  public:
-  Call(DeviceMemory &memory, std::vector<Slots> &all, const std::vector<Told> &told, int32_t algorithm, Random &random)
-      : stream_(memory.stream()), sources_(all.size()), replicas_(all.size()) {
+  Call(DeviceMemory &memory, std::vector<Slots> &all, const std::vector<Told> &told, int32_t algorithm, Random &random,
+       std::vector<int64_t> *updates = nullptr)
+      : stream_(memory.stream()), counted_(updates != nullptr), sources_(all.size()), replicas_(all.size()) {
     for (size_t i = 0; i < all.size(); ++i) add_piece(memory, all[i], i);
     for (const Told &each : told) add_told(each, algorithm);
+    if (counted_) count_apart(memory.place(*updates));
     for (size_t i = chunks_.size(); i > 1; --i)
       std::swap(chunks_[i - 1], chunks_[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
     scalars_there_ = memory.place(scalars_);
@@ -221,6 +228,11 @@ class Call {
   Call(const Call &) = delete;
 
   void prepare(const cuda::Table &kernels) const {
+    if (counted_) {
+      const int64_t count = std::ssize(pieces);
+      ASSERT_EQ(kernels.prepare_each(0, runs_there_, recipes_there_, update.pieces, count, scalars_there_, stream_), 0);
+      return;
+    }
     for (size_t i = 0; i < recipes_.size(); ++i)
       ASSERT_EQ(kernels.prepare(0, runs_there_ + i, recipes_there_ + i, 1, scalars_there_ + i, stream_), 0);
   }
@@ -248,6 +260,8 @@ class Call {
     piece.peers_offset = slots.peers_offset;
     piece.scalars = slots.scalars;
     piece.form = cuda::form_of(piece);
+    if (slots.untouched) piece.average_count = slots.average.is_kept() ? slots.count : 0;
+    if (slots.untouched) piece.count = 0;
     pieces.push_back(piece);
     const auto number = static_cast<int64_t>(index);
     for (int64_t begin = 0; begin <= slots.count; begin += cuda::kChunk) chunks_.push_back({begin, number});  // one without elements, too
@@ -262,7 +276,16 @@ class Call {
     scalars_.push_back({});
   }
 
+  void count_apart(const int64_t *updates) {
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      pieces[i].recipe = std::exchange(pieces[i].scalars, static_cast<int64_t>(i));
+      pieces[i].updates = updates + i;
+    }
+    scalars_.resize(pieces.size());
+  }
+
   void *stream_;
+  const bool counted_;
   std::vector<cuda::Chunk> chunks_;
   std::vector<cuda::Recipe> recipes_;
   std::vector<RunState> runs_;  ///< one per recipe

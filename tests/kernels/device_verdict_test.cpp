@@ -118,6 +118,28 @@ TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
   }
 }
 
+TEST_F(DeviceVerdict, UpdatesAreCountedUnlessTheStepIsSkipped) {
+  Random random(92);
+  DeviceMemory memory;
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{65}, int64_t{300}, cuda::kMostCounted}) {
+    for (const int64_t skips : {0, 1}) {
+      std::vector<RunState> run = {{.skips = skips}};
+      std::vector<int64_t> counts(static_cast<size_t>(count) + 1);
+      for (int64_t &each : counts) each = random.below(1000);
+      std::vector<int64_t> expected = counts;
+      std::vector<uint64_t> updated(static_cast<size_t>(count + 63) / 64);
+      for (uint64_t &word : updated) word = random.next();
+      for (size_t i = 0; i < static_cast<size_t>(count) && skips == 0; ++i) expected[i] += (updated[i / 64] >> (i % 64)) & 1 ? 1 : 0;
+      const RunState *known = memory.place(run);
+      int64_t *there = memory.place(counts);
+      memory.upload();
+      ASSERT_EQ(kernels_->count_updates(0, known, there, updated.data(), count, memory.stream()), 0);
+      memory.download();
+      EXPECT_EQ(counts, expected) << count;
+    }
+  }
+}
+
 TEST_F(DeviceVerdict, PutBytesArriveAndTheNextStayAsTheyAre) {
   Random random(91);
   DeviceMemory memory;

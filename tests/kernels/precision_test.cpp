@@ -149,6 +149,7 @@ class Training {
 
   void step(int64_t number) {
     scalars_.hyper.step = number;
+    scalars_.step = number;
     for (int64_t i = 0; i < kCount; ++i)
       model_.grad.set_nearest(i, std::copysign(0.5F + std::fabs(random_.value(0)) / 2, random_.value(0)));
     if (algorithm_.layerwise) {

@@ -33,7 +33,7 @@ float limited(float value, float limit) { return limit > 0 && std::fabs(value) >
 
 /// A random number as kernels/random.h places it in counter and key.
 uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, uint64_t place) {
-  const auto step = static_cast<uint64_t>(scalars.hyper.step);
+  const auto step = static_cast<uint64_t>(scalars.step);
   const r123::Philox4x32::ctr_type counter = {{static_cast<uint32_t>(place / 4), static_cast<uint32_t>(place / 4 >> 32),
                                                static_cast<uint32_t>(step), slot + 256 * static_cast<uint32_t>(step >> 32)}};
   return r123::Philox4x32()(counter, {{static_cast<uint32_t>(scalars.seed), static_cast<uint32_t>(scalars.seed >> 32)}})[place % 4];
@@ -77,6 +77,7 @@ UpdateScalars random_scalars(test::Random &random, const Storage &storage) {
   UpdateScalars scalars;
   scalars.stochastic = storage.stochastic;
   scalars.seed = random.next();
+  scalars.step = 1 + random.below(4);
   scalars.streams = random.below(2) == 0;
   scalars.hyper = {
       .lr = 0.01, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = 1 + random.below(4)};
@@ -101,6 +102,7 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
     const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
     UpdateScalars scalars = random_scalars(random, storage);
     if (random.below(4) == 0) scalars.hyper.step = static_cast<int64_t>(random.next() >> 9);
+    if (random.below(4) == 0) scalars.step = static_cast<int64_t>(random.next() >> 9);
     const Model before = random_model(random, storage, count, i % 3 == 0);
     const Algorithm &algorithm = random_algorithm(random);
     Model expected = before;
@@ -230,6 +232,37 @@ TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
   const std::vector<Storage> storages = all_storages();
   for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())) && !HasFatalFailure(); ++i) {
     compare_with_reduction_and_copies(random, storages[static_cast<size_t>(i) % storages.size()], i);
+  }
+}
+
+/// And replicas that take it have it too. Nothing else changes.
+TEST(Update, AveragesMoveWhereNothingIsUpdated) {
+  test::Random random(46);
+  const std::vector<Storage> storages = all_storages();
+  for (int64_t i = 0; i < test::cases(40 * static_cast<int64_t>(storages.size())); ++i) {
+    const Storage &storage = storages[static_cast<size_t>(i) % storages.size()];
+    if (!storage.averages) continue;
+    const int64_t count = i % 11 == 0 ? random.below(3) : random.below(i % 7 == 0 ? 2600 : 300);
+    const UpdateScalars scalars = random_scalars(random, storage);
+    const Model before = random_model(random, storage, count, i % 3 == 0);
+    Peers peers = random_peers(random, storage, count, false);
+    peers.sources.clear();
+    Model expected = before;
+    for (int64_t k = 0; k < count; ++k) {
+      const float average = before.average.get(k);
+      expected.average.set(k, std::fma(static_cast<float>(1 - scalars.average_decay), before.kept(k) - average, average));
+    }
+    Copies copies(storage, peers.offset + count);
+    if (peers.take_states) copies.average.put_at(peers.offset, expected.average, count);
+    for (const Table *table : supported()) {
+      Model actual = before;
+      Peers lent = peers;
+      Piece piece = actual.piece();
+      lent.lend(piece, storage);
+      move_average(*table, piece, scalars);
+      ASSERT_EQ(actual, expected) << table->target << " " << text(storage) << " count " << count << " case " << i;
+      for (const Copies &given : lent.copies) ASSERT_TRUE(given == copies) << table->target << " " << text(storage) << " case " << i;
+    }
   }
 }
 

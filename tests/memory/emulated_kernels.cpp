@@ -130,11 +130,47 @@ int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int6
   return 0;
 }
 
+int32_t prepare_each(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+                     void *stream) {
+  if (fails_on(device)) return kFailed;
+  give(stream, [=] {
+    std::vector<Piece> here = array_of(pieces, count);
+    int64_t recipe_count = 0;
+    for (Piece &piece : here) {
+      piece.updates = static_cast<const int64_t *>(seen(piece.updates, sizeof *piece.updates));
+      recipe_count = std::max(recipe_count, piece.recipe + 1);
+    }
+    const auto nbytes = [](int64_t entries, size_t each) { return entries * static_cast<int64_t>(each); };
+    inner().prepare_each(0, seen(run, sizeof *run), seen(recipes, nbytes(recipe_count, sizeof *recipes)), here.data(), count,
+                         seen(out, nbytes(count, sizeof *out)), nullptr);
+  });
+  return 0;
+}
+
 int32_t update(int64_t device, int32_t number, const Update *call, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [number, call = *call] {
     const SeenUpdate here(call);
     inner().update(0, number, &here.call, nullptr);
+  });
+  return 0;
+}
+
+/// What the update is not for.
+void look_up_average(Piece &piece) {
+  piece.param = seen(piece.param, piece.average_count);
+  piece.master = seen(piece.master, piece.average_count);
+  piece.average = seen(piece.average, piece.average_count);
+}
+
+int32_t move_averages(int64_t device, const Update *call, void *stream) {
+  if (fails_on(device)) return kFailed;
+  give(stream, [call = *call] {
+    SeenUpdate here(call);
+    for (Piece &piece : here.pieces) {
+      if (piece.average_count > 0) look_up_average(piece);
+    }
+    inner().move_averages(0, &here.call, nullptr);
   });
   return 0;
 }
@@ -210,6 +246,15 @@ int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *s
   if (fails_on(device)) return kFailed;
   const auto *first = static_cast<const std::byte *>(from);
   give(stream, [=, bytes = std::vector(first, first + nbytes)] { inner().put(0, seen(out, nbytes), bytes.data(), nbytes, nullptr); });
+  return 0;
+}
+
+int32_t count_updates(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream) {
+  if (fails_on(device)) return kFailed;
+  give(stream, [=, words = std::vector(updated, updated + (count + 63) / 64)] {
+    const auto nbytes = count * static_cast<int64_t>(sizeof *counts);
+    inner().count_updates(0, seen(run, sizeof *run), seen(counts, nbytes), words.data(), count, nullptr);
+  });
   return 0;
 }
 
@@ -355,7 +400,9 @@ const void *kernels() {
   static const Table table = {.struct_size = sizeof(Table),
                               .algorithm = algorithm,
                               .prepare = prepare,
+                              .prepare_each = prepare_each,
                               .update = update,
+                              .move_averages = move_averages,
                               .lamb_norms = lamb_norms,
                               .lamb_trust_ratios = lamb_trust_ratios,
                               .muon = muon,
@@ -363,6 +410,7 @@ const void *kernels() {
                               .judge = judge,
                               .end_step = end_step,
                               .put = put,
+                              .count_updates = count_updates,
                               .reduce = reduce,
                               .look = look,
                               .all_within = all_within,

@@ -216,8 +216,10 @@ class Optimizer(Owner):
         param, offset, count, address = zero.zero_optimizer_view(self.native, index, slot)
         if slot in _SCALES:
             count = math.ceil(count / _ELEMENTS_PER_SCALE)
+        elif slot == Slot.UPDATE_COUNT:
+            count = 1
         kind = elements.numpy_dtype(self._slot_dtype(param, slot))
-        return View(param, offset, lent_array(self._handle, address, (count,), kind, writable=True))
+        return View(param, offset, lent_array(self._handle, address, (count,), kind, writable=slot != Slot.UPDATE_COUNT))
 
     def views(self, slot: Slot | int | str) -> list[View]:
         """All pieces in one slot; the same order in every slot."""
@@ -312,4 +314,4 @@ class Optimizer(Owner):
         known = self._known(param)
         what = "slot", slot_name(slot), "of", known.name
         data = elements.typed(data, dtype, *what)
-        return data if slot in _SCALES else elements.shaped(data, known.shape, *what)
+        return data if slot in (*_SCALES, Slot.UPDATE_COUNT) else elements.shaped(data, known.shape, *what)

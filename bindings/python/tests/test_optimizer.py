@@ -20,6 +20,7 @@ from libzero import (
     Source,
     Status,
     Sync,
+    Unfilled,
 )
 from small_model import SHAPE, begun, gradient, whole
 
@@ -297,6 +298,30 @@ class StateTest(TestCase):
                 return sum(view.data.size for view in views[1])
 
         self.assertEqual(sum(ranks.run(3, body)), 4)
+
+    def test_updates_of_tensors_that_may_stay_untouched_are_counted(self):
+        def count_of(optimizer, param):
+            return optimizer.read(param, np.empty(1, np.int64), Slot.UPDATE_COUNT)[0]
+
+        def body(group):
+            with Config(stage=2, unfilled=Unfilled.UNTOUCHED) as config, Optimizer(group, config) as optimizer:
+                for name in "vw":
+                    optimizer.add_param(name, (1000,))
+                optimizer.seal()
+                optimizer.begin(Source.LOCAL)
+                for step in range(3):
+                    for param in (1, 0) if step == 1 else (0,):
+                        optimizer.grad_ready(param, np.ones(1000, np.float32))
+                    optimizer.step()
+                self.assertEqual([count_of(optimizer, param) for param in range(2)], [3, 1])
+                self.assertEqual({kept.slot: kept.count for kept in optimizer.slots(0)}[Slot.UPDATE_COUNT], 1)
+                for view in optimizer.views("update_count"):
+                    self.assertEqual((view.data.tolist(), view.data.flags.writeable), ([(3, 1)[view.param]], False))
+                optimizer.set_i64("step_count", 9)
+                optimizer.write(1, np.array([4]) if group.rank == 0 else None, Slot.UPDATE_COUNT)
+                self.assertEqual([count_of(optimizer, param) for param in range(2)], [9, 4])
+
+        ranks.run(2, body)
 
     def test_masters_have_their_own_type(self):
         with ranks.alone() as group, Config(master=Master.REMAINDER) as config, begun(group, config, Dtype.BF16) as optimizer:

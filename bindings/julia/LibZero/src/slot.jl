@@ -37,7 +37,7 @@ function check_slot(optimizer::Optimizer, param::Parameter, kind::Int32, data)
     expected === nothing && return nothing
     of = "slot ", label(slot_names, kind), " of ", name_in(optimizer, param)
     check_eltype(expected, data, of...)
-    kind in SCALES || check_dims(param.dims, data, of...)
+    kind in SCALES || kind == ZERO_SLOT_UPDATE_COUNT || check_dims(param.dims, data, of...)
     return nothing
 end
 
@@ -73,8 +73,8 @@ end
 
 The pieces of a slot that this rank updates, as a vector of `(param, range, data)`: number of the tensor, places in it, and the entries in
 libzero's memory. `T` is the type of the entries; where tensors have several, or not all have the slot, ask for those of one tensor. Slots
-of scales have an entry per 256 elements; `range` counts elements there too. Gradients are valid between `reduce!` and `gather!`, the rest
-outside `step!`.
+of scales have an entry per 256 elements, `:update_count` has one; `range` counts elements there too. Gradients are valid between `reduce!`
+and `gather!`, the rest outside `step!`.
 """
 views(optimizer::Optimizer, slot, ::Type{T}) where {T} = GC.@preserve optimizer begin
     kind = code(slot_names, slot)
@@ -100,6 +100,6 @@ end
 
 "A piece at an address of libzero."
 function view_of(optimizer, kind, T, param, offset, count, data)
-    entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : count
+    entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : kind == ZERO_SLOT_UPDATE_COUNT ? 1 : count
     return (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
 end

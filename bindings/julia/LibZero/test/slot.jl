@@ -80,6 +80,27 @@
         @test values == fill(([2.0f0], [BFloat16(2)]), 2)
     end
 
+    @testset "updates of tensors that may stay untouched are counted" begin
+        Group(nothing, 0, 1) do group
+            Optimizer(group; unfilled = :untouched) do optimizer
+                v, w = add_param!(optimizer, "v", Float32, 600), add_param!(optimizer, "w", Float32, 600)
+                seal!(optimizer)
+                begin!(optimizer, :local)
+                for step in 1:3
+                    grad_ready(optimizer, v, ones(Float32, 600))
+                    step == 2 && grad_ready(optimizer, w, ones(Float32, 600))
+                    step!(optimizer)
+                end
+                counts() = map(param -> only(read!(optimizer, param, :update_count, zeros(Int64, 1))), (v, w))
+                @test counts() == (3, 1)
+                @test map(view -> view.data, views(optimizer, :update_count, Int64)) == [[3], [1]]
+                optimizer[:step_count] = 9
+                write(optimizer, w, :update_count, Int64[4])
+                @test counts() == (9, 4)
+            end
+        end
+    end
+
     @testset "views of scales have an entry per 256 elements" begin
         Group(nothing, 0, 1) do group
             Optimizer(group; param_dtype = :f8_e4m3, first_moment_dtype = :f8_e4m3, second_moment_dtype = :f8_ue5m3) do optimizer

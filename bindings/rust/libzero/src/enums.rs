@@ -239,6 +239,8 @@ c_enum! {
         Average = ZERO_SLOT_AVERAGE,
         /// One f32 per 256 elements of an 8-bit parameter.
         ParamScale = ZERO_SLOT_PARAM_SCALE,
+        /// One i64 per parameter, with [`Unfilled::Untouched`]: the steps that updated it.
+        UpdateCount = ZERO_SLOT_UPDATE_COUNT,
         /// sgd: the momentum buffer; adam, adamw: m.
         FirstMoment = ZERO_SLOT_FIRST_MOMENT,
         /// adam, adamw: v.

@@ -5,7 +5,7 @@ mod training;
 
 use std::ops::Range;
 
-use libzero::{Bf16, Code, DType, Finding, Group, Initialiser, Key, Master, Optimizer, Param, Slot, Source, SyncRule, F8E4M3};
+use libzero::{Bf16, Code, DType, Finding, Group, Initialiser, Key, Master, Optimizer, Param, Slot, Source, SyncRule, Unfilled, F8E4M3};
 
 use training::*;
 
@@ -127,6 +127,39 @@ fn a_remainder_completes_a_bf16_parameter() {
     optimizer.read(w.id(), Slot::Master, 0, &mut rest).unwrap();
     let value = f32::from_bits((1.0f32 + 1.0 / 512.0).to_bits());
     assert_eq!(rest, [value.to_bits() as u16; 5]);
+}
+
+#[test]
+fn updates_of_tensors_that_may_stay_untouched_are_counted() {
+    ranks::run(2, |group, rank| {
+        let keys = [(Key::Unfilled, Unfilled::Untouched.raw().into()), (Key::Stage, 2)];
+        let mut optimizer = Optimizer::new(&group, Some(&config(&keys, "adamw"))).unwrap();
+        let v = optimizer.add_param::<f32>("v", &[600], None).unwrap();
+        let w = optimizer.add_param::<f32>("w", &[600], None).unwrap();
+        optimizer.seal().unwrap();
+        optimizer.begin(Source::Local).unwrap();
+        for step in 0..3 {
+            optimizer.grad_ready(v, 0, &[1.0f32; 600]).unwrap();
+            if step == 1 {
+                optimizer.grad_ready(w, 0, &[1.0f32; 600]).unwrap();
+            }
+            optimizer.step().unwrap();
+        }
+        let counts = |optimizer: &Optimizer| {
+            [v, w].map(|param| {
+                let mut count = [0i64];
+                optimizer.read(param.id(), Slot::UpdateCount, 0, &mut count).unwrap();
+                count[0]
+            })
+        };
+        assert_eq!(counts(&optimizer), [3, 1]);
+        for mut view in optimizer.views().unwrap() {
+            assert_eq!(view.slot::<i64>(Slot::UpdateCount).unwrap_err().code(), Code::Unsupported);
+        }
+        optimizer.set_i64(Key::StepCount, 9).unwrap();
+        optimizer.write(w.id(), Slot::UpdateCount, 0, &[4i64][rank..]).unwrap();
+        assert_eq!(counts(&optimizer), [9, 4]);
+    });
 }
 
 #[test]
