@@ -116,11 +116,14 @@ fnv(hash, values) = foldl((h, byte) -> (h ⊻ byte) * 0x00000100000001b3, reinte
 function run_rank(options, train, test, group)
     Optimizer(group; stage = options.stage, algorithm = "adamw", bucket_bytes = 65536, divisor = :weights) do optimizer
         trainer = Trainer(options, group, optimizer, length(train))
-        losses = [train_step!(trainer, train, step) for step in 0:steps_in_all(trainer)-1]
+        open(group_rank(group) == 0 && !isempty(options.losses) ? options.losses : "/dev/null", "w") do losses
+            for step in 0:steps_in_all(trainer)-1
+                @printf(losses, "%.9g\n", train_step!(trainer, train, step))
+                flush(losses) # one that cannot be written ends the run
+            end
+        end
         accuracy, hash = evaluate(trainer, test), hash_params(trainer)
-        group_rank(group) == 0 || return
-        isempty(options.losses) || open(file -> foreach(loss -> @printf(file, "%.9g\n", loss), losses), options.losses, "w")
-        @printf("accuracy=%.2f hash=%016x\n", accuracy, hash)
+        group_rank(group) == 0 && @printf("accuracy=%.2f hash=%016x\n", accuracy, hash)
     end
 end
 
