@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "../whole_option.h"
+
 namespace embedding {
 namespace {
 
@@ -101,13 +103,15 @@ bool parse_options(int argc, char **argv, bool sharded, Options *out) {
   opterr = 0;
   for (;;) {
     const int at = optind;
-    const int index = getopt_long(argc, argv, "", known.data(), nullptr);
+    int position = 0;
+    const int index = getopt_long(argc, argv, "", known.data(), &position);
     if (index == -1) break;
+    const char *unknown = index == '?' ? argv[at] : shortened_option(argv, &known[static_cast<size_t>(position)]);
+    if (unknown) throw std::invalid_argument(std::string(unknown) + ": unknown option, or its value is missing; see --help");
     if (index == kHelp) {
       print_help(argv[0], sharded);
       return false;
     }
-    if (index == '?') throw std::invalid_argument(std::string(argv[at]) + ": unknown option, or its value is missing; see --help");
     std::visit(Store{kRows[index], optarg, out}, kRows[index].field);
   }
   if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": unexpected argument; see --help");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zero/zero.h>
 
+#include "../whole_option.h"
 #include "report.h"
 
 static const char kUsage[] =
@@ -348,6 +349,11 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
   int at = 0;
   int option;
   while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {
+    const char *shortened = option == '?' ? NULL : shortened_option(argv, &kOptions[at]);
+    if (shortened) {
+      fprintf(stderr, "train_fashion: unrecognized option '%s': --%s is written in full\n", shortened, kOptions[at].name);
+      return kOutcomeWrong;
+    }
     const enum outcome outcome = take(option, kOptions[at].name, optarg, out);
     if (outcome != kOutcomeRun) return outcome;
   }
