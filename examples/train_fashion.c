@@ -16,16 +16,6 @@
 #include "fashion/report.h"
 #include "fashion/trainer.h"
 
-/// The launcher's ranks; --ranks must agree with them when it is given.
-static int open_launcher_group(const struct options *options, const zero_config *config, zero_group **out) {
-  int64_t size = 0;
-  if (failed(zero_group_create_env(config, out), "zero_group_create_env") || failed(zero_group_size(*out, &size), "zero_group_size"))
-    return -1;
-  if (options->ranks == 0 || options->ranks == size) return 0;
-  fprintf(stderr, "train_fashion: --ranks %" PRId64 ": the launcher started %" PRId64 "\n", options->ranks, size);
-  return -1;
-}
-
 /// Threads and processes meet by a name that no other run has.
 static int open_local_group(const struct options *options, const zero_config *config, int64_t rank, zero_group **out) {
   char name[64];
@@ -39,8 +29,8 @@ static int open_group(const struct options *options, int64_t rank, zero_group **
   zero_config *config = NULL;
   if (failed(zero_config_create(&config), "zero_config_create")) return -1;
   int status = failed(zero_config_set_i64(config, ZERO_KEY_STAGING_BYTES, 65536), "set staging bytes") ? -1 : 0;
-  if (!status && options->mode == kModeEnv) status = open_launcher_group(options, config, out);
-  if (!status && options->mode != kModeEnv) status = open_local_group(options, config, rank, out);
+  if (!status && options->mode == kModeLauncher) status = failed(zero_group_create_env(config, out), "zero_group_create_env") ? -1 : 0;
+  if (!status && options->mode != kModeLauncher) status = open_local_group(options, config, rank, out);
   zero_config_release(config);
   return status;
 }

@@ -13,7 +13,7 @@ static const char kUsage[] =
     "usage: memory_wall [options]\n"
     "Trains the tensors of a GPT-2 with fp32 AdamW on synthetic gradients, in a process per rank: stage 0 first, which a machine of "
     "common\n"
-    "size refuses, then stage 3.\n"
+    "size refuses, then stage 3. Not under a launcher: it starts its ranks itself, and looks at the memory of all of them.\n"
     "  --layers N       default 36: with the other defaults GPT-2 large, 774 million parameters\n"
     "  --width N        default 1280\n"
     "  --vocabulary N   default 50257\n"

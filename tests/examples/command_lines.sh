@@ -1,10 +1,12 @@
 #!/bin/sh
-# Options are taken as they are written in --help: a name that is cut short is an error, --help itself is none.
-# usage: command_lines.sh SOURCE SCRATCH PROGRAM...
+# Options are taken as they are written in --help: a name that is cut short is an error, --help itself is none. Programs that start ranks of
+# their own and cannot be a launcher's say so under one.
+# usage: command_lines.sh SOURCE SCRATCH LINEAR_REGRESSION PROGRAM...
 set -u
 source=$1
 scratch=$2
-shift 2
+regression=$3
+shift 3
 mkdir -p "$scratch" || exit 1
 cases=0
 failures=0
@@ -48,5 +50,8 @@ for program; do
   esac
 done
 
+for program in "$regression" "$(dirname "$regression")/memory_wall"; do
+  expect 2 err "a launcher has started it (OMPI_COMM_WORLD_SIZE is 2)" env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$program"
+done
 echo "$cases command lines, $failures failed"
 [ $failures -eq 0 ]

@@ -1,7 +1,7 @@
 # Trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
 #   julia --project=<LibZero> trainer.jl [--ranks 4] [--stage 3] [--epochs 1] [--batch 192] [--limit 0] [--lr 0.004] [--seed 1]
-#                                        [--losses FILE] [--data DIRECTORY] [--env]
-# Ranks are tasks of this thread; with --env they are those that mpirun or torchrun started.
+#                                        [--losses FILE] [--data DIRECTORY]
+# Ranks are tasks of this thread; under a launcher (mpirun, srun, torchrun), with which --ranks is an error, they are those that it started.
 
 using LibZero
 using Printf: @printf
@@ -10,7 +10,9 @@ include("data.jl")
 include("model.jl")
 
 const DEFAULTS = (ranks = 4, stage = 3, epochs = 1, batch = 192, limit = 0, lr = 0.004, seed = 1, losses = "",
-                  data = "/usr/share/datasets/fashion-mnist", env = false)
+                  data = "/usr/share/datasets/fashion-mnist")
+
+launched() = !isempty(launcher())
 
 "What the command line says instead of the defaults."
 function parse_options(arguments)
@@ -18,8 +20,10 @@ function parse_options(arguments)
     while !isempty(rest)
         flag = popfirst!(rest)
         name = startswith(flag, "--") ? Symbol(flag[3:end]) : Symbol()
-        haskey(options, name) && (name == :env || !isempty(rest)) || error("trainer: unknown option or missing value: $flag")
-        value = name == :env ? true : options[name] isa String ? popfirst!(rest) : parse(typeof(options[name]), popfirst!(rest))
+        haskey(options, name) && !isempty(rest) || error("trainer: unknown option or missing value: $flag")
+        name == :ranks && launched() && error("trainer: --ranks is for ranks that this program starts, but a launcher has started them " *
+                                              "($(launcher()) is $(ENV[launcher()]))")
+        value = options[name] isa String ? popfirst!(rest) : parse(typeof(options[name]), popfirst!(rest))
         options = merge(options, NamedTuple{(name,)}((value,)))
     end
     min(options.ranks, options.epochs, options.batch) >= 1 || error("trainer: --ranks, --epochs and --batch must be at least 1")
@@ -130,7 +134,7 @@ end
 function main(options)
     train, test = read_dataset(options.data, "train", options.limit), read_dataset(options.data, "t10k")
     work(group) = run_rank(options, train, test, group)
-    options.env && return env_group(work; staging_bytes = 65536)
+    launched() && return env_group(work; staging_bytes = 65536)
     @sync for rank in 0:options.ranks-1
         @async Group(work, "train_fashion.$(getpid())", rank, options.ranks; staging_bytes = 65536)
     end
