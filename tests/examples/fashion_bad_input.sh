@@ -141,7 +141,7 @@ for option in report-file losses; do
   for file in "$scratch/nowhere/file" /dev/full; do
     [ "$file" != /dev/full ] || [ -e /dev/full ] || continue
     cases=$((cases + 1))
-    timeout 60 "$program" --quiet --epochs 100000 --ranks 2 --$option "$file" >"$scratch/out" 2>"$scratch/err" </dev/null
+    timeout 60 "$program" --quiet --limit 640 --epochs 100000 --ranks 2 --$option "$file" >"$scratch/out" 2>"$scratch/err" </dev/null
     code=$?
     if [ $code -ne 1 ] || [ -s "$scratch/out" ] || ! grep -q "^train_fashion: $file: \(No such file\|No space\)" "$scratch/err"; then
       echo "FAILED: --$option $file: exit code $code: $(cat "$scratch/out" "$scratch/err")"
