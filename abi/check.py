@@ -127,7 +127,7 @@ def public_constants(include):
 
 
 def constant_values(cc, include):
-    """The versions and the other constants of some headers, each name -> value as text, asked of the compiler."""
+    """The versions and the other constants of some headers: name -> value as text, from the compiler."""
     lines = [f'  printf("{name} = %lld\\n", (long long)({name}));\n' for name in public_constants(include)]
     with tempfile.TemporaryDirectory() as scratch:
         source = os.path.join(scratch, "constants.c")
@@ -175,7 +175,7 @@ def old_versions(options):
 
 
 def frozen_source(include):
-    """C that compiles with the headers of today if they declare every type and function of `include` as it does."""
+    """C that compiles with today's headers if they declare all types and functions as `include` does."""
     text = header_text(include)
     lines = ["#include <zero/zero.h>", "#include <stddef.h>"]
     lines += re.findall(r"^typedef [^{}]*?;", text, flags=re.M)
@@ -189,7 +189,10 @@ def frozen_source(include):
 
 
 def check_frozen(options):
-    """Programs were compiled with the frozen headers of old clients: what these say, today's must say too. They may say more."""
+    """Compares the headers with the frozen ones of old clients, which programs were compiled with.
+
+    Today's headers must say all that those say, and may say more.
+    """
     counts = []
     for version, folder in old_versions(options):
         include = os.path.join(folder, "include")

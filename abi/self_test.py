@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Proves that check.py fails when the ABI breaks: each break is made in a copy of this folder and the headers, and, where it says so, in a
-library made anew from them.
+"""Proves that check.py fails when the ABI breaks: each break is made in a copy of this folder and the
+headers, and, where it says so, in a library made anew from them.
 
-The library is a stand-in whose functions do nothing, made from the headers, because only its surface counts here.
+The library is a stand-in whose functions do nothing, because only its surface counts here.
 """
 import argparse
 import dataclasses
@@ -22,7 +22,10 @@ PARTS = [part for part in check.PARTS if part != "old_clients"]
 
 @dataclasses.dataclass
 class Break:
-    """Edits (file, pattern, replacement) and the parts of the check that must notice them; "types" counts only where libabigail is."""
+    """Edits (file, pattern, replacement) and the parts of the check that must notice them.
+
+    "types" counts only where libabigail is installed.
+    """
     name: str
     parts: list
     edits: list = ()
@@ -41,7 +44,8 @@ REORDERED = ("zero/optimizer.h", r"^(  int64_t skipped;.*\n)(  int64_t skipped_t
 NARROWED = ("zero/group.h", r"zero_group_set_deadline\(zero_group \*group, int64_t", "zero_group_set_deadline(zero_group *group, int32_t")
 WITHOUT_BARRIER = ("zero/group.h", r"^ZERO_API int32_t zero_group_barrier\(zero_group \*group\);\n", "")
 
-# The library stays as it is: what disagrees with it is an edit of the headers, or of the headers and what this folder says of today's.
+# The library stays as it is: what disagrees with it is an edit of the headers, or of the headers
+# and what this folder says of today's.
 EDITS = [
     Break("constant renumbered", ["constants", "frozen"], [("zero/config.h", "ZERO_KEY_STAGE = 300", "ZERO_KEY_STAGE = 309")]),
     Break("constant renumbered, also in constants.txt", ["frozen"],

@@ -95,8 +95,9 @@ static void pass_run(zero_group *group, zero_optimizer *optimizer, const struct 
 
 enum { kLongestName = 4096 };
 
-/// The file that the run is saved to, opened before the steps: one that cannot be written costs none. It has another name at first, so that a
-/// run which ends on the way leaves the older file as it was.
+/// The file that the run is saved to, opened before the steps: one that cannot be written costs
+/// none. It has another name at first, so that a run which ends on the way leaves the older file as
+/// it was.
 static struct file open_to_save(int64_t rank, const char *path, char name[kLongestName]) {
   check(snprintf(name, kLongestName, "%s.new", path) < kLongestName, "too long:", path);
   const struct file file = {rank == 0 ? fopen(name, "wb") : NULL, name, 0};

@@ -35,8 +35,9 @@ static int open_group(const struct options *options, int64_t rank, zero_group **
   return status;
 }
 
-/// The files of rank 0; NULL on other ranks, and for options that were not given. They are opened, and take
-/// their first lines, before the training: a file that cannot be written costs no training.
+/// The files of rank 0; NULL on other ranks, and for options that were not given. They are opened,
+/// and take their first lines, before the training: a file that cannot be written costs no
+/// training.
 struct files {
   FILE *losses;
   FILE *report;

@@ -1,5 +1,5 @@
-/// @file whole_option: getopt_long takes any beginning of a name that fits no other; the examples take
-/// names that are written in full.
+/// @file whole_option: getopt_long takes any beginning of a name that fits no other; the examples
+/// take names that are written in full.
 #ifndef EXAMPLES_WHOLE_OPTION_H
 #define EXAMPLES_WHOLE_OPTION_H
 

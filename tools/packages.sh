@@ -1,4 +1,5 @@
-# Debian packages by purpose, and their installation. Needs only bash, coreutils and, to install, apt.
+# Debian packages by purpose, and their installation. Needs only bash, coreutils and, to install,
+# apt.
 # usage: . tools/packages.sh      the other scripts source it; by itself it does nothing
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   case ${1:-} in -h | --help) sed -n '1,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac

@@ -8,7 +8,8 @@ case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; es
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 
-# The ranks are those that this script asks for, also in a shell that a launcher started (srun --pty).
+# The ranks are those that this script asks for, also in a shell that a launcher started (srun
+# --pty).
 unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE SLURM_STEP_ID SLURM_STEP_NUM_TASKS RANK WORLD_SIZE
 ranks=4
 wanted_accuracy=90

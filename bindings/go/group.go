@@ -62,8 +62,9 @@ func CreateEnv(ctx context.Context, config *Config) (*Group, error) {
 	return createGroup(ctx, config, czero.Zero_group_create_env)
 }
 
-// Launcher names the variable in which a launcher says how many ranks it started, for example "OMPI_COMM_WORLD_SIZE"; "" where none
-// started this process. A program that starts ranks of its own asks first.
+// Launcher names the variable in which a launcher says how many ranks it started, for example
+// "OMPI_COMM_WORLD_SIZE"; "" where none started this process. A program that starts ranks of its
+// own asks first.
 func Launcher() (string, error) {
 	if err := Check(); err != nil {
 		return "", err

@@ -44,11 +44,12 @@ struct report_memory {
 };
 int report_memory(const zero_optimizer *optimizer, struct report_memory *out);
 
-/// Opens --report-file, and writes what is known before the training. Returns 0, or -1 after a line on standard error.
+/// Opens --report-file, and writes what is known before the training. Returns 0, or -1 after a line
+/// on standard error.
 int report_open(const struct options *options, FILE **out);
 
-/// A collective: rank 0 prints the row, writes the rest of the file, or both, as the options say; memory is that of the largest rank. `file`
-/// is NULL on the other ranks.
+/// A collective: rank 0 prints the row, writes the rest of the file, or both, as the options say;
+/// memory is that of the largest rank. `file` is NULL on the other ranks.
 int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run,
                  FILE *file);
 

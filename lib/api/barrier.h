@@ -23,8 +23,8 @@ int32_t remember_fork(const char *function) noexcept;
 int32_t last_code() noexcept;
 const char *last_text() noexcept;
 
-/// Runs the body of an exported function that starts nothing, so that the process may fork afterwards: a callable that returns a Status and
-/// writes outputs last.
+/// Runs the body of an exported function that starts nothing, so that the process may fork
+/// afterwards: a callable that returns a Status and writes outputs last.
 template <class Body>
 int32_t guarded_without_start(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
   try {

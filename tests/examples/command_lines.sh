@@ -1,6 +1,7 @@
 #!/bin/sh
-# Options are taken as they are written in --help: a name that is cut short is an error, --help itself is none. Programs that start ranks of
-# their own and cannot be a launcher's say so under one.
+# Options are taken as they are written in --help: a name that is cut short is an error, --help
+# itself is none. Programs that start ranks of their own and cannot be a launcher's say so under
+# one.
 # usage: command_lines.sh SOURCE SCRATCH LINEAR_REGRESSION PROGRAM...
 set -u
 source=$1
@@ -11,7 +12,8 @@ mkdir -p "$scratch" || exit 1
 cases=0
 failures=0
 
-# expect CODE STREAM PATTERN COMMAND...: that exit code, and a line that matches on that stream (out or err) and none on the other.
+# expect CODE STREAM PATTERN COMMAND...: that exit code, and a line that matches on that stream (out
+# or err) and none on the other.
 expect() {
   code=$1
   stream=$2

@@ -6,11 +6,12 @@ usage: python3 torch_vectors.py > torch_vectors.h        (needs torch and numpy)
 Inputs come from a generator that the test repeats, so only hashes of the outputs are stored, with a few values in the open. The for-loop
 and the foreach implementation must agree; so must the fused one for the rows that say so.
 
-libzero's roots are correctly rounded. PyTorch's are not everywhere: builds for x86-64 from PyPI take them from Intel MKL (but for the fused
-implementations), whose code depends on the processor. With torch 2.15.0, off by one unit in the last place are
-  0.6 % of roots     MKL's AVX-512 code, on an Intel processor
-  none               MKL's AVX2 code, on that processor: MKL_CBWR=AVX2, which this script sets
-  17 %               MKL's code for processors of any maker: MKL_CBWR=COMPATIBLE; about 20 % were seen on an AMD processor without it
+libzero's square roots are correctly rounded. PyTorch's are not everywhere: builds for x86-64 from PyPI
+take them from Intel MKL (but for the fused implementations), whose code depends on the processor. With
+torch 2.15.0, roots that are off by one unit in the last place:
+  0.6 %   MKL's AVX-512 code, on an Intel processor
+  none    MKL's AVX2 code, on that processor: MKL_CBWR=AVX2, which this script sets
+  17 %    MKL's code for all processors: MKL_CBWR=COMPATIBLE; about 20 % on an AMD processor without it
 Builds without MKL round correctly; Debian's libtorch 1.13 was tried. The script ends where roots are off.
 """
 import inspect
@@ -253,7 +254,8 @@ def main():
         rows += [row(algorithm, hyper, 1000 + len(rows) + i) for i, hyper in enumerate(sets)]
     print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
 /// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, with MKL's correctly rounded square root
-/// (MKL_CBWR=AVX2 on an Intel processor). Other builds of PyTorch agree where theirs is correctly rounded: torch_vectors.py.
+/// (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly rounded:
+/// torch_vectors.py says which.
 /// Hyper-parameters in the order of HyperParameters.
 #pragma once
 

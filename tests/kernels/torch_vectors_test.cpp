@@ -1,5 +1,6 @@
-/// @file Optimizers against PyTorch's CPU optimizers, bit for bit: torch_vectors.py makes the vectors, with a PyTorch whose square root is
-/// correctly rounded. AdamW also against its formula, each operation of which is rounded from a double.
+/// @file Optimizers against PyTorch's CPU optimizers, bit for bit: torch_vectors.py makes the
+/// vectors, with a PyTorch whose square root is correctly rounded. AdamW also against its formula,
+/// each operation of which is rounded from a double.
 #include "torch_vectors.h"
 
 #include "kernels/kernels.h"
@@ -51,7 +52,8 @@ int expect_same_as_torch(const torch::Vector &vector, const Table &table) {
   return compared;
 }
 
-/// A result in double, rounded to fp32: correctly for sums, products, quotients and roots of fp32, as a double has 53 >= 2 * 24 + 2 bits.
+/// A result in double, rounded to fp32: correctly for sums, products, quotients and roots of fp32,
+/// as a double has 53 >= 2 * 24 + 2 bits.
 float rounded(double exact) { return static_cast<float>(exact); }
 
 /// adam.h's formula of AdamW, from constants that are rounded as it says.

@@ -37,7 +37,8 @@ install() {
 
 build_id() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
 
-# What is installed is stripped; debuggers find the library of the build tree, which is not, by the same build ID.
+# What is installed is stripped; debuggers find the library of the build tree, which is not, by the
+# same build ID.
 stripped() {
   local library=$libdir/libzero.so.0 file nbytes count=0
   while read -r file; do

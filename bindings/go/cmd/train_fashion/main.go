@@ -1,5 +1,6 @@
-// Command train_fashion trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded over ranks: goroutines,
-// or under a launcher the processes that it started. All that touches libzero's optimizer is in trainer.go.
+// Command train_fashion trains a small classifier on Fashion-MNIST with its states, gradients and
+// parameters sharded over ranks: goroutines, or under a launcher the processes that it started. All
+// that touches libzero's optimizer is in trainer.go.
 package main
 
 import (

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// record is the file of losses, of the rank that keeps one. Each is written at once: one that cannot be ends the run.
+// record is the file of losses, of the rank that keeps one. Each is written at once: one that
+// cannot be ends the run.
 type record struct {
 	file *os.File
 }

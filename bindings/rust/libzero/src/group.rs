@@ -101,8 +101,9 @@ impl Group {
         Self::create(|out| unsafe { sys::zero_group_create_env(config_ptr(config), out) })
     }
 
-    /// Names the variable in which a launcher says how many ranks it started, for example "OMPI_COMM_WORLD_SIZE"; empty where none started
-    /// this process. A program that starts ranks of its own asks first.
+    /// Names the variable in which a launcher says how many ranks it started, for example
+    /// "OMPI_COMM_WORLD_SIZE"; empty where none started this process. A program that starts ranks
+    /// of its own asks first.
     pub fn launcher() -> Result<String> {
         abi::check()?;
         // SAFETY: as text::read says.

@@ -152,13 +152,14 @@ ZERO_API int32_t zero_group_create_env_async(const zero_config *config, zero_req
 
 /*
  * Names the variable in which a launcher says how many ranks it started, for example
- * "OMPI_COMM_WORLD_SIZE"; an empty text where no launcher started this process. The variables are read
- * as by zero_group_create_env, and nothing is started: a program that starts ranks of its own where
- * there is no launcher calls this first, and may fork afterwards.
- *   out         [out] receives the text, always terminated, cut to fit; may be NULL when out_nbytes is 0
+ * "OMPI_COMM_WORLD_SIZE". The text is empty if no launcher started this process. The variables are
+ * read as by zero_group_create_env, and nothing is started: a program that starts ranks of its own
+ * without a launcher calls this first, and may fork afterwards.
+ *   out         [out] receives the text, always terminated, cut to fit; NULL if out_nbytes is 0
  *   out_nbytes  [in]  bytes at out, >= 0; 64 hold every name
  *   out_needed  [out] bytes that the whole text needs, its NUL included; may be NULL
- * Errors: ZERO_E_LAUNCHER as zero_group_create_env; ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1.
+ * Errors: ZERO_E_LAUNCHER as zero_group_create_env; ZERO_E_INVALID_ARGUMENT. Threads: any.
+ * Since ZERO_0.1.
  */
 ZERO_API int32_t zero_group_launcher(char *out, int64_t out_nbytes, int64_t *out_needed);
 

@@ -1,7 +1,8 @@
 # Trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
 #   julia --project=<LibZero> trainer.jl [--ranks 4] [--stage 3] [--epochs 1] [--batch 192] [--limit 0] [--lr 0.004] [--seed 1]
 #                                        [--losses FILE] [--data DIRECTORY]
-# Ranks are tasks of this thread; under a launcher (mpirun, srun, torchrun), with which --ranks is an error, they are those that it started.
+# Ranks are tasks of this thread; under a launcher (mpirun, srun, torchrun), with which --ranks is
+# an error, they are those that it started.
 
 using LibZero
 using Printf: @printf

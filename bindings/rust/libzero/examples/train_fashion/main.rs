@@ -1,4 +1,5 @@
-//! Trains a classifier on Fashion-MNIST, sharded by libzero. Ranks are threads, or under a launcher the processes that it started.
+//! Trains a classifier on Fashion-MNIST, sharded by libzero. Ranks are threads, or under a launcher
+//! the processes that it started.
 
 mod arguments;
 mod data;
