@@ -270,8 +270,8 @@ def check_old_clients(options):
         expected = dict.fromkeys(declared_functions(include), node)
         with tempfile.TemporaryDirectory() as scratch:
             program = os.path.join(scratch, "client")
-            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, *sources, options.library,
-                       f"-Wl,-rpath,{library_folder}", "-o", program])
+            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, *sources,
+                       options.library, f"-Wl,-rpath,{library_folder}", "-o", program])
             used = dict(re.findall(r" U (zero_\w+)@(\S+)", output_of(["nm", "-D", "--with-symbol-versions", program])))
             compare(f"old_clients/{version}", used, expected, "A client uses every function of its version, bound to its nodes")
             try:
