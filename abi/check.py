@@ -17,7 +17,7 @@ HEADERS = ["zero.h", "status.h", "dtype.h", "config.h", "request.h", "group.h", 
 LEFT_OUT = 77
 # Parts of the C library, some of them separate files in older ones, and its loader.
 C_LIBRARY = re.compile(r"^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so\.\d+$")
-PARTS = ["symbols", "constants", "layout", "binary", "types", "old_clients"]
+PARTS = ["symbols", "constants", "layout", "frozen", "binary", "types", "old_clients"]
 
 
 class Failure(Exception):
@@ -126,25 +126,23 @@ def public_constants(include):
     return names
 
 
-def constant_values(options, scratch):
-    """name -> value as text, asked of the compiler."""
-    names = public_constants(options.include)
-    source = os.path.join(scratch, "constants.c")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write("#include <zero/zero.h>\n#include <stdio.h>\nint main(void) {\n")
-        for name in names:
-            file.write(f'  printf("{name} = %lld\\n", (long long)({name}));\n')
-        file.write("  return 0;\n}\n")
-    program = os.path.join(scratch, "constants")
-    output_of([options.cc, "-std=c99", "-I", options.include, source, "-o", program])
-    return dict(line.split(" = ") for line in output_of([program]).splitlines())
+def constant_values(cc, include):
+    """The versions and the other constants of some headers: name -> value as text, from the compiler."""
+    lines = [f'  printf("{name} = %lld\\n", (long long)({name}));\n' for name in public_constants(include)]
+    with tempfile.TemporaryDirectory() as scratch:
+        source = os.path.join(scratch, "constants.c")
+        program = os.path.join(scratch, "constants")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("#include <zero/zero.h>\n#include <stdio.h>\nint main(void) {\n" + "".join(lines) + "  return 0;\n}\n")
+        output_of([cc, "-std=c99", "-I", include, source, "-o", program])
+        values = dict(line.split(" = ") for line in output_of([program]).splitlines())
+    versions = {name: values.pop(name) for name in list(values) if re.match(r"ZERO_(VERSION|ABI)_", name)}
+    return versions, values
 
 
 def check_constants(options):
-    with tempfile.TemporaryDirectory() as scratch:
-        have = constant_values(options, scratch)
+    versions, have = constant_values(options.cc, options.include)
     # Versions are the only constants that move; the newest node must be that of the headers.
-    versions = {name: have.pop(name) for name in list(have) if re.match(r"ZERO_(VERSION|ABI)_", name)}
     newest = f"ZERO_{versions['ZERO_ABI_MAJOR']}.{versions['ZERO_ABI_MINOR']}"
     if newest not in listed_symbols(options.abi).values():
         raise Failure(f"the headers say {newest}, but symbols.txt has no function of that node")
@@ -168,6 +166,52 @@ def check_layout(options):
             if result.returncode != 0:
                 raise Failure(f"{source} does not compile against the headers:\n{result.stderr}")
     return "layout.c and signatures.c compile as C11 and C++17"
+
+
+def old_versions(options):
+    """Name and folder of each old client."""
+    folder = os.path.join(options.abi, "old_clients")
+    return [(version, os.path.join(folder, version)) for version in sorted(os.listdir(folder))]
+
+
+def frozen_source(include):
+    """C that compiles with today's headers if they declare all types and functions as `include` does."""
+    text = header_text(include)
+    lines = ["#include <zero/zero.h>", "#include <stddef.h>"]
+    lines += re.findall(r"^typedef [^{}]*?;", text, flags=re.M)
+    lines += re.findall(r"^ZERO_API [^;]*;", text, flags=re.M)
+    for name, body in re.findall(r"^typedef struct (\w+) \{(.*?)^\} \1;", text, flags=re.M | re.S):
+        # Fields take 8 bytes each (layout.c).
+        for index, (kind, field) in enumerate(re.findall(r"^\s*(\w+) (\w+);", body, flags=re.M)):
+            lines.append(f'_Static_assert(offsetof({name}, {field}) == {8 * index}, "{name}.{field} moved");')
+            lines.append(f'_Static_assert(_Generic((({name} *)0)->{field}, {kind}: 1, default: 0), "{name}.{field} is no {kind}");')
+    return "\n".join(lines) + "\n"
+
+
+def check_frozen(options):
+    """Compares the headers with the frozen ones of old clients, which programs were compiled with.
+
+    Today's headers must say all that those say, and may say more.
+    """
+    counts = []
+    for version, folder in old_versions(options):
+        include = os.path.join(folder, "include")
+        advice = f"Programs built with {version} have this compiled in: it never changes"
+        _, old = constant_values(options.cc, include)
+        _, new = constant_values(options.cc, options.include)
+        compare(f"constants against those of {version}", {name: new[name] for name in old if name in new}, old, advice)
+        functions = dict.fromkeys(declared_functions(include), "")
+        declared = set(declared_functions(options.include))
+        compare(f"functions against those of {version}", {name: "" for name in functions if name in declared}, functions, advice)
+        with tempfile.TemporaryDirectory() as scratch:
+            path = os.path.join(scratch, f"{version}.c")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(frozen_source(include))
+            result = run([options.cc, "-std=c11", "-Wall", "-Werror", "-I", options.include, "-fsyntax-only", path])
+        if result.returncode != 0:
+            raise Failure(f"the headers declare types or functions otherwise than those of {version}. {advice}\n{result.stderr}")
+        counts.append(f"{version}: {len(old)} constants, {len(functions)} functions and their types")
+    return "the headers still say what frozen ones said: " + "; ".join(counts)
 
 
 def check_binary(options):
@@ -217,18 +261,17 @@ def write_baseline(options):
 
 def check_old_clients(options):
     """Each old client uses every function of its frozen headers, compiled against them, linked to the library of today."""
-    folder = os.path.join(options.abi, "old_clients")
-    versions = sorted(os.listdir(folder))
+    versions = old_versions(options)
     library_folder = os.path.dirname(os.path.abspath(options.library))
-    for version in versions:
-        sources = sorted(glob.glob(os.path.join(folder, version, "*.c")))
-        include = os.path.join(folder, version, "include")
+    for version, folder in versions:
+        sources = sorted(glob.glob(os.path.join(folder, "*.c")))
+        include = os.path.join(folder, "include")
         node = "ZERO_" + version[1:].replace("_", ".")
         expected = dict.fromkeys(declared_functions(include), node)
         with tempfile.TemporaryDirectory() as scratch:
             program = os.path.join(scratch, "client")
-            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, *sources, options.library,
-                       f"-Wl,-rpath,{library_folder}", "-o", program])
+            output_of([options.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", *options.cflag, "-I", include, *sources,
+                       options.library, f"-Wl,-rpath,{library_folder}", "-o", program])
             used = dict(re.findall(r" U (zero_\w+)@(\S+)", output_of(["nm", "-D", "--with-symbol-versions", program])))
             compare(f"old_clients/{version}", used, expected, "A client uses every function of its version, bound to its nodes")
             try:
@@ -237,12 +280,12 @@ def check_old_clients(options):
                 raise Failure(f"old_clients/{version} did not end within {timeout.timeout} s") from timeout
             if result.returncode != 0:
                 raise Failure(f"old_clients/{version} returned {result.returncode}:\n{result.stdout}{result.stderr}")
-    return f"{len(versions)} old client(s) run: {', '.join(versions)}"
+    return f"{len(versions)} old client(s) run: {', '.join(version for version, _ in versions)}"
 
 
 def parse_options(arguments):
     here = os.path.dirname(os.path.abspath(__file__))
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--library", required=True, help="path of libzero.so")
     parser.add_argument("--include", default=os.path.join(os.path.dirname(here), "include"), help="folder that holds zero/*.h")
     parser.add_argument("--abi", default=here, help="folder that holds the promise")

@@ -35,6 +35,7 @@ int32_t zero_group_create_nccl_async(const char *id, int64_t rank, int64_t size,
 int32_t zero_group_unique_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t *out_needed);
 int32_t zero_group_create_env(const zero_config *config, zero_group **out);
 int32_t zero_group_create_env_async(const zero_config *config, zero_request **out);
+int32_t zero_group_launcher(char *out, int64_t out_nbytes, int64_t *out_needed);
 int32_t zero_group_split(zero_group *group, int64_t color, int64_t key, zero_group **out);
 int32_t zero_group_split_async(zero_group *group, int64_t color, int64_t key, zero_request **out);
 int32_t zero_group_rank(const zero_group *group, int64_t *out);

@@ -95,14 +95,21 @@ static void pass_run(zero_group *group, zero_optimizer *optimizer, const struct 
   }
 }
 
-/// Under another name first, so that a run which ends on the way leaves the older file as it was.
-static void save(zero_group *group, zero_optimizer *optimizer, int64_t rank, const char *path) {
-  char name[4096];
-  check((size_t)snprintf(name, sizeof name, "%s.new", path) < sizeof name, "too long:", path);
+enum { kLongestName = 4096 };
+
+/// The file that the run is saved to, opened before the steps: one that cannot be written costs
+/// none. It has another name at first, so that a run which ends on the way leaves the older file as
+/// it was.
+static struct file open_to_save(int64_t rank, const char *path, char name[kLongestName]) {
+  check(snprintf(name, kLongestName, "%s.new", path) < kLongestName, "too long:", path);
   const struct file file = {rank == 0 ? fopen(name, "wb") : NULL, name, 0};
   check_system(rank != 0 || file.stream != NULL, "cannot write", name);
-  pass_run(group, optimizer, &file);
-  if (file.stream) check_system(fclose(file.stream) == 0 && rename(name, path) == 0, "cannot write", path);
+  return file;
+}
+
+static void save(zero_group *group, zero_optimizer *optimizer, const struct file *file, const char *path) {
+  pass_run(group, optimizer, file);
+  if (file->stream) check_system(fclose(file->stream) == 0 && rename(file->path, path) == 0, "cannot write", path);
 }
 
 /// Whether there was a file. One that cannot be read is an error: a run that began anew would take its place.
@@ -170,6 +177,8 @@ int main(int argc, char **argv) {
   must(zero_optimizer_add_param(optimizer, NULL, "bias", ZERO_DTYPE_F32, kShapes[1], 2, &id));
   must(zero_optimizer_seal(optimizer));
   const int restored = restore(group, optimizer, rank, argv[1]);
+  char name[kLongestName];
+  const struct file saved = open_to_save(rank, argv[1], name);
   must(zero_optimizer_begin(optimizer, ZERO_SOURCE_SHARDS));
   must(zero_optimizer_get_i64(optimizer, ZERO_KEY_STEP_COUNT, &before));
   for (int64_t step = 0; step < steps; step++) {
@@ -181,7 +190,7 @@ int main(int argc, char **argv) {
     must(zero_optimizer_set_f64(optimizer, 0, ZERO_KEY_LR, 0.97 * rate));
   }
   must(zero_optimizer_get_i64(optimizer, ZERO_KEY_STEP_COUNT, &after));
-  save(group, optimizer, rank, argv[1]);
+  save(group, optimizer, &saved, argv[1]);
   const uint64_t hash = hash_of_parameters(optimizer);
   if (rank == 0) {
     printf("%s at step %" PRId64 ", saved at step %" PRId64 " by %" PRId64 " ranks: parameters %016" PRIx64 "\n",

@@ -2,6 +2,7 @@
 /// One step of gradient descent from (1, 1): the gradients (w . x - y) x are (-2, -4) and (-1, -2), so w becomes (1, 1) + 0.1 (3, 6).
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <zero/zero.h>
 
@@ -78,7 +79,18 @@ static void *thread_main(void *argument) {
   return NULL;
 }
 
+/// A launcher would start as many pairs of ranks.
+static int refuse_launcher(void) {
+  char variable[64];
+  if (failed(zero_group_launcher(variable, sizeof variable, NULL))) return 1;
+  if (*variable == '\0') return 0;
+  fprintf(stderr, "linear_regression: its ranks are two threads, but a launcher has started it (%s is %s); start it without\n", variable,
+          getenv(variable));
+  return 1;
+}
+
 int main(void) {
+  if (refuse_launcher()) return 2;
   pthread_t threads[kRanks];
   int ranks[kRanks] = {0, 1};
   for (int i = 0; i < kRanks; i++) {

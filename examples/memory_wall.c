@@ -157,11 +157,22 @@ static int start_ranks(const struct run *run) {
   return bad ? -1 : 0;
 }
 
+/// A launcher would start as many models as ranks.
+static int refuse_launcher(void) {
+  char variable[64];
+  if (failed(zero_group_launcher(variable, sizeof variable, NULL), "zero_group_launcher")) return -1;
+  if (*variable == '\0') return 0;
+  fprintf(stderr, "memory_wall: it starts its ranks itself, but a launcher has started it (%s is %s); start it without\n", variable,
+          getenv(variable));
+  return -1;
+}
+
 int main(int argc, char **argv) {
   struct options options;
   struct shapes shapes;
   const enum outcome outcome = options_parse(argc, argv, &options);
   if (outcome != kOutcomeRun) return outcome == kOutcomeDone ? EXIT_SUCCESS : 2;
+  if (refuse_launcher()) return 2;
   struct run run = {.options = &options, .shapes = &shapes, .footprint = footprint_create()};
   if (!run.footprint || shapes_create(&options.size, &shapes)) return EXIT_FAILURE;
   printf("GPT-2 of %" PRId64 " layers and width %" PRId64 ": %" PRId64 " parameters, fp32 AdamW, %" PRId64 " ranks\n", options.size.layers,

@@ -16,16 +16,6 @@
 #include "fashion/report.h"
 #include "fashion/trainer.h"
 
-/// The launcher's ranks; --ranks must agree with them when it is given.
-static int open_launcher_group(const struct options *options, const zero_config *config, zero_group **out) {
-  int64_t size = 0;
-  if (failed(zero_group_create_env(config, out), "zero_group_create_env") || failed(zero_group_size(*out, &size), "zero_group_size"))
-    return -1;
-  if (options->ranks == 0 || options->ranks == size) return 0;
-  fprintf(stderr, "train_fashion: --ranks %" PRId64 ": the launcher started %" PRId64 "\n", options->ranks, size);
-  return -1;
-}
-
 /// Threads and processes meet by a name that no other run has.
 static int open_local_group(const struct options *options, const zero_config *config, int64_t rank, zero_group **out) {
   char name[64];
@@ -39,23 +29,40 @@ static int open_group(const struct options *options, int64_t rank, zero_group **
   zero_config *config = NULL;
   if (failed(zero_config_create(&config), "zero_config_create")) return -1;
   int status = failed(zero_config_set_i64(config, ZERO_KEY_STAGING_BYTES, 65536), "set staging bytes") ? -1 : 0;
-  if (!status && options->mode == kModeEnv) status = open_launcher_group(options, config, out);
-  if (!status && options->mode != kModeEnv) status = open_local_group(options, config, rank, out);
+  if (!status && options->mode == kModeLauncher) status = failed(zero_group_create_env(config, out), "zero_group_create_env") ? -1 : 0;
+  if (!status && options->mode != kModeLauncher) status = open_local_group(options, config, rank, out);
   zero_config_release(config);
   return status;
 }
 
-static int open_losses(const struct options *options, FILE **out) {
-  *out = options->losses ? fopen(options->losses, "w") : NULL;
-  if (*out || !options->losses) return 0;
-  fprintf(stderr, "train_fashion: %s: %s\n", options->losses, strerror(errno));
+/// The files of rank 0; NULL on other ranks, and for options that were not given. They are opened,
+/// and take their first lines, before the training: a file that cannot be written costs no
+/// training.
+struct files {
+  FILE *losses;
+  FILE *report;
+};
+
+static int complain(const char *path) {
+  fprintf(stderr, "train_fashion: %s: %s\n", path, strerror(errno));
   return -1;
 }
 
-static int close_losses(const struct options *options, FILE *losses) {
-  if (!losses || fclose(losses) == 0) return 0;
-  fprintf(stderr, "train_fashion: %s: %s\n", options->losses, strerror(errno));
-  return -1;
+static int open_files(const struct options *options, struct files *out) {
+  if (options->losses && !(out->losses = fopen(options->losses, "w"))) return complain(options->losses);
+  return options->report_file ? report_open(options, &out->report) : 0;
+}
+
+static int close_files(const struct options *options, const struct files *files) {
+  int status = 0;
+  if (files->losses && fclose(files->losses) != 0) status = complain(options->losses);
+  if (files->report && fclose(files->report) != 0) status = complain(options->report_file);
+  return status;
+}
+
+/// Each loss is written at once: one that cannot be ends the run.
+static int write_loss(const struct options *options, FILE *losses, double loss) {
+  return losses && (fprintf(losses, "%.9g\n", loss) < 0 || fflush(losses) != 0) ? complain(options->losses) : 0;
 }
 
 /// All steps; rank 0 shows progress and writes the losses.
@@ -69,8 +76,7 @@ static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
   for (int64_t step = 0; step < steps; step++) {
     double loss = 0;
     int64_t samples = 0;
-    if (trainer_step(t, step, &loss, &samples)) return -1;
-    if (losses) fprintf(losses, "%.9g\n", loss);
+    if (trainer_step(t, step, &loss, &samples) || write_loss(options, losses, loss)) return -1;
     progress_step(&progress, step / per_epoch + 1, options->epochs, step + 1, steps, loss, samples, step + 1 == steps);
   }
   out->steps = steps;
@@ -87,21 +93,26 @@ static int flush_output(void) {
 }
 
 /// Trains, evaluates, reports.
-static int work(struct trainer *t) {
+static int work_with(struct trainer *t, const struct files *files) {
   struct outcome_of_run outcome = {0};
   struct report_memory memory;
-  FILE *losses = NULL;
   for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
-  if (report_kept(t->optimizer, kTensorCount, &outcome.kept) || (t->rank == 0 && open_losses(t->run->options, &losses))) return -1;
-  int status = report_sent(t->optimizer, &outcome.before) || train(t, losses, &outcome);
-  if (close_losses(t->run->options, losses) || status) return -1;
-  if (report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) || trainer_evaluate(t, &outcome.accuracy) ||
-      trainer_hash(t, &outcome.hash) || report_write(t->group, t->run->options, &memory, &outcome)) {
+  if (report_kept(t->optimizer, kTensorCount, &outcome.kept) || report_sent(t->optimizer, &outcome.before) ||
+      train(t, files->losses, &outcome) || report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||
+      trainer_evaluate(t, &outcome.accuracy) || trainer_hash(t, &outcome.hash) ||
+      report_write(t->group, t->run->options, &memory, &outcome, files->report)) {
     return -1;
   }
   if (t->rank == 0 && t->run->options->loss_scale != 1) printf("skipped=%" PRId64 " loss_scale=%g\n", outcome.skipped, outcome.loss_scale);
   if (t->rank == 0) printf("accuracy=%.2f hash=%016" PRIx64 "\n", outcome.accuracy, outcome.hash);
   return t->rank == 0 ? flush_output() : 0;
+}
+
+static int work(struct trainer *t) {
+  struct files files = {0};
+  int status = t->rank == 0 ? open_files(t->run->options, &files) : 0;
+  if (!status) status = work_with(t, &files);
+  return close_files(t->run->options, &files) || status ? -1 : 0;
 }
 
 /// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.

@@ -8,7 +8,9 @@
 ///   v = fma((1 - beta2) * g, g, v * beta2)
 ///   p = p + (-lr / (1 - beta1^t) * m) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 ///
-/// Only what is written fma is fused. NaN results are stored as the one NaN 0x7fc00000. 28 bytes per element must move.
+/// Only what is written fma is fused, and every operation is correctly rounded. torch has the same
+/// bits where its square root is: tests/kernels/torch_vectors.py says in which builds. NaN results are
+/// stored as the one NaN 0x7fc00000. 28 bytes per element must move.
 /// Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2.
 #pragma once
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds the benchmarks and prints their tables: medians, extremes, and ratios within one run.
+# usage:
 #   tools/bench.sh                          all programs
 #   tools/bench.sh --peers                  also what PyTorch takes for the same work (a virtual environment in build/peers)
 #   tools/bench.sh --only PROGRAM [...]     one program alone, with its own arguments: tests/benchmarks/PROGRAM_benchmark.cpp
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 
@@ -15,8 +17,13 @@ only=
 while [ $# -gt 0 ]; do
   case $1 in
     --peers) peers=yes; shift ;;
-    --only) only=${2:?--only needs the name of a program}; shift 2; break ;;
-    *) echo "bench.sh: '$1' is not understood; see the head of tools/bench.sh" >&2; exit 2 ;;
+    --only)
+      [ $# -gt 1 ] || { echo "bench.sh: --only needs the name of a program" >&2; exit 2; }
+      only=$2
+      shift 2
+      break
+      ;;
+    *) echo "bench.sh: '$1' is not understood; --help lists what is" >&2; exit 2 ;;
   esac
 done
 

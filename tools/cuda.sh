@@ -3,10 +3,8 @@
 # from PyPI into a folder of its own. Needs no root and no GPU. Only the folder is printed on standard output.
 # usage: tools/cuda.sh [DIRECTORY]      DIRECTORY: where to unpack; default build/cuda
 set -euo pipefail
-case ${1:-} in
-  -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
-  -*) echo "cuda.sh: '$1' is not understood; see tools/cuda.sh --help" >&2; exit 2 ;;
-esac
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1:-} in -*) echo "cuda.sh: '$1' is not understood; --help lists what is" >&2; exit 2 ;; esac
 prefix=$(realpath -m "${1:-$(dirname "$0")/../build/cuda}")
 
 # One release of the toolkit, and the oldest NCCL that libzero supports: the build shows that nothing newer is needed.

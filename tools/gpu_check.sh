@@ -5,7 +5,8 @@
 # OUT (a variable): a folder that gets the logs. LIMIT (another): the seconds for everything, the build included; 570 if unset.
 # parts: tests benchmarks sanitizer fashion emulation; without one, all of them. What is built already is not built again.
 set -euo pipefail
-case ${1:-} in -*) echo "gpu_check.sh: '$1' is not understood; see the head of tools/gpu_check.sh" >&2; exit 2 ;; esac
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1:-} in -*) echo "gpu_check.sh: '$1' is not understood; --help lists what is" >&2; exit 2 ;; esac
 began_in=$PWD
 cd "$(dirname "$0")/.."
 
@@ -235,7 +236,7 @@ directory=${1:-}
 for part; do
   case $part in
     tests | benchmarks | sanitizer | fashion | emulation) ;;
-    *) fail "'$part' is no part; parts are tests, benchmarks, sanitizer, fashion, emulation" ;;
+    *) echo "gpu_check.sh: '$part' is no part; parts are tests, benchmarks, sanitizer, fashion, emulation" >&2; exit 2 ;;
   esac
 done
 mkdir -p "$build"

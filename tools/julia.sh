@@ -4,7 +4,8 @@
 # root. Everything but the path, which is the only line on standard output, goes to standard error.
 # usage: tools/julia.sh [DIRECTORY]      DIRECTORY: where to unpack; default build/julia
 set -euo pipefail
-case ${1:-} in -*) echo "julia.sh: '$1' is not understood; see the head of tools/julia.sh" >&2; exit 2 ;; esac
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1:-} in -*) echo "julia.sh: '$1' is not understood; --help lists what is" >&2; exit 2 ;; esac
 prefix=$(realpath -m "${1:-$(dirname "$0")/../build/julia}")
 
 own_release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) || true

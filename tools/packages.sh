@@ -1,4 +1,11 @@
-# Debian packages by purpose, and their installation. Sourced by the other scripts; needs only bash, coreutils and, to install, apt.
+# Debian packages by purpose, and their installation. Needs only bash, coreutils and, to install,
+# apt.
+# usage: . tools/packages.sh      the other scripts source it; by itself it does nothing
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  case ${1:-} in -h | --help) sed -n '1,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+  echo "packages.sh: it is to be sourced; --help says how" >&2
+  exit 2
+fi
 
 # The folders in which the installers of Go and Rust put versions newer than Debian's: these are used where they are present.
 PATH=/usr/local/go/bin:${CARGO_HOME:-${HOME:-}/.cargo}/bin:$PATH

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # From a fresh clone to a trained model: installs what is missing, builds, trains a classifier with 4 ranks in stage 3, then in stages 0
 # to 2, and prints what each stage costs. The last line is "quickstart: ok accuracy=<percent> hash=<hex>"; anything else is a failure.
+# usage: tools/quickstart.sh      it takes no options
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 [ $# -eq 0 ] || { echo "quickstart.sh: '$1' is not understood; it takes no options" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 
+# The ranks are those that this script asks for, also in a shell that a launcher started (srun
+# --pty).
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE SLURM_STEP_ID SLURM_STEP_NUM_TASKS RANK WORLD_SIZE
 ranks=4
 wanted_accuracy=90
 started=$SECONDS

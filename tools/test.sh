@@ -4,18 +4,20 @@
 #                                    subset, and one with counters tells how much of lib/ the tests reach
 # ZERO_FETCH=0 (a variable): fetch no CUDA Toolkit from PyPI where none is installed; device code is then left out
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 
 full=
-case "${1:-}" in
-  --full) full=1 ;;
-  '') ;;
-  *)
-    echo "test.sh: unknown option '$1'; usage: tools/test.sh [--full]" >&2
-    exit 2
-    ;;
-esac
+for option; do
+  case $option in
+    --full) full=1 ;;
+    *)
+      echo "test.sh: unknown option '$option'; usage: tools/test.sh [--full]" >&2
+      exit 2
+      ;;
+  esac
+done
 
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
 export LSAN_OPTIONS="suppressions='$PWD/tests/leaks.supp':print_suppressions=0"

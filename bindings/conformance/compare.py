@@ -2,11 +2,14 @@
 """Compares what the conformance programs of several languages print: the first is the reference.
 usage: compare.py NAME=COMMAND NAME=COMMAND...      COMMAND is split as a shell would"""
 
+import os
 import shlex
 import subprocess
 import sys
 
 LONGEST_RUN_S = 300
+# As torchrun starts the one rank of a world.
+LAUNCHER = {"RANK": "0", "WORLD_SIZE": "1"}
 # Lines of tables, which have a row together: the word before the first blank of their names.
 TABLES = ("constant", "field")
 
@@ -18,7 +21,8 @@ class BadProgram(Exception):
 def run(name, command):
     """What a program prints, by scenario, in its order."""
     try:
-        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, timeout=LONGEST_RUN_S, encoding="utf-8")
+        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, timeout=LONGEST_RUN_S, encoding="utf-8",
+                              env={**os.environ, **LAUNCHER})
     except (OSError, UnicodeDecodeError, subprocess.TimeoutExpired) as error:
         raise BadProgram(f"{name}: {error}") from error
     if done.returncode != 0:

@@ -3,6 +3,10 @@
 # usage: regenerate.sh [DIRECTORY]     DIRECTORY: where to write instead of bindings/ (the test compares the two)
 # Exit code 77: the version of SWIG that the committed files come from is not here.
 set -euo pipefail
+case ${1:-} in
+  -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  -*) echo "regenerate.sh: '$1' is not understood; --help lists what is" >&2; exit 2 ;;
+esac
 target=$(realpath -m "${1:-$(dirname "$0")/..}")
 cd "$(dirname "$0")/.."
 

@@ -52,7 +52,7 @@ func TestConstructorsRefuseALibraryOfAnotherABI(t *testing.T) {
 			t.Errorf("got %q", line)
 		}
 	}
-	if len(lines) != 11 {
+	if len(lines) != 12 {
 		t.Errorf("%d errors: %q", len(lines), lines)
 	}
 }
@@ -66,6 +66,7 @@ func printConstructorErrors() {
 	second(CreateNCCL(nil, "127.0.0.1:1/abi", 0, 1, nil))
 	second(UniqueID(nil))
 	second(CreateEnv(nil, nil))
+	second(Launcher())
 	second(NewBuffer[float32](nil, nil, nil, 1))
 	second(NewOptimizer(nil, nil))
 	second(Bounds(KeyStage))

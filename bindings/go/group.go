@@ -62,6 +62,18 @@ func CreateEnv(ctx context.Context, config *Config) (*Group, error) {
 	return createGroup(ctx, config, czero.Zero_group_create_env)
 }
 
+// Launcher names the variable in which a launcher says how many ranks it started, for example
+// "OMPI_COMM_WORLD_SIZE"; "" where none started this process. A program that starts ranks of its
+// own asks first.
+func Launcher() (string, error) {
+	if err := Check(); err != nil {
+		return "", err
+	}
+	return readText(func(out *byte, nbytes int64, needed *int64) error {
+		return wrap(czero.Zero_group_launcher(out, nbytes, needed))
+	})
+}
+
 type groupMaker func(czero.Config, *czero.Group) *czero.Failure
 
 // createGroup waits until the group is made or ctx ends.

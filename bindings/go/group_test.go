@@ -344,6 +344,7 @@ func TestWithoutALauncherTheWorldIsOneRank(t *testing.T) {
 	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE"} {
 		t.Setenv(name, "")
 	}
+	wantEqual(t, "launcher", must(zero.Launcher()), "")
 	group, err := zero.CreateEnv(ctx, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,11 +5,15 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
+#include <string_view>
 #include <variant>
 #include <vector>
+
+#include "../whole_option.h"
 
 namespace embedding {
 namespace {
@@ -39,8 +43,7 @@ const Row kRows[] = {
     {"lr", "X", &Options::lr, false, "learning rate, falling to 0 along a line"},
     {"seed", "S", Number{&Options::seed, 0, 1 << 30}, false, "of first values and batches"},
     {"losses", "FILE", &Options::losses, false, "write one loss per step"},
-    {"ranks", "N", Number{&Options::ranks, 1, 1024}, true, "threads of this process that share the training"},
-    {"env", nullptr, &Options::env, true, "ranks are the processes that mpirun or torchrun started"},
+    {"ranks", "N", Number{&Options::ranks, 1, 1024}, true, "threads of this process that share the training; not under a launcher (mpirun, srun, torchrun), whose ranks count"},
     {"stage", "S", Number{&Options::stage, 0, 3}, true, "what is sharded: 0 nothing, 1 states, 2 + gradients, 3 + parameters"},
     {"framework-update", nullptr, &Options::framework_update, true,
      "the framework's own optimizer updates the shards, not libzero's AdamW"},
@@ -89,8 +92,10 @@ void print_help(const char *program, bool sharded) {
 
 }  // namespace
 
-bool parse_options(int argc, char **argv, bool sharded, Options *out) {
+bool parse_options(int argc, char **argv, const Program &program, Options *out) {
   constexpr int kHelp = static_cast<int>(std::size(kRows));
+  const bool sharded = program.sharded;
+  bool counts_ranks = false;
   std::vector<option> known;
   for (int i = 0; i < kHelp; i++) {
     const Row &row = kRows[i];
@@ -101,18 +106,23 @@ bool parse_options(int argc, char **argv, bool sharded, Options *out) {
   opterr = 0;
   for (;;) {
     const int at = optind;
-    const int index = getopt_long(argc, argv, "", known.data(), nullptr);
+    int position = 0;
+    const int index = getopt_long(argc, argv, "", known.data(), &position);
     if (index == -1) break;
+    const char *unknown = index == '?' ? argv[at] : shortened_option(argv, &known[static_cast<size_t>(position)]);
+    if (unknown) throw std::invalid_argument(std::string(unknown) + ": unknown option, or its value is missing; see --help");
     if (index == kHelp) {
       print_help(argv[0], sharded);
       return false;
     }
-    if (index == '?') throw std::invalid_argument(std::string(argv[at]) + ": unknown option, or its value is missing; see --help");
+    counts_ranks = counts_ranks || std::string_view(kRows[index].name) == "ranks";
     std::visit(Store{kRows[index], optarg, out}, kRows[index].field);
   }
   if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": unexpected argument; see --help");
-  if (out->env && out->ranks != 1)
-    throw std::invalid_argument("--ranks and --env exclude each other: a launcher gives the number of ranks");
+  if (counts_ranks && !program.launcher.empty()) {
+    throw std::invalid_argument("--ranks is for ranks that this program starts, but a launcher has started them (" + program.launcher +
+                                " is " + std::getenv(program.launcher.c_str()) + ")");
+  }
   return true;
 }
 

@@ -7,6 +7,12 @@
 
 namespace embedding {
 
+/// What is fixed before the command line is read.
+struct Program {
+  bool sharded = false;  ///< with libzero
+  std::string launcher;  ///< the variable in which a launcher says how many ranks it started; empty: none did
+};
+
 struct Options {
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string losses;  ///< file; empty: none
@@ -19,11 +25,10 @@ struct Options {
   // Of programs with libzero.
   int64_t ranks = 1;
   int64_t stage = 3;
-  bool env = false;               ///< ranks are the processes of a launcher
   bool framework_update = false;  ///< the framework's optimizer updates libzero's shards
 };
 
-/// Reads the command line. `sharded`: of a program with libzero. Throws std::invalid_argument. Returns false after printing --help.
-bool parse_options(int argc, char **argv, bool sharded, Options *out);
+/// Reads the command line. Throws std::invalid_argument. Returns false after printing --help.
+bool parse_options(int argc, char **argv, const Program &program, Options *out);
 
 }  // namespace embedding

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -36,12 +37,19 @@ ConfigHandle group_config() {
   return config;
 }
 
+/// Empty where no launcher started this process.
+std::string launcher_variable() {
+  char name[64];
+  check(zero_group_launcher(name, sizeof name, nullptr));
+  return name;
+}
+
 GroupHandle join(const Options &options, int64_t number) {
   const ConfigHandle config = group_config();
   const std::string name = "embedding." + std::to_string(getpid());
   zero_group *group = nullptr;
-  check(options.env ? zero_group_create_env(config.get(), &group)
-                    : zero_group_create_local(name.c_str(), number, options.ranks, config.get(), &group));
+  check(launcher_variable().empty() ? zero_group_create_local(name.c_str(), number, options.ranks, config.get(), &group)
+                                    : zero_group_create_env(config.get(), &group));
   return GroupHandle(group);
 }
 
@@ -113,7 +121,13 @@ int64_t Rank::sum(int64_t value) { return all_reduce(group(), value, ZERO_REDUCE
 int64_t Rank::largest(int64_t value) { return all_reduce(group(), value, ZERO_REDUCE_MAX); }
 
 int run_ranks(int argc, char **argv, const Train &train) {
-  return run_program(argc, argv, true, [&train](const Options &options, const Data &data) { run_threads(options, data, train); });
+  try {
+    const Program program = {.sharded = true, .launcher = launcher_variable()};
+    return run_program(argc, argv, program, [&train](const Options &options, const Data &data) { run_threads(options, data, train); });
+  } catch (const Error &failure) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], failure.what());
+    return 1;
+  }
 }
 
 }  // namespace embedding

@@ -26,10 +26,10 @@ double Run::mean(double value, int64_t) { return value; }
 int64_t Run::sum(int64_t value) { return value; }
 int64_t Run::largest(int64_t value) { return value; }
 
-int run_program(int argc, char **argv, bool sharded, const std::function<void(const Options &, const Data &)> &body) {
+int run_program(int argc, char **argv, const Program &program, const std::function<void(const Options &, const Data &)> &body) {
   try {
     Options options;
-    if (!parse_options(argc, argv, sharded, &options)) return 0;
+    if (!parse_options(argc, argv, program, &options)) return 0;
     body(options, {{options, "train"}, {options, "t10k"}});
     return 0;
   } catch (const std::invalid_argument &wrong) {
@@ -42,7 +42,7 @@ int run_program(int argc, char **argv, bool sharded, const std::function<void(co
 }
 
 int run_alone(int argc, char **argv, const std::function<void(Run &)> &train) {
-  return run_program(argc, argv, false, [&train](const Options &options, const Data &data) {
+  return run_program(argc, argv, {}, [&train](const Options &options, const Data &data) {
     Run run(options, data);
     train(run);
   });

@@ -44,7 +44,7 @@ class Run {
 };
 
 /// The main function of a program: exit code 0, 1 after a line that says what failed, 2 after one about the command line.
-int run_program(int argc, char **argv, bool sharded, const std::function<void(const Options &, const Data &)> &body);
+int run_program(int argc, char **argv, const Program &program, const std::function<void(const Options &, const Data &)> &body);
 
 /// That of a program without libzero.
 int run_alone(int argc, char **argv, const std::function<void(Run &)> &train);

@@ -67,6 +67,7 @@ static int read_file(const char *directory, const char *name, int ndim, int64_t 
   if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/%s", directory, name);
   errno = 0;
   gzFile file = gzopen(path, "rb");
+  if (!file && errno == ENOENT) return complain(path, "No such file or directory (the images: Debian's package dataset-fashion-mnist)");
   if (!file) return complain(path, errno ? strerror(errno) : "out of memory");
   int64_t count = 0;
   int status = read_header(file, path, ndim, kImageSide, &count);

@@ -10,14 +10,16 @@
 #include <string.h>
 #include <zero/zero.h>
 
+#include "../whole_option.h"
+#include "check.h"
 #include "report.h"
 
 static const char kUsage[] =
     "usage: train_fashion [options]\n"
     "Trains a small convolutional classifier on Fashion-MNIST, sharded over ranks with libzero.\n"
-    "  --ranks N            ranks of this host; default 4, with --mode env what the launcher says\n"
-    "  --mode MODE          threads (default), processes, or env: the ranks of mpirun or torchrun, otherwise one\n"
-    "  --device D           where the model is computed: cpu (default), cuda:N, or cuda: the first device; with --mode env\n"
+    "  --ranks N            ranks of this host, default 4; not under a launcher (mpirun, srun, torchrun), whose ranks count\n"
+    "  --mode MODE          ranks are threads (default) or processes; not under a launcher\n"
+    "  --device D           where the model is computed: cpu (default), cuda:N, or cuda: the first device; under a launcher\n"
     "                       rank i of a host takes its device i\n"
     "  --tier T             where libzero keeps parameters, gradients and states with --device cuda: device (default), or\n"
     "                       host, which ranks on several hosts need\n"
@@ -98,10 +100,11 @@ static int read_name(const char *option, const char *text, const char *const *na
 }
 
 static int read_mode(const char *option, const char *text, enum mode *out) {
-  static const char *const kNames[] = {"threads", "processes", "env", NULL};
+  static const char *const kNames[] = {"threads", "processes", NULL};
+  static const enum mode kModes[] = {kModeThreads, kModeProcesses};
   int at = 0;
-  if (read_name(option, text, kNames, "threads, processes or env", &at)) return -1;
-  *out = (enum mode)at;
+  if (read_name(option, text, kNames, "threads or processes", &at)) return -1;
+  *out = kModes[at];
   return 0;
 }
 
@@ -311,15 +314,33 @@ static enum outcome take(int option, const char *name, const char *text, struct 
   return kOutcomeRun;
 }
 
+/// The ranks are those of the launcher, where there is one; otherwise those that the options ask for.
+static int settle_ranks(struct options *out) {
+  char variable[64];
+  if (failed(zero_group_launcher(variable, sizeof variable, NULL), "zero_group_launcher")) return -1;
+  if (*variable != '\0' && (out->ranks != 0 || out->mode != kModeNotGiven)) {
+    fprintf(stderr, "train_fashion: --%s is for ranks that this program starts, but a launcher has started them (%s is %s)\n",
+            out->ranks != 0 ? "ranks" : "mode", variable, getenv(variable));
+    return -1;
+  }
+  if (*variable != '\0') {
+    out->mode = kModeLauncher;
+    return 0;
+  }
+  if (out->mode == kModeNotGiven) out->mode = kModeThreads;
+  if (out->ranks == 0) out->ranks = 4;
+  return 0;
+}
+
 /// What follows from several options.
 static int settle(struct options *out) {
+  if (settle_ranks(out)) return -1;
   if (out->tier != kNoTier && out->device < 0) {
     fprintf(stderr, "train_fashion: --tier is for --device cuda\n");
     return -1;
   }
   if (out->tier == kNoTier) out->tier = out->device < 0 ? ZERO_TIER_HOST : ZERO_TIER_DEVICE;
-  out->own_device = out->own_device && out->mode == kModeEnv;
-  if (out->ranks == 0 && out->mode != kModeEnv) out->ranks = 4;
+  out->own_device = out->own_device && out->mode == kModeLauncher;
   if (out->lr < 0) out->lr = out->recipe->lr;
   if (out->first_scale > 0 && !out->dynamic_scale) {
     fprintf(stderr, "train_fashion: --first-scale is for --loss-scale dynamic\n");
@@ -348,6 +369,11 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
   int at = 0;
   int option;
   while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {
+    const char *shortened = option == '?' ? NULL : shortened_option(argv, &kOptions[at]);
+    if (shortened) {
+      fprintf(stderr, "train_fashion: unrecognized option '%s': --%s is written in full\n", shortened, kOptions[at].name);
+      return kOutcomeWrong;
+    }
     const enum outcome outcome = take(option, kOptions[at].name, optarg, out);
     if (outcome != kOutcomeRun) return outcome;
   }

@@ -7,10 +7,10 @@
 
 #include "recipe.h"
 
-enum mode { kModeThreads, kModeProcesses, kModeEnv };
+enum mode { kModeNotGiven, kModeThreads, kModeProcesses, kModeLauncher };
 
 struct options {
-  int64_t ranks; /* 0: not given, and the launcher decides (kModeEnv) */
+  int64_t ranks; /* 0: as many as the launcher started (kModeLauncher) */
   enum mode mode;
   int64_t stage;
   int64_t bucket_nbytes;

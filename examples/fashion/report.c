@@ -124,15 +124,22 @@ static void print_row(const struct options *options, const struct totals *t, con
          run->hash);
 }
 
-static int write_file(const struct options *options, int64_t size, const struct totals *t, const struct outcome_of_run *run) {
+/// What was written has to have arrived, or is told now.
+static int flush_file(const struct options *options, FILE *file) {
+  if (file && fflush(file) == 0 && !ferror(file)) return 0;
+  fprintf(stderr, "train_fashion: %s: %s\n", options->report_file, strerror(errno));
+  return -1;
+}
+
+int report_open(const struct options *options, FILE **out) {
+  *out = fopen(options->report_file, "w");
+  if (*out) fprintf(*out, "stage=%" PRId64 "\n", options->stage);
+  return flush_file(options, *out);
+}
+
+static int write_file(const struct options *options, int64_t size, const struct totals *t, const struct outcome_of_run *run, FILE *file) {
   static const char *const kFieldNames[kReportFields] = {"now", "peak", "formula", "constant"};
-  FILE *file = fopen(options->report_file, "w");
-  if (!file) {
-    fprintf(stderr, "train_fashion: %s: %s\n", options->report_file, strerror(errno));
-    return -1;
-  }
-  fprintf(file, "stage=%" PRId64 "\nranks=%" PRId64 "\nparameters=%" PRId64 "\nsteps=%" PRId64 "\n", options->stage, size, run->parameters,
-          run->steps);
+  fprintf(file, "ranks=%" PRId64 "\nparameters=%" PRId64 "\nsteps=%" PRId64 "\n", size, run->parameters, run->steps);
   for (int c = 0; c < kReportCategories; c++) {
     for (int f = 0; f < kReportFields; f++) {
       fprintf(file, "memory.%s.%s=%" PRId64 "\n", kCategoryNames[c], kFieldNames[f], t->memory.nbytes[c][f]);
@@ -142,14 +149,11 @@ static int write_file(const struct options *options, int64_t size, const struct 
           t->sent_largest, t->sent_formula, t->votes_mean);
   fprintf(file, "skipped=%" PRId64 "\nloss_scale=%g\n", run->skipped, run->loss_scale);
   fprintf(file, "accuracy=%.2f\nhash=%016" PRIx64 "\n", run->accuracy, run->hash);
-  if (fclose(file) != 0) {
-    fprintf(stderr, "train_fashion: %s: %s\n", options->report_file, strerror(errno));
-    return -1;
-  }
-  return 0;
+  return flush_file(options, file);
 }
 
-int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run) {
+int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run,
+                 FILE *file) {
   int64_t rank = 0;
   int64_t size = 0;
   struct totals totals;
@@ -159,5 +163,5 @@ int report_write(zero_group *group, const struct options *options, const struct 
     return -1;
   }
   if (rank == 0 && options->report) print_row(options, &totals, run);
-  return rank == 0 && options->report_file ? write_file(options, size, &totals, run) : 0;
+  return file ? write_file(options, size, &totals, run, file) : 0;
 }

@@ -4,6 +4,7 @@
 #define FASHION_REPORT_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <zero/zero.h>
 
 #include "options.h"
@@ -43,7 +44,13 @@ struct report_memory {
 };
 int report_memory(const zero_optimizer *optimizer, struct report_memory *out);
 
-/// A collective: rank 0 prints the row, writes the file, or both, as the options say; memory is that of the largest rank.
-int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run);
+/// Opens --report-file, and writes what is known before the training. Returns 0, or -1 after a line
+/// on standard error.
+int report_open(const struct options *options, FILE **out);
+
+/// A collective: rank 0 prints the row, writes the rest of the file, or both, as the options say;
+/// memory is that of the largest rank. `file` is NULL on the other ranks.
+int report_write(zero_group *group, const struct options *options, const struct report_memory *memory, const struct outcome_of_run *run,
+                 FILE *file);
 
 #endif

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../whole_option.h"
+
 static const char kUsage[] =
     "usage: memory_wall [options]\n"
     "Trains the tensors of a GPT-2 with fp32 AdamW on synthetic gradients, in a process per rank: stage 0 first, which a machine of "
     "common\n"
-    "size refuses, then stage 3.\n"
+    "size refuses, then stage 3. Not under a launcher: it starts its ranks itself, and looks at the memory of all of them.\n"
     "  --layers N       default 36: with the other defaults GPT-2 large, 774 million parameters\n"
     "  --width N        default 1280\n"
     "  --vocabulary N   default 50257\n"
@@ -82,11 +84,14 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
   int at = 0;
   int option;
   while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {
+    const char *shortened = option == '?' ? NULL : shortened_option(argv, &kOptions[at]);
+    if (shortened) fprintf(stderr, "memory_wall: unrecognized option '%s': --%s is written in full\n", shortened, kOptions[at].name);
+    if (option == '?' || shortened) return kOutcomeWrong;
     if (option == kHelp) {
       fputs(kUsage, stdout);
       return kOutcomeDone;
     }
-    if (option == '?' || read_value(option, kOptions[at].name, optarg, out)) return kOutcomeWrong;
+    if (read_value(option, kOptions[at].name, optarg, out)) return kOutcomeWrong;
   }
   if (optind == argc) return kOutcomeRun;
   fprintf(stderr, "memory_wall: unexpected argument '%s' (--help lists the options)\n", argv[optind]);

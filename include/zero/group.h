@@ -151,6 +151,19 @@ ZERO_API int32_t zero_group_create_env(const zero_config *config, zero_group **o
 ZERO_API int32_t zero_group_create_env_async(const zero_config *config, zero_request **out);
 
 /*
+ * Names the variable in which a launcher says how many ranks it started, for example
+ * "OMPI_COMM_WORLD_SIZE". The text is empty if no launcher started this process. The variables are
+ * read as by zero_group_create_env, and nothing is started: a program that starts ranks of its own
+ * without a launcher calls this first, and may fork afterwards.
+ *   out         [out] receives the text, always terminated, cut to fit; NULL if out_nbytes is 0
+ *   out_nbytes  [in]  bytes at out, >= 0; 64 hold every name
+ *   out_needed  [out] bytes that the whole text needs, its NUL included; may be NULL
+ * Errors: ZERO_E_LAUNCHER as zero_group_create_env; ZERO_E_INVALID_ARGUMENT. Threads: any.
+ * Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_group_launcher(char *out, int64_t out_nbytes, int64_t *out_needed);
+
+/*
  * Splits a group into disjoint groups; a collective over the parent. Ranks with the same color form one group, ordered by key, then by
  * parent rank. Parent and children may be used at the same time.
  *   color  [in]  >= 0, or negative to be in none

@@ -11,9 +11,10 @@
  * Numerics. s = sum over ranks of fp32(g) by the tree of group.h; a = s / divisor in fp32 (ZERO_KEY_DIVISOR), rounded to nearest even into
  * the gradient slot; g = fp32(slot) * c, c = fp32(clip / loss scale), clip = min(1, ZERO_KEY_CLIP_NORM / (norm + 1e-6)) or 1; then clamped
  * where ZERO_KEY_CLIP_VALUE, which excludes the other, says so. Updates are computed in fp32 from the master where there is one, otherwise
- * from the parameter, and rounded into their slots. In the rules p is the parameter, and t the number
- * of the step from 1, or with ZERO_UNFILLED_UNTOUCHED the number of the tensor's own update, as in
- * PyTorch (ZERO_SLOT_UPDATE_COUNT + 1):
+ * from the parameter, and rounded into their slots. Each operation is correctly rounded, square
+ * roots and quotients too, so bits do not depend on the processor. In the rules p is the parameter,
+ * and t the number of the step from 1, or with ZERO_UNFILLED_UNTOUCHED the number of the tensor's
+ * own update, as in PyTorch (ZERO_SLOT_UPDATE_COUNT + 1):
  *   sgd      (as torch.optim.SGD; Nesterov form of Sutskever et al., 2013, rearranged)
  *              g += weight_decay * p;  b = momentum * b + (1 - dampening) * g (b = g where t = 1);  nesterov: g += momentum * b, else
  *              g = b;  p -= lr * g.  While momentum is 0, p -= lr * g, and b stays as it is

@@ -23,16 +23,23 @@ int32_t remember_fork(const char *function) noexcept;
 int32_t last_code() noexcept;
 const char *last_text() noexcept;
 
-/// Runs the body of an exported function: a callable that returns a Status and writes outputs last.
+/// Runs the body of an exported function that starts nothing, so that the process may fork
+/// afterwards: a callable that returns a Status and writes outputs last.
 template <class Body>
-int32_t guarded(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
-  if (forked()) return remember_fork(function);
+int32_t guarded_without_start(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
   try {
     const Status status = std::forward<Body>(body)();
     return status.ok() ? ZERO_OK : remember(status);
   } catch (...) {
     return remember_exception(function);
   }
+}
+
+/// Runs the body of every other exported function.
+template <class Body>
+int32_t guarded(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
+  if (forked()) return remember_fork(function);
+  return guarded_without_start(std::forward<Body>(body), function);
 }
 
 /// What stands behind a public handle type: its class and kind. Specialised by the header of each noun.

@@ -9,6 +9,7 @@
 #include "engine/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
+#include "group/launch.h"
 #include "group/tcp/tcp_id.h"
 
 #include <cstring>
@@ -194,6 +195,16 @@ int32_t zero_group_create_env(const zero_config *config, zero_group **out) {
 
 int32_t zero_group_create_env_async(const zero_config *config, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_env(work, config); });
+}
+
+int32_t zero_group_launcher(char *out, int64_t out_nbytes, int64_t *out_needed) {
+  return api::guarded_without_start([&]() -> Status {
+    ZERO_TRY(api::check_text_outputs(out, out_nbytes));
+    Launch launch;
+    ZERO_TRY(read_launch(&launch));
+    api::copy_text(launch.variable, out, out_nbytes, out_needed);
+    return {};
+  });
 }
 
 int32_t zero_group_split(zero_group *group, int64_t color, int64_t key, zero_group **out) {

@@ -133,7 +133,8 @@ Status read_torchrun(const Environment &environment, const World &world, Launch 
   ZERO_CHECK(local->size <= world.size, ZERO_E_LAUNCHER, "LOCAL_WORLD_SIZE is %lld but WORLD_SIZE is %lld; start with torchrun or mpirun",
              lld(local->size), lld(world.size));
   const auto kind = local->size < world.size ? Launch::Kind::hosts : Launch::Kind::local;
-  *out = {.kind = kind, .rank = world.rank, .size = world.size, .launcher = world.launcher, .local_size = local->size};
+  *out = {.kind = kind, .rank = world.rank, .size = world.size, .launcher = world.launcher,
+          .variable = world.size_variable, .local_size = local->size};
   out->name = meeting_name(environment, kind);
   if (kind == Launch::Kind::hosts) return read_master(environment, out);
   ZERO_CHECK(local->rank == world.rank, ZERO_E_LAUNCHER, "RANK is %lld but LOCAL_RANK is %lld, although all %lld ranks are on this host",
@@ -184,11 +185,13 @@ Status read_launch(const Environment &environment, Launch *out) {
     launch = {.kind = world.size > 1 ? Launch::Kind::mpi : Launch::Kind::single,
               .rank = world.rank,
               .size = world.size,
-              .launcher = world.launcher};
+              .launcher = world.launcher,
+              .variable = world.size_variable};
   } else if (torch && torch->size > 1) {
     ZERO_TRY(read_torchrun(environment, *torch, &launch));
   } else if (torch) {
     launch.launcher = torch->launcher;
+    launch.variable = torch->size_variable;
   }
   *out = launch;
   return {};

@@ -20,6 +20,7 @@ struct Launch {
   int64_t rank = 0;
   int64_t size = 1;
   std::string launcher;     ///< "Open MPI", "MPICH", "Slurm", "torchrun"; "" without one
+  std::string variable;     ///< gives the launcher's number of ranks; "" without one
   std::string name;         ///< local: where the ranks meet; hosts: what they tell their meeting by, the same after every restart
   std::string master;       ///< hosts: the name or address of rank 0's
   int64_t master_port = 0;  ///< hosts: the launcher's own there

@@ -3,7 +3,9 @@
 #include "variables.h"
 
 #include <unistd.h>
+#include <array>
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -297,6 +299,26 @@ TEST(CreateEnv, ALauncherThatStartedTooManyRanksIsNamed) {
   for (const char *name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) variables.set(name, "65");
   EXPECT_TRUE(failed_with(zero_group_create_env(config, &group), ZERO_E_LAUNCHER, "that reaches devices has at most 64"));
   zero_config_release(config);
+}
+
+std::string launcher_variable() {
+  std::array<char, 64> text{};
+  ZERO_EXPECT_OK(zero_group_launcher(text.data(), static_cast<int64_t>(text.size()), nullptr));
+  return text.data();
+}
+
+TEST(Launcher, IsNamedByTheVariableThatCountsItsRanks) {
+  EXPECT_EQ(launcher_variable(), "");
+  Variables variables;
+  variables.set("OMPI_COMM_WORLD_RANK", "0");
+  EXPECT_TRUE(failed_with(zero_group_launcher(nullptr, 0, nullptr), ZERO_E_LAUNCHER, "OMPI_COMM_WORLD_SIZE is not"));
+  variables.set("OMPI_COMM_WORLD_SIZE", "2");
+  EXPECT_EQ(launcher_variable(), "OMPI_COMM_WORLD_SIZE");
+  std::array<char, 5> cut{};
+  int64_t needed = 0;
+  ZERO_EXPECT_OK(zero_group_launcher(cut.data(), static_cast<int64_t>(cut.size()), &needed));
+  EXPECT_STREQ(cut.data(), "OMPI");
+  EXPECT_EQ(needed, static_cast<int64_t>(sizeof "OMPI_COMM_WORLD_SIZE"));
 }
 
 TEST_F(Pair, AnAbortWithoutAReasonSaysSo) {

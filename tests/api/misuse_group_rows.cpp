@@ -98,6 +98,9 @@ void add_creation_rows(Rows &rows) {
   add(rows, "zero_group_create_env_async", zero_group_create_env_async,
       [](Bench &b) { return std::tuple<const zero_config *, zero_request **>(nullptr, &b.outputs.request); },
       {optional_config(), address("out")});
+  add(rows, "zero_group_launcher", zero_group_launcher,
+      [](Bench &b) { return std::tuple<char *, int64_t, int64_t *>(b.outputs.memory.text, 16, &b.outputs.memory.integers[0]); },
+      {address("out"), values({-1, INT64_MIN}), anything()});
   const std::vector<Arg> split = {group_handle(), anything(), anything(), address("out")};
   add(
       rows, "zero_group_split", zero_group_split,

@@ -99,7 +99,7 @@ def compare(title, counts, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--library", required=True)
     parser.add_argument("--module", required=True)
     parser.add_argument("--elements", type=int, default=134_217_728)

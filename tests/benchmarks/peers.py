@@ -263,7 +263,7 @@ def free_port():
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="PyTorch's times for the work that libzero's benchmarks do")
+    parser = argparse.ArgumentParser(description="PyTorch's times for the work that libzero's benchmarks do", allow_abbrev=False)
     parser.add_argument("what", choices=["kernels", "steps"])
     parser.add_argument("--library", help="libzero.so")
     parser.add_argument("--elements", type=int, default=1 << 26)

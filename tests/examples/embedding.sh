@@ -59,7 +59,7 @@ train framework.ranks "$sharded" --ranks 4 --framework-update
 close own framework.ranks
 
 train ranks.two "$sharded" --ranks 2
-launched 2 "$sharded" --env --data "$data" --limit 770 --batch 64 --losses "$scratch/launched" ||
+launched 2 "$sharded" --data "$data" --limit 770 --batch 64 --losses "$scratch/launched" ||
   fail "2 processes did not end well: $(cat "$scratch"/rank*.err)"
 mv "$scratch/rank0" "$scratch/launched.out"
 [ ! -s "$scratch/rank1" ] || fail "rank 1 prints"
@@ -83,9 +83,10 @@ reject 2 "^$sharded: --ranks two: expected a whole number" "$sharded" --ranks tw
 reject 2 "^$sharded: --lr nan: expected a number from 0" "$sharded" --lr nan
 reject 2 "^$sharded: --batch: unknown option, or its value is missing" "$sharded" --batch
 reject 2 "^$sharded: more: unexpected argument" "$sharded" more
-reject 2 "^$sharded: --ranks and --env exclude each other" "$sharded" --ranks 2 --env
+reject 2 "^$sharded: --ranks is for ranks that this program starts, .*(WORLD_SIZE is 2)" \
+  env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_PORT=1 "$sharded" --ranks 1
 reject 1 "cannot read the images" "$sharded" --data "$scratch/nowhere"
-grep -q "nowhere/train-images-idx3-ubyte: No such file" "$scratch/rejected.err" || fail "the missing file is not named"
+grep -q "nowhere/train-images-idx3-ubyte: No such file.*dataset-fashion-mnist" "$scratch/rejected.err" || fail "the missing file is not named"
 reject 1 "^$own: $scratch/nowhere/losses: No such file" "$own" --data "$data" --limit 64 --losses "$scratch/nowhere/losses"
 reject 1 "^$sharded: $scratch/nowhere/losses: No such file" "$sharded" --data "$data" --limit 64 --ranks 2 --losses "$scratch/nowhere/losses"
 echo "$runs trainings, $failures failed"

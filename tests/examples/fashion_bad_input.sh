@@ -11,13 +11,15 @@ for folder in empty short magic labels gzip wide many; do
 done
 failures=0
 cases=0
+variables=
 
 # reject PATTERN ARGUMENTS...: one line that matches, exit code 1 to 127.
 reject() {
   pattern=$1
   shift
   cases=$((cases + 1))
-  "$program" --quiet --limit 64 --epochs 1 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+  # shellcheck disable=SC2086
+  env $variables "$program" --quiet --limit 64 --epochs 1 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
   code=$?
   lines=$(wc -l <"$scratch/err")
   if [ $code -eq 0 ] || [ $code -ge 128 ] || [ "$lines" -ne 1 ] || [ -s "$scratch/out" ] || ! grep -q -e "$pattern" "$scratch/err"; then
@@ -49,7 +51,8 @@ reject "limit 99999999999999999999: expected" --limit 99999999999999999999
 reject "bucket-bytes 10: expected" --bucket-bytes 10
 reject "lr nan: expected" --lr nan
 reject "lr -1: expected" --lr -1
-reject "mode thread: expected threads, processes or env" --mode thread
+reject "mode thread: expected threads or processes" --mode thread
+reject "mode env: expected threads or processes" --mode env
 reject "device gpu: expected cpu, cuda or cuda:N" --device gpu
 reject "device : expected cpu, cuda or cuda:N" --device ""
 reject "device -1: expected a whole number from 0 to 4095" --device cuda:-1
@@ -69,7 +72,7 @@ reject "loss-scale 0: expected dynamic or a number from 1" --loss-scale 0
 reject "loss-scale inf: expected" --loss-scale inf
 reject "first-scale 1e30: expected a number from 1" --loss-scale dynamic --first-scale 1e30
 reject "first-scale is for --loss-scale dynamic" --loss-scale 8 --first-scale 8
-reject "nowhere/train-images-idx3-ubyte: No such file" --data "$scratch/nowhere"
+reject "nowhere/train-images-idx3-ubyte: No such file.*dataset-fashion-mnist" --data "$scratch/nowhere"
 reject "empty/train-images-idx3-ubyte: No such file" --data "$scratch/empty"
 
 good short
@@ -108,7 +111,9 @@ head -c 60000 /dev/zero >>"$scratch/wide/train-images-idx3-ubyte"
 reject "images are 29 pixels wide or high, expected 28" --data "$scratch/wide"
 
 # On a machine with devices the last that can be named is hardly there; one rank, whose line comes alone.
-reject "device cuda:4095: .*\(CUDA\|device\)" --mode env --device cuda:4095
+variables="RANK=0 WORLD_SIZE=1"
+reject "device cuda:4095: .*\(CUDA\|device\)" --device cuda:4095
+variables=
 for mode in threads processes; do
   cases=$((cases + 1))
   timeout 60 "$program" --quiet --limit 64 --epochs 1 --ranks 3 --mode $mode --device cuda:4095 >"$scratch/out" 2>"$scratch/err" </dev/null
@@ -117,6 +122,32 @@ for mode in threads processes; do
     echo "FAILED: --mode $mode --device cuda:4095: exit code $code: $(cat "$scratch/out" "$scratch/err")"
     failures=$((failures + 1))
   fi
+done
+
+# Under a launcher its ranks are those of the training: the program starts none.
+for launcher in OMPI_COMM_WORLD_RANK=0:OMPI_COMM_WORLD_SIZE=2 PMI_RANK=0:PMI_SIZE=2 \
+  SLURM_STEP_ID=0:SLURM_PROCID=0:SLURM_STEP_NUM_TASKS=2 RANK=0:LOCAL_WORLD_SIZE=2:LOCAL_RANK=0:MASTER_PORT=1:WORLD_SIZE=2; do
+  variables=$(echo $launcher | tr : ' ')
+  size=$(echo "${variables##* }" | sed 's/=/ is /')
+  reject "ranks is for ranks that this program starts, .*($size)" --ranks 2
+  reject "mode is for ranks that this program starts, .*($size)" --mode threads
+done
+variables="OMPI_COMM_WORLD_RANK=0"
+reject "OMPI_COMM_WORLD_SIZE is not" --ranks 2
+variables=
+
+# Files that cannot be written are told before the training, which would take hours.
+for option in report-file losses; do
+  for file in "$scratch/nowhere/file" /dev/full; do
+    [ "$file" != /dev/full ] || [ -e /dev/full ] || continue
+    cases=$((cases + 1))
+    timeout 60 "$program" --quiet --limit 640 --epochs 100000 --ranks 2 --$option "$file" >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+    if [ $code -ne 1 ] || [ -s "$scratch/out" ] || ! grep -q "^train_fashion: $file: \(No such file\|No space\)" "$scratch/err"; then
+      echo "FAILED: --$option $file: exit code $code: $(cat "$scratch/out" "$scratch/err")"
+      failures=$((failures + 1))
+    fi
+  done
 done
 
 head -c 400 /dev/zero >"$scratch/init"

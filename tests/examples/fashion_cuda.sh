@@ -5,7 +5,7 @@
 set -u
 program=$1
 . "$(dirname "$0")/fashion_data.sh"
-if ! why=$("$program" --data "$data" --quiet --limit 64 --steps 1 --ranks 1 --mode env --device cuda 2>&1 >/dev/null); then
+if ! why=$("$program" --data "$data" --quiet --limit 64 --steps 1 --ranks 1 --device cuda 2>&1 >/dev/null); then
   case $why in
     *"no CUDA"* | *"CUDA driver"*)
       echo "skipped: $why"

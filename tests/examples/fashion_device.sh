@@ -62,13 +62,13 @@ done
 spread() {
   ranks=$1
   shift
-  launched "$ranks" "$program" --data "$data" --quiet --limit 195 --batch 96 --epochs 1 --mode env "$@" || echo "failed"
+  launched "$ranks" "$program" --data "$data" --quiet --limit 195 --batch 96 --epochs 1 "$@" || echo "failed"
   cat "$scratch/rank0"
 }
-[ "$(spread 2 --device cuda)" = "$(train --ranks 2)" ] || fail "--mode env --device cuda: another result"
-[ "$(spread 3 --device cuda:1)" = "$(train)" ] || fail "--mode env --device cuda:1: another result"
+[ "$(spread 2 --device cuda)" = "$(train --ranks 2)" ] || fail "launched, --device cuda: another result"
+[ "$(spread 3 --device cuda:1)" = "$(train)" ] || fail "launched, --device cuda:1: another result"
 spread 3 --device cuda >/dev/null
 grep -q 'invalid device ordinal' "$scratch/rank2.err" ||
-  fail "--mode env --device cuda: rank 2 took no device cuda:2: $(cat "$scratch/rank2.err")"
+  fail "launched, --device cuda: rank 2 took no device cuda:2: $(cat "$scratch/rank2.err")"
 echo "$runs runs on a device compared with the host's, $failures failed"
 [ $failures -eq 0 ]

@@ -11,7 +11,7 @@ failures=0
 # shellcheck disable=SC2086
 for stage in 0 1 2 3; do
   expected=$("$program" $options --stage $stage --ranks 4) || exit 1
-  result=$(timeout 180 "$@" "$program" $options --stage $stage --mode env)
+  result=$(timeout 180 "$@" "$program" $options --stage $stage)
   code=$?
   if [ $code -eq 77 ]; then
     echo "$result"

@@ -171,6 +171,9 @@ TEST(Env, ReadsEveryLaunchersWorld) {
     EXPECT_EQ(launch.rank, world.rank) << text_of(world.variables);
     EXPECT_EQ(launch.size, world.size) << text_of(world.variables);
     EXPECT_EQ(launch.launcher, world.launcher) << text_of(world.variables);
+    const char *ranks = from(world.variables)(launch.variable.c_str());
+    EXPECT_EQ(launch.variable.empty(), launch.launcher.empty()) << text_of(world.variables);
+    EXPECT_EQ(ranks != nullptr ? ranks : "1", std::to_string(world.size)) << text_of(world.variables) << launch.variable;
     EXPECT_EQ(launch.name.empty(), world.kind != kLocal && world.kind != kHosts) << text_of(world.variables);
   }
   std::printf("%zu environments read\n", kWorlds.size());

@@ -1,5 +1,7 @@
 /// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
-/// torch 2.15.0+cu132, CPU capability AVX512, correctly rounded square root (MKL_CBWR=AVX2).
+/// torch 2.15.0+cu132, CPU capability AVX512, with MKL's correctly rounded square root
+/// (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly rounded:
+/// torch_vectors.py says which.
 /// Hyper-parameters in the order of HyperParameters.
 #pragma once
 

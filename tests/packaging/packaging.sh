@@ -35,6 +35,24 @@ install() {
   [ -z "$(find "$PREFIX/share/libzero/mpi" -name '*nccl*')" ] || fail "the source of the MPI module has files of NCCL's"
 }
 
+build_id() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
+
+# What is installed is stripped; debuggers find the library of the build tree, which is not, by the
+# same build ID.
+stripped() {
+  local library=$libdir/libzero.so.0 file nbytes count=0
+  while read -r file; do
+    count=$((count + 1))
+    ! readelf -S -W "$file" | grep -q '\.debug_info' || fail "$file has debug information"
+  done < <(find "$PREFIX" -type f \( -name '*.so*' -o -path '*/bin/*' \))
+  [ "$count" -ge 2 ] || fail "$count libraries and programs were found"
+  nbytes=$(stat -L -c %s "$library")
+  echo "libzero.so has $nbytes bytes, that of the build tree $(stat -L -c %s "$BUILD/lib/libzero.so.0")"
+  [ "$nbytes" -lt 10000000 ] || fail "libzero.so has $nbytes bytes, more than 10 MB"
+  [ -n "$(build_id "$library")" ] && [ "$(build_id "$library")" = "$(build_id "$BUILD/lib/libzero.so.0")" ] ||
+    fail "the library of the build tree has another build ID"
+}
+
 needed_libraries() {
   local needed
   needed=$(readelf -d "$libdir/libzero.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')

@@ -106,6 +106,8 @@ static zero_group *groups(void) {
   FAILS(ZERO_E_INVALID_ARGUMENT, zero_group_create_nccl_async("no id", 0, 1, NULL, &request));
   OK(zero_group_unique_id(NULL, id, sizeof id, &nbytes));
   CHECK(nbytes == (int64_t)strlen(id) + 1);
+  OK(zero_group_launcher(id, sizeof id, &nbytes));
+  CHECK(nbytes == 1 && *id == '\0');
   OK(zero_group_split(group, 0, 0, &other));
   zero_group_release(other);
   OK(zero_group_split_async(group, 0, 0, &request));

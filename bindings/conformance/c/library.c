@@ -32,6 +32,12 @@ static void dtype_unknown(struct text *text) {
 
 static void feature_local(struct text *text) { text_add(text, "%" PRId64, zero_has_feature(ZERO_FEATURE_LOCAL)); }
 
+static void launcher(struct text *text) {
+  char name[64];
+  must(zero_group_launcher(name, sizeof name, NULL));
+  text_add(text, "%s", name);
+}
+
 static void bounds_stage(struct text *text) {
   zero_key_bounds bounds;
   must(zero_key_bounds_init(&bounds, sizeof bounds));
@@ -93,6 +99,7 @@ static const struct {
     {"dtype-sizes", dtype_sizes},
     {"dtype-unknown", dtype_unknown},
     {"feature-local", feature_local},
+    {"launcher", launcher},
     {"bounds-stage", bounds_stage},
     {"bounds-lr", bounds_lr},
     {"bounds-unknown", bounds_unknown},

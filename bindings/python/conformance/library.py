@@ -1,7 +1,7 @@
 """Scenarios that need no group."""
 
 import libzero
-from libzero import Config, Dtype, Feature, Key
+from libzero import Config, Dtype, Feature, Group, Key
 
 from words import double, error_of
 
@@ -29,6 +29,7 @@ def scenarios():
     yield "dtype-sizes", lambda: " ".join(str(libzero.dtype_nbytes(dtype)) for dtype in dtypes)
     yield "dtype-unknown", lambda: error_of(libzero.dtype_nbytes, 99)
     yield "feature-local", lambda: str(int(libzero.has_feature(Feature.LOCAL)))
+    yield "launcher", Group.launcher
     yield "bounds-stage", _bounds_stage
     yield "bounds-lr", _bounds_lr
     yield "bounds-unknown", lambda: error_of(libzero.bounds, 99999)

@@ -44,6 +44,11 @@ class Group(Owner):
         """The ranks that a launcher started (mpirun, srun, torchrun); a world of one without a launcher."""
         return cls(zero.zero_group_create_env(native_of(config)))
 
+    @staticmethod
+    def launcher() -> str:
+        """The variable in which a launcher says how many ranks it started, for example OMPI_COMM_WORLD_SIZE; empty without a launcher."""
+        return text(zero.zero_group_launcher)
+
     @classmethod
     def mpi(cls, comm: int = MPI_WORLD, config: Config | None = None) -> Group:
         """The ranks of an MPI communicator, given as its Fortran handle (mpi4py: comm.py2f())."""

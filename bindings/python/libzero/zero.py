@@ -98,6 +98,9 @@ def zero_group_unique_id(config, out):
 def zero_group_create_env(config):
     return _zero.zero_group_create_env(config)
 
+def zero_group_launcher(out):
+    return _zero.zero_group_launcher(out)
+
 def zero_group_split(group, color, key):
     return _zero.zero_group_split(group, color, key)
 

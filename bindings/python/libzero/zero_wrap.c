@@ -3735,6 +3735,45 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_group_launcher(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  Py_buffer view1 = no_buffer ;
+  int64_t needed1 = 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  {
+    if (!take_memory(swig_obj[0], 1, &view1)) SWIG_fail;
+    arg1 = view1.buf;
+    arg2 = view1.len;
+    arg3 = &needed1;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_group_launcher(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg3));
+  PyBuffer_Release(&view1);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view1);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_group_split(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_group *arg1 = (zero_group *) 0 ;
@@ -6664,6 +6703,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_group_create_nccl", _wrap_zero_group_create_nccl, METH_VARARGS, NULL},
 	 { "zero_group_unique_id", _wrap_zero_group_unique_id, METH_VARARGS, NULL},
 	 { "zero_group_create_env", _wrap_zero_group_create_env, METH_O, NULL},
+	 { "zero_group_launcher", _wrap_zero_group_launcher, METH_O, NULL},
 	 { "zero_group_split", _wrap_zero_group_split, METH_VARARGS, NULL},
 	 { "zero_group_rank", _wrap_zero_group_rank, METH_O, NULL},
 	 { "zero_group_size", _wrap_zero_group_size, METH_O, NULL},

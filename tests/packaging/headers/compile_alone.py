@@ -33,7 +33,7 @@ def compiles(compiler, language, standard, header, include):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--include", required=True)
     options = parser.parse_args()
     headers = sorted(name for name in os.listdir(os.path.join(options.include, "zero")) if name.endswith(".h"))

@@ -15,6 +15,7 @@ func libraryScenarios() {
 		{"dtype-sizes", dtypeSizes},
 		{"dtype-unknown", dtypeUnknown},
 		{"feature-local", featureLocal},
+		{"launcher", func(l *line) { l.add("%s", must(zero.Launcher())) }},
 		{"bounds-stage", boundsStage},
 		{"bounds-lr", boundsLR},
 		{"bounds-unknown", boundsUnknown},

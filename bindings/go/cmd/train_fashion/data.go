@@ -87,6 +87,9 @@ func open(path string) (idxFile, error) {
 	file, err := os.Open(path + ".gz")
 	if os.IsNotExist(err) {
 		file, err = os.Open(path)
+		if os.IsNotExist(err) {
+			err = fmt.Errorf("%w (the images: Debian's package dataset-fashion-mnist)", err)
+		}
 		return idxFile{bufio.NewReader(file), file}, err
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +64,7 @@ func TestBadDataIsAnErrorThatNamesTheFile(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}
-	if _, err := readDataset(t.TempDir(), "t", 0); !os.IsNotExist(err) {
+	if _, err := readDataset(t.TempDir(), "t", 0); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "dataset-fashion-mnist") {
 		t.Errorf("no files: got %v", err)
 	}
 }

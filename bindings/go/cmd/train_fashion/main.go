@@ -1,5 +1,6 @@
-// Command train_fashion trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded over ranks: goroutines,
-// or processes under mpirun. All that touches libzero is in trainer.go.
+// Command train_fashion trains a small classifier on Fashion-MNIST with its states, gradients and
+// parameters sharded over ranks: goroutines, or under a launcher the processes that it started. All
+// that touches libzero's optimizer is in trainer.go.
 package main
 
 import (
@@ -8,6 +9,8 @@ import (
 	"log"
 	"os"
 	"os/signal"
+
+	zero "libzero"
 )
 
 func main() {
@@ -20,7 +23,9 @@ func main() {
 	if *ranks < 1 || *epochs < 1 || *batch < 1 {
 		log.Fatal("-ranks, -epochs and -batch must be at least 1")
 	}
-	if *env {
+	launcher := must(zero.Launcher())
+	if launcher != "" {
+		refuseRanks(launcher)
 		*ranks = 1
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -31,11 +36,20 @@ func main() {
 		go func(t trainer) {
 			t.run()
 			ended <- struct{}{}
-		}(trainer{ctx: ctx, train: train, test: test, rank: rank, size: *ranks})
+		}(trainer{ctx: ctx, train: train, test: test, launched: launcher != "", rank: rank, size: *ranks})
 	}
 	for rank := 0; rank < *ranks; rank++ {
 		<-ended
 	}
+}
+
+// refuseRanks ends the program where -ranks was given although a launcher has started the ranks.
+func refuseRanks(launcher string) {
+	flag.Visit(func(given *flag.Flag) {
+		if given.Name == "ranks" {
+			log.Fatalf("-ranks is for ranks that this program starts, but a launcher has started them (%s is %s)", launcher, os.Getenv(launcher))
+		}
+	})
 }
 
 // check ends the program, and with it the other ranks.

@@ -12,8 +12,7 @@ import (
 )
 
 var (
-	ranks  = flag.Int("ranks", 4, "ranks, each a goroutine")
-	env    = flag.Bool("env", false, "be one of the ranks that mpirun started")
+	ranks  = flag.Int("ranks", 4, "ranks, each a goroutine; not under a launcher (mpirun, srun, torchrun), whose ranks count")
 	stage  = flag.Int("stage", 3, "what is sharded: 0 nothing, 1 optimizer states, 2 + gradients, 3 + parameters")
 	epochs = flag.Int("epochs", 1, "passes over the images")
 	batch  = flag.Int("batch", 192, "samples per step of all ranks together")
@@ -28,6 +27,7 @@ var (
 type trainer struct {
 	ctx         context.Context
 	train, test *dataset
+	launched    bool // by a launcher, which knows the ranks
 	group       *zero.Group
 	rank, size  int
 	optimizer   *zero.Optimizer
@@ -47,7 +47,7 @@ func (t *trainer) run() {
 }
 
 func (t *trainer) openGroup() {
-	if *env {
+	if t.launched {
 		t.group = must(zero.CreateEnv(t.ctx, nil))
 		t.rank, t.size = must(t.group.Rank()), must(t.group.Size())
 	} else {

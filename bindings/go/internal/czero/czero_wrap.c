@@ -501,6 +501,24 @@ _gostring_ _wrap_zero_group_create_env_czero_0b2570a451ca2075(zero_config *_swig
 }
 
 
+_gostring_ _wrap_zero_group_launcher_czero_0b2570a451ca2075(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (char *)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  
+  result = zero_group_launcher(arg1,arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_group_split_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;

@@ -54,161 +54,163 @@ typedef long long swig_type_24;
 typedef _gostring_ swig_type_25;
 typedef _gostring_ swig_type_26;
 typedef long long swig_type_27;
-typedef long long swig_type_28;
-typedef _gostring_ swig_type_29;
-typedef _gostring_ swig_type_30;
+typedef _gostring_ swig_type_28;
+typedef long long swig_type_29;
+typedef long long swig_type_30;
 typedef _gostring_ swig_type_31;
 typedef _gostring_ swig_type_32;
 typedef _gostring_ swig_type_33;
 typedef _gostring_ swig_type_34;
-typedef long long swig_type_35;
-typedef long long swig_type_36;
-typedef _gostring_ swig_type_37;
-typedef _gostring_ swig_type_38;
+typedef _gostring_ swig_type_35;
+typedef _gostring_ swig_type_36;
+typedef long long swig_type_37;
+typedef long long swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef _gostring_ swig_type_40;
-typedef long long swig_type_41;
+typedef _gostring_ swig_type_41;
 typedef _gostring_ swig_type_42;
-typedef _gostring_ swig_type_43;
-typedef long long swig_type_44;
-typedef long long swig_type_45;
-typedef _gostring_ swig_type_46;
+typedef long long swig_type_43;
+typedef _gostring_ swig_type_44;
+typedef _gostring_ swig_type_45;
+typedef long long swig_type_46;
 typedef long long swig_type_47;
-typedef long long swig_type_48;
-typedef _gostring_ swig_type_49;
+typedef _gostring_ swig_type_48;
+typedef long long swig_type_49;
 typedef long long swig_type_50;
-typedef long long swig_type_51;
-typedef _gostring_ swig_type_52;
+typedef _gostring_ swig_type_51;
+typedef long long swig_type_52;
 typedef long long swig_type_53;
-typedef long long swig_type_54;
-typedef _gostring_ swig_type_55;
+typedef _gostring_ swig_type_54;
+typedef long long swig_type_55;
 typedef long long swig_type_56;
-typedef long long swig_type_57;
+typedef _gostring_ swig_type_57;
 typedef long long swig_type_58;
-typedef _gostring_ swig_type_59;
+typedef long long swig_type_59;
 typedef long long swig_type_60;
-typedef long long swig_type_61;
+typedef _gostring_ swig_type_61;
 typedef long long swig_type_62;
 typedef long long swig_type_63;
-typedef _gostring_ swig_type_64;
+typedef long long swig_type_64;
 typedef long long swig_type_65;
-typedef long long swig_type_66;
+typedef _gostring_ swig_type_66;
 typedef long long swig_type_67;
 typedef long long swig_type_68;
-typedef _gostring_ swig_type_69;
+typedef long long swig_type_69;
 typedef long long swig_type_70;
-typedef long long swig_type_71;
-typedef _gostring_ swig_type_72;
+typedef _gostring_ swig_type_71;
+typedef long long swig_type_72;
 typedef long long swig_type_73;
-typedef long long swig_type_74;
-typedef _gostring_ swig_type_75;
+typedef _gostring_ swig_type_74;
+typedef long long swig_type_75;
 typedef long long swig_type_76;
-typedef long long swig_type_77;
-typedef _gostring_ swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef long long swig_type_80;
+typedef _gostring_ swig_type_77;
+typedef long long swig_type_78;
+typedef long long swig_type_79;
+typedef _gostring_ swig_type_80;
 typedef _gostring_ swig_type_81;
-typedef _gostring_ swig_type_82;
+typedef long long swig_type_82;
 typedef _gostring_ swig_type_83;
 typedef _gostring_ swig_type_84;
-typedef long long swig_type_85;
+typedef _gostring_ swig_type_85;
 typedef _gostring_ swig_type_86;
 typedef long long swig_type_87;
-typedef long long swig_type_88;
-typedef _gostring_ swig_type_89;
+typedef _gostring_ swig_type_88;
+typedef long long swig_type_89;
 typedef long long swig_type_90;
-typedef long long swig_type_91;
-typedef _gostring_ swig_type_92;
+typedef _gostring_ swig_type_91;
+typedef long long swig_type_92;
 typedef long long swig_type_93;
 typedef _gostring_ swig_type_94;
 typedef long long swig_type_95;
 typedef _gostring_ swig_type_96;
-typedef _gostring_ swig_type_97;
+typedef long long swig_type_97;
 typedef _gostring_ swig_type_98;
 typedef _gostring_ swig_type_99;
 typedef _gostring_ swig_type_100;
-typedef long long swig_type_101;
+typedef _gostring_ swig_type_101;
 typedef _gostring_ swig_type_102;
 typedef long long swig_type_103;
 typedef _gostring_ swig_type_104;
-typedef _gostring_ swig_type_105;
-typedef long long swig_type_106;
+typedef long long swig_type_105;
+typedef _gostring_ swig_type_106;
 typedef _gostring_ swig_type_107;
 typedef long long swig_type_108;
 typedef _gostring_ swig_type_109;
-typedef _gostring_ swig_type_110;
+typedef long long swig_type_110;
 typedef _gostring_ swig_type_111;
-typedef long long swig_type_112;
-typedef long long swig_type_113;
-typedef _gostring_ swig_type_114;
+typedef _gostring_ swig_type_112;
+typedef _gostring_ swig_type_113;
+typedef long long swig_type_114;
 typedef long long swig_type_115;
 typedef _gostring_ swig_type_116;
-typedef _gostring_ swig_type_117;
-typedef long long swig_type_118;
-typedef long long swig_type_119;
-typedef _gostring_ swig_type_120;
+typedef long long swig_type_117;
+typedef _gostring_ swig_type_118;
+typedef _gostring_ swig_type_119;
+typedef long long swig_type_120;
 typedef long long swig_type_121;
 typedef _gostring_ swig_type_122;
 typedef long long swig_type_123;
 typedef _gostring_ swig_type_124;
 typedef long long swig_type_125;
-typedef long long swig_type_126;
+typedef _gostring_ swig_type_126;
 typedef long long swig_type_127;
-typedef _gostring_ swig_type_128;
-typedef _gostring_ swig_type_129;
+typedef long long swig_type_128;
+typedef long long swig_type_129;
 typedef _gostring_ swig_type_130;
 typedef _gostring_ swig_type_131;
 typedef _gostring_ swig_type_132;
 typedef _gostring_ swig_type_133;
 typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
-typedef long long swig_type_136;
+typedef _gostring_ swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
+typedef long long swig_type_138;
+typedef _gostring_ swig_type_139;
 typedef _gostring_ swig_type_140;
 typedef long long swig_type_141;
 typedef _gostring_ swig_type_142;
 typedef long long swig_type_143;
 typedef _gostring_ swig_type_144;
-typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
+typedef long long swig_type_145;
+typedef _gostring_ swig_type_146;
 typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
+typedef _gostring_ swig_type_149;
+typedef long long swig_type_150;
 typedef long long swig_type_151;
-typedef long long swig_type_152;
+typedef _gostring_ swig_type_152;
 typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef long long swig_type_154;
 typedef long long swig_type_155;
-typedef long long swig_type_156;
+typedef _gostring_ swig_type_156;
 typedef long long swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef long long swig_type_158;
+typedef long long swig_type_159;
 typedef _gostring_ swig_type_160;
 typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
+typedef _gostring_ swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef _gostring_ swig_type_164;
+typedef long long swig_type_164;
 typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
+typedef _gostring_ swig_type_166;
 typedef _gostring_ swig_type_167;
-typedef _gostring_ swig_type_168;
+typedef long long swig_type_168;
 typedef _gostring_ swig_type_169;
-typedef long long swig_type_170;
+typedef _gostring_ swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
+typedef long long swig_type_172;
+typedef _gostring_ swig_type_173;
 typedef _gostring_ swig_type_174;
 typedef long long swig_type_175;
 typedef _gostring_ swig_type_176;
 typedef long long swig_type_177;
 typedef _gostring_ swig_type_178;
 typedef long long swig_type_179;
-typedef long long swig_type_180;
-typedef _gostring_ swig_type_181;
+typedef _gostring_ swig_type_180;
+typedef long long swig_type_181;
 typedef long long swig_type_182;
+typedef _gostring_ swig_type_183;
+typedef long long swig_type_184;
 extern void _wrap_Swig_free_czero_0b2570a451ca2075(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_czero_0b2570a451ca2075(swig_intgo arg1);
 
@@ -230,91 +232,92 @@ extern swig_type_17 _wrap_zero_group_create_mpi_czero_0b2570a451ca2075(swig_type
 extern swig_type_19 _wrap_zero_group_create_nccl_czero_0b2570a451ca2075(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
 extern swig_type_23 _wrap_zero_group_unique_id_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
 extern swig_type_25 _wrap_zero_group_create_env_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_26 _wrap_zero_group_split_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_27 arg2, swig_type_28 arg3, uintptr_t arg4);
-extern swig_type_29 _wrap_zero_group_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_30 _wrap_zero_group_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_31 _wrap_zero_group_local_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_32 _wrap_zero_group_local_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_host_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_share_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_37 _wrap_zero_group_status_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_38 _wrap_zero_group_abort_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_zero_group_quiet_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_43 _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_44 arg3, uintptr_t arg4, swig_type_45 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_46 _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_49 _wrap_zero_group_all_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, uintptr_t arg7);
-extern swig_type_52 _wrap_zero_group_broadcast_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, int arg4, swig_type_54 arg5, uintptr_t arg6);
-extern swig_type_55 _wrap_zero_group_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, uintptr_t arg4, swig_type_57 arg5, int arg6, int arg7, swig_type_58 arg8, uintptr_t arg9);
-extern swig_type_59 _wrap_zero_group_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_60 arg3, uintptr_t arg4, swig_type_61 arg5, swig_type_62 arg6, int arg7, swig_type_63 arg8, uintptr_t arg9);
-extern swig_type_64 _wrap_zero_group_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_65 arg3, uintptr_t arg4, swig_type_66 arg5, swig_type_67 arg6, int arg7, swig_type_68 arg8, uintptr_t arg9);
-extern swig_type_69 _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_70 arg3, uintptr_t arg4, swig_type_71 arg5, int arg6, uintptr_t arg7);
-extern swig_type_72 _wrap_zero_group_send_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, int arg4, swig_type_74 arg5, uintptr_t arg6);
-extern swig_type_75 _wrap_zero_group_recv_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
-extern swig_type_78 _wrap_zero_group_barrier_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_26 _wrap_zero_group_launcher_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_27 arg2, uintptr_t arg3);
+extern swig_type_28 _wrap_zero_group_split_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3, uintptr_t arg4);
+extern swig_type_31 _wrap_zero_group_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_32 _wrap_zero_group_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_local_rank_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_local_size_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_35 _wrap_zero_group_host_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_36 _wrap_zero_group_share_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_39 _wrap_zero_group_status_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_40 _wrap_zero_group_abort_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_43 arg2);
+extern swig_type_44 _wrap_zero_group_quiet_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_45 _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_46 arg3, uintptr_t arg4, swig_type_47 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_48 _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_49 arg3, uintptr_t arg4, swig_type_50 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_51 _wrap_zero_group_all_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_52 arg3, uintptr_t arg4, swig_type_53 arg5, int arg6, uintptr_t arg7);
+extern swig_type_54 _wrap_zero_group_broadcast_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_55 arg3, int arg4, swig_type_56 arg5, uintptr_t arg6);
+extern swig_type_57 _wrap_zero_group_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3, uintptr_t arg4, swig_type_59 arg5, int arg6, int arg7, swig_type_60 arg8, uintptr_t arg9);
+extern swig_type_61 _wrap_zero_group_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_62 arg3, uintptr_t arg4, swig_type_63 arg5, swig_type_64 arg6, int arg7, swig_type_65 arg8, uintptr_t arg9);
+extern swig_type_66 _wrap_zero_group_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, uintptr_t arg4, swig_type_68 arg5, swig_type_69 arg6, int arg7, swig_type_70 arg8, uintptr_t arg9);
+extern swig_type_71 _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_72 arg3, uintptr_t arg4, swig_type_73 arg5, int arg6, uintptr_t arg7);
+extern swig_type_74 _wrap_zero_group_send_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3, int arg4, swig_type_76 arg5, uintptr_t arg6);
+extern swig_type_77 _wrap_zero_group_recv_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3, int arg4, swig_type_79 arg5, uintptr_t arg6);
+extern swig_type_80 _wrap_zero_group_barrier_czero_0b2570a451ca2075(uintptr_t arg1);
 extern void _wrap_zero_group_release_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_79 _wrap_zero_buffer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_80 arg4, uintptr_t arg5);
-extern swig_type_81 _wrap_zero_buffer_shard_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_82 _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_83 _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_84 _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3, int arg4, uintptr_t arg5);
-extern swig_type_86 _wrap_zero_buffer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_87 arg2, uintptr_t arg3, swig_type_88 arg4, uintptr_t arg5);
-extern swig_type_89 _wrap_zero_buffer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3, swig_type_91 arg4, uintptr_t arg5);
+extern swig_type_81 _wrap_zero_buffer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_82 arg4, uintptr_t arg5);
+extern swig_type_83 _wrap_zero_buffer_shard_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_84 _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_85 _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_86 _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_87 arg3, int arg4, uintptr_t arg5);
+extern swig_type_88 _wrap_zero_buffer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_89 arg2, uintptr_t arg3, swig_type_90 arg4, uintptr_t arg5);
+extern swig_type_91 _wrap_zero_buffer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_92 arg2, uintptr_t arg3, swig_type_93 arg4, uintptr_t arg5);
 extern void _wrap_zero_buffer_release_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_92 _wrap_zero_step_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_93 arg2);
-extern swig_type_94 _wrap_zero_verify_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_zero_optimizer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_97 _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_98 _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_99 _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, int arg4, uintptr_t arg5, swig_type_101 arg6, uintptr_t arg7);
-extern swig_type_102 _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3);
-extern swig_type_104 _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_105 arg2, int arg3, uintptr_t arg4, swig_type_106 arg5, int arg6, uintptr_t arg7);
-extern swig_type_107 _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_108 arg3);
-extern swig_type_109 _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_110 _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(uintptr_t arg1, int arg2);
-extern swig_type_111 _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_112 arg2, int arg3, double arg4, double arg5, swig_type_113 arg6);
-extern swig_type_114 _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_115 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_116 _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_117 _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, swig_type_119 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_120 _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_121 arg2);
-extern swig_type_122 _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_124 _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, swig_type_127 arg5, uintptr_t arg6);
-extern swig_type_128 _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(uintptr_t arg1, double arg2);
-extern swig_type_129 _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_130 _wrap_zero_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_131 _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_132 _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_133 _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_134 _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_135 _wrap_zero_optimizer_view_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_136 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_137 _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_94 _wrap_zero_step_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_zero_verify_result_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_97 arg2);
+extern swig_type_98 _wrap_zero_optimizer_create_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_99 _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_100 _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_101 _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, int arg4, uintptr_t arg5, swig_type_103 arg6, uintptr_t arg7);
+extern swig_type_104 _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_105 arg3);
+extern swig_type_106 _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4, swig_type_108 arg5, int arg6, uintptr_t arg7);
+extern swig_type_109 _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
+extern swig_type_111 _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(uintptr_t arg1);
+extern swig_type_112 _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(uintptr_t arg1, int arg2);
+extern swig_type_113 _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_114 arg2, int arg3, double arg4, double arg5, swig_type_115 arg6);
+extern swig_type_116 _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_118 _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_119 _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3, swig_type_121 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_122 _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_123 arg2);
+extern swig_type_124 _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_126 _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_127 arg2, uintptr_t arg3, swig_type_128 arg4, swig_type_129 arg5, uintptr_t arg6);
+extern swig_type_130 _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(uintptr_t arg1, double arg2);
+extern swig_type_131 _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_132 _wrap_zero_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_133 _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_134 _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_135 _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_136 _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_137 _wrap_zero_optimizer_view_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_138 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_139 _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_optimizer_release_czero_0b2570a451ca2075(uintptr_t arg1);
-extern swig_type_138 _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_139 arg2, int arg3, double arg4);
-extern swig_type_140 _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_141 arg2, int arg3, uintptr_t arg4);
-extern swig_type_142 _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, swig_type_143 arg3);
-extern swig_type_144 _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_145 _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_146 arg2, uintptr_t arg3);
-extern swig_type_147 _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_150 _wrap_zero_optimizer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_151 arg2, int arg3, swig_type_152 arg4, uintptr_t arg5, swig_type_153 arg6, uintptr_t arg7);
-extern swig_type_154 _wrap_zero_optimizer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_155 arg2, int arg3, swig_type_156 arg4, uintptr_t arg5, swig_type_157 arg6, uintptr_t arg7);
-extern swig_type_158 _wrap_zero_optimizer_result_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_159 _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_160 _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_161 _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_162 arg2);
-extern swig_type_163 _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_164 _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_165 _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_168 _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_169 _wrap_zero_step_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_170 arg2);
-extern swig_type_171 _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_172 _wrap_zero_describe_library_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_describe_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4);
-extern swig_type_176 _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, uintptr_t arg4);
-extern swig_type_178 _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4);
-extern swig_type_180 _wrap_zero_abi_version_czero_0b2570a451ca2075(void);
-extern swig_type_181 _wrap_zero_version_czero_0b2570a451ca2075(void);
-extern swig_type_182 _wrap_zero_has_feature_czero_0b2570a451ca2075(int arg1);
+extern swig_type_140 _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_141 arg2, int arg3, double arg4);
+extern swig_type_142 _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_143 arg2, int arg3, uintptr_t arg4);
+extern swig_type_144 _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, swig_type_145 arg3);
+extern swig_type_146 _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_147 _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_148 arg2, uintptr_t arg3);
+extern swig_type_149 _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_150 arg2, swig_type_151 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_152 _wrap_zero_optimizer_read_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_153 arg2, int arg3, swig_type_154 arg4, uintptr_t arg5, swig_type_155 arg6, uintptr_t arg7);
+extern swig_type_156 _wrap_zero_optimizer_write_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_157 arg2, int arg3, swig_type_158 arg4, uintptr_t arg5, swig_type_159 arg6, uintptr_t arg7);
+extern swig_type_160 _wrap_zero_optimizer_result_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_161 _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_162 _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_163 _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_164 arg2);
+extern swig_type_165 _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_166 _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_167 _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_168 arg2);
+extern swig_type_169 _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_170 _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_171 _wrap_zero_step_stats_init_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_174 _wrap_zero_describe_library_czero_0b2570a451ca2075(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3);
+extern swig_type_176 _wrap_zero_describe_group_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_177 arg3, uintptr_t arg4);
+extern swig_type_178 _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4);
+extern swig_type_180 _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(uintptr_t arg1, uintptr_t arg2, swig_type_181 arg3, uintptr_t arg4);
+extern swig_type_182 _wrap_zero_abi_version_czero_0b2570a451ca2075(void);
+extern swig_type_183 _wrap_zero_version_czero_0b2570a451ca2075(void);
+extern swig_type_184 _wrap_zero_has_feature_czero_0b2570a451ca2075(int arg1);
 #undef intgo
 */
 import "C"
@@ -605,6 +608,26 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	return swig_r_1
 }
 
+func Zero_group_launcher(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+
+	defer keep(unsafe.Pointer(arg1))
+	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
+
+	_swig_i_1 := arg2
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	swig_r_p := C._wrap_zero_group_launcher_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
 func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
@@ -616,7 +639,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.swig_type_28(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -719,7 +742,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_35(_swig_i_1), C.swig_type_36(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -742,7 +765,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -757,7 +780,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -803,7 +826,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_44(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_45(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_46(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_47(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -833,7 +856,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_49(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_50(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -862,7 +885,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_52(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_53(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -886,7 +909,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.int(_swig_i_3), C.swig_type_54(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_55(_swig_i_2), C.int(_swig_i_3), C.swig_type_56(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -917,7 +940,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_57(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_58(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_58(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_59(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_60(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -948,7 +971,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_60(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_61(_swig_i_4), C.swig_type_62(_swig_i_5), C.int(_swig_i_6), C.swig_type_63(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_62(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_63(_swig_i_4), C.swig_type_64(_swig_i_5), C.int(_swig_i_6), C.swig_type_65(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -979,7 +1002,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_65(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_66(_swig_i_4), C.swig_type_67(_swig_i_5), C.int(_swig_i_6), C.swig_type_68(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_68(_swig_i_4), C.swig_type_69(_swig_i_5), C.int(_swig_i_6), C.swig_type_70(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1008,7 +1031,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_70(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_71(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_72(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_73(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1032,7 +1055,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.int(_swig_i_3), C.swig_type_74(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_75(_swig_i_2), C.int(_swig_i_3), C.swig_type_76(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1056,7 +1079,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_78(_swig_i_2), C.int(_swig_i_3), C.swig_type_79(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1093,7 +1116,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_80(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1174,7 +1197,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_85(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_87(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1197,7 +1220,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_87(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_88(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_90(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1220,7 +1243,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_91(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_93(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1241,7 +1264,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1256,7 +1279,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1331,7 +1354,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_101(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_103(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1351,7 +1374,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_103(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_105(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1376,7 +1399,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_106(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_108(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1396,7 +1419,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_108(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1435,7 +1458,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_113(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_115(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1457,7 +1480,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1501,7 +1524,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_121(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1513,7 +1536,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1540,7 +1563,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1564,7 +1587,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.swig_type_127(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_128(_swig_i_3), C.swig_type_129(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1716,7 +1739,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1757,7 +1780,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1775,7 +1798,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1788,7 +1811,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_143(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_145(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1822,7 +1845,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1850,7 +1873,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.swig_type_149(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.swig_type_151(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1875,7 +1898,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.int(_swig_i_2), C.swig_type_152(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_153(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.int(_swig_i_2), C.swig_type_154(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_155(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1900,7 +1923,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.int(_swig_i_2), C.swig_type_156(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_157(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1), C.int(_swig_i_2), C.swig_type_158(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_159(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1973,7 +1996,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2022,7 +2045,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2071,7 +2094,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2107,7 +2130,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2129,7 +2152,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_175(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_177(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2151,7 +2174,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_177(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2173,7 +2196,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_181(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 

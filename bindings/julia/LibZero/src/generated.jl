@@ -502,6 +502,7 @@ mutable struct Functions
     zero_group_unique_id::Ptr{Cvoid}
     zero_group_create_env::Ptr{Cvoid}
     zero_group_create_env_async::Ptr{Cvoid}
+    zero_group_launcher::Ptr{Cvoid}
     zero_group_split::Ptr{Cvoid}
     zero_group_split_async::Ptr{Cvoid}
     zero_group_rank::Ptr{Cvoid}
@@ -616,7 +617,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 139)...)
+    Functions() = new(ntuple(_ -> C_NULL, 140)...)
 end
 const libzero = Functions()
 
@@ -723,6 +724,12 @@ end
 function zero_group_create_env(config)
     return finish(zero_request_group) do request
         ccall(entry(libzero.zero_group_create_env_async), Int32, (Handle, Ptr{Handle}), config, request)
+    end
+end
+
+function zero_group_launcher()
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_group_launcher), Int32, (Ptr{UInt8}, Int64, Ptr{Int64}), out, out_nbytes, out_needed)
     end
 end
 

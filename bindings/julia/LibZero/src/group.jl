@@ -62,6 +62,14 @@ env_group(; options...) = with(env_group, Config(; options...))
 env_group(f::Function, arguments...; options...) = with(f, env_group(arguments...; options...))
 
 """
+    launcher()
+
+The name of the variable in which a launcher says how many ranks it started, for example `"OMPI_COMM_WORLD_SIZE"`; `""` where none started
+this process. A program that starts ranks of its own asks first.
+"""
+launcher() = zero_group_launcher()
+
+"""
     mpi_group(comm = LibZero.ZERO_MPI_WORLD; options...)
     mpi_group(comm, config)
     mpi_group(f, ...)

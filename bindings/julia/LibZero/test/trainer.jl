@@ -20,6 +20,12 @@ end
     end
     @test_throws ErrorException FashionTrainer.parse_options(["--stages", "3"])
     @test_throws ErrorException FashionTrainer.parse_options(["--stage"])
+    @test_throws ErrorException FashionTrainer.parse_options(["--rank", "3"])
+    withenv("RANK" => "0", "WORLD_SIZE" => "1") do
+        @test FashionTrainer.parse_options(["--stage", "2"]).stage == 2
+        problem = try FashionTrainer.parse_options(["--ranks", "3"]) catch problem; problem end
+        @test problem isa ErrorException && occursin("(WORLD_SIZE is 1)", problem.msg)
+    end
     for flag in ("--ranks", "--epochs", "--batch")
         @test_throws ErrorException FashionTrainer.parse_options([flag, "0"])
         @test FashionTrainer.parse_options([flag, "1"])[Symbol(flag[3:end])] == 1

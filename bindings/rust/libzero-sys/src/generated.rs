@@ -413,6 +413,9 @@ extern "C" {
     /// See `zero/group.h`.
     pub fn zero_group_create_env_async(config: *const zero_config, out: *mut *mut zero_request) -> i32;
 
+    /// See `zero/group.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_group_launcher(out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
     /// See `zero/group.h`; waits for other ranks; what it makes is the caller's; keeps `group` alive.
     pub fn zero_group_split(group: *mut zero_group, color: i64, key: i64, out: *mut *mut zero_group) -> i32;
 

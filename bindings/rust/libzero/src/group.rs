@@ -101,6 +101,15 @@ impl Group {
         Self::create(|out| unsafe { sys::zero_group_create_env(config_ptr(config), out) })
     }
 
+    /// Names the variable in which a launcher says how many ranks it started, for example
+    /// "OMPI_COMM_WORLD_SIZE"; empty where none started this process. A program that starts ranks
+    /// of its own asks first.
+    pub fn launcher() -> Result<String> {
+        abi::check()?;
+        // SAFETY: as text::read says.
+        text::read(|out, nbytes, needed| unsafe { sys::zero_group_launcher(out, nbytes, needed) })
+    }
+
     /// Splits the group: ranks with the same color form one group, ordered by key, then by rank. `None` for a negative color. A collective.
     pub fn split(&self, color: i64, key: i64) -> Result<Option<Self>> {
         let mut handle = ptr::null_mut();

@@ -48,6 +48,7 @@ fn constructors_under_the_impostor() {
     refuses(Group::alone(None).map(drop));
     refuses(Group::local("abi", 0, 1, None).map(drop));
     refuses(Group::env(None).map(drop));
+    refuses(Group::launcher().map(drop));
     refuses(Group::mpi(MPI_WORLD, None).map(drop));
     refuses(Group::nccl("127.0.0.1:1/abi", 0, 1, None).map(drop));
     refuses(Group::unique_id(None).map(drop));

@@ -234,6 +234,7 @@ fn groups_over_hosts_need_a_device() {
 fn without_a_launcher_env_is_a_world_of_one() {
     let mut config = Config::new().unwrap();
     config.set(Key::StagingBytes, 65536).unwrap();
+    assert_eq!(Group::launcher().unwrap(), "");
     let group = Group::env(Some(&config)).unwrap();
     assert_eq!((group.rank().unwrap(), group.size().unwrap()), (0, 1));
 }

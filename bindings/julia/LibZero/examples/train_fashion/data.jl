@@ -27,6 +27,7 @@ The IDX format: two zero bytes, a type (8 = unsigned byte), the number of dimens
 has the extents of the file, and its bytes in the file's order.
 """
 function read_idx(path, ndims)
+    isfile(path) || isfile(path * ".gz") || error("$path: no such file (the images: Debian's package dataset-fashion-mnist)")
     bytes = isfile(path * ".gz") ? read(`gzip -dc $path.gz`) : read(path)
     head = 4 + 4ndims
     length(bytes) >= head && bytes[1:4] == [0, 0, 8, ndims] || error("$path: no IDX file of bytes in $ndims dimensions")

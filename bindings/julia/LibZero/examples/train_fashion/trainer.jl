@@ -1,7 +1,8 @@
 # Trains a small classifier on Fashion-MNIST with its states, gradients and parameters sharded by libzero.
 #   julia --project=<LibZero> trainer.jl [--ranks 4] [--stage 3] [--epochs 1] [--batch 192] [--limit 0] [--lr 0.004] [--seed 1]
-#                                        [--losses FILE] [--data DIRECTORY] [--env]
-# Ranks are tasks of this thread; with --env they are those that mpirun or torchrun started.
+#                                        [--losses FILE] [--data DIRECTORY]
+# Ranks are tasks of this thread; under a launcher (mpirun, srun, torchrun), with which --ranks is
+# an error, they are those that it started.
 
 using LibZero
 using Printf: @printf
@@ -10,7 +11,9 @@ include("data.jl")
 include("model.jl")
 
 const DEFAULTS = (ranks = 4, stage = 3, epochs = 1, batch = 192, limit = 0, lr = 0.004, seed = 1, losses = "",
-                  data = "/usr/share/datasets/fashion-mnist", env = false)
+                  data = "/usr/share/datasets/fashion-mnist")
+
+launched() = !isempty(launcher())
 
 "What the command line says instead of the defaults."
 function parse_options(arguments)
@@ -18,8 +21,10 @@ function parse_options(arguments)
     while !isempty(rest)
         flag = popfirst!(rest)
         name = startswith(flag, "--") ? Symbol(flag[3:end]) : Symbol()
-        haskey(options, name) && (name == :env || !isempty(rest)) || error("trainer: unknown option or missing value: $flag")
-        value = name == :env ? true : options[name] isa String ? popfirst!(rest) : parse(typeof(options[name]), popfirst!(rest))
+        haskey(options, name) && !isempty(rest) || error("trainer: unknown option or missing value: $flag")
+        name == :ranks && launched() && error("trainer: --ranks is for ranks that this program starts, but a launcher has started them " *
+                                              "($(launcher()) is $(ENV[launcher()]))")
+        value = options[name] isa String ? popfirst!(rest) : parse(typeof(options[name]), popfirst!(rest))
         options = merge(options, NamedTuple{(name,)}((value,)))
     end
     min(options.ranks, options.epochs, options.batch) >= 1 || error("trainer: --ranks, --epochs and --batch must be at least 1")
@@ -116,18 +121,21 @@ fnv(hash, values) = foldl((h, byte) -> (h ⊻ byte) * 0x00000100000001b3, reinte
 function run_rank(options, train, test, group)
     Optimizer(group; stage = options.stage, algorithm = "adamw", bucket_bytes = 65536, divisor = :weights) do optimizer
         trainer = Trainer(options, group, optimizer, length(train))
-        losses = [train_step!(trainer, train, step) for step in 0:steps_in_all(trainer)-1]
+        open(group_rank(group) == 0 && !isempty(options.losses) ? options.losses : "/dev/null", "w") do losses
+            for step in 0:steps_in_all(trainer)-1
+                @printf(losses, "%.9g\n", train_step!(trainer, train, step))
+                flush(losses) # one that cannot be written ends the run
+            end
+        end
         accuracy, hash = evaluate(trainer, test), hash_params(trainer)
-        group_rank(group) == 0 || return
-        isempty(options.losses) || open(file -> foreach(loss -> @printf(file, "%.9g\n", loss), losses), options.losses, "w")
-        @printf("accuracy=%.2f hash=%016x\n", accuracy, hash)
+        group_rank(group) == 0 && @printf("accuracy=%.2f hash=%016x\n", accuracy, hash)
     end
 end
 
 function main(options)
     train, test = read_dataset(options.data, "train", options.limit), read_dataset(options.data, "t10k")
     work(group) = run_rank(options, train, test, group)
-    options.env && return env_group(work; staging_bytes = 65536)
+    launched() && return env_group(work; staging_bytes = 65536)
     @sync for rank in 0:options.ranks-1
         @async Group(work, "train_fashion.$(getpid())", rank, options.ranks; staging_bytes = 65536)
     end

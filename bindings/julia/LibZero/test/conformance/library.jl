@@ -7,6 +7,7 @@ function library_scenarios()
     say("dtype-sizes", [LibZero.zero_dtype_nbytes(LibZero.dtype(T)) for T in (Float32, Float64, Float16, BFloat16, Int32, Int64, UInt8)])
     say("dtype-unknown", error_of(() -> LibZero.zero_dtype_nbytes(99)))
     say("feature-local", Int(LibZero.has_feature(:local)))
+    say("launcher", launcher())
     config_scenarios()
 end
 

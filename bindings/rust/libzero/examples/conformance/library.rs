@@ -1,6 +1,6 @@
 //! Scenarios of the library and of configs.
 
-use libzero::{abi_version, has_feature, version, Bounds, Code, Config, DType, Feature, Key, Result};
+use libzero::{abi_version, has_feature, version, Bounds, Code, Config, DType, Feature, Group, Key, Result};
 
 use crate::lines::{bits, error, join, line};
 
@@ -14,6 +14,7 @@ pub fn print() -> Result<()> {
     line("dtype-sizes", join(sizes?));
     line("dtype-unknown", error(DType::Other(99).nbytes()));
     line("feature-local", i32::from(has_feature(Feature::Local)));
+    line("launcher", Group::launcher()?);
     line("bounds-stage", bounds(Key::Stage)?);
     line("bounds-lr", bounds(Key::Lr)?);
     line("bounds-unknown", error(Key::Other(99999).bounds()));

@@ -1,4 +1,4 @@
-//! The command line: options with a value, and flags, taken out one by one.
+//! The command line: options with a value, taken out one by one.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -38,10 +38,8 @@ impl Arguments {
         }
     }
 
-    pub fn flag(&mut self, name: &str) -> bool {
-        let count = self.rest.len();
-        self.rest.retain(|argument| argument != name);
-        self.rest.len() < count
+    pub fn has(&self, name: &str) -> bool {
+        self.rest.iter().any(|argument| argument == name)
     }
 
     /// An error where something was not taken.

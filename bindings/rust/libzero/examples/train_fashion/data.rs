@@ -6,6 +6,7 @@ mod random;
 mod sampler;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,6 +17,7 @@ pub use losses::Losses;
 pub use random::Random;
 pub use sampler::Sampler;
 
+#[derive(Default)]
 pub struct Data {
     pub train: Dataset,
     pub test: Dataset,
@@ -28,6 +30,7 @@ impl Data {
     }
 }
 
+#[derive(Default)]
 pub struct Dataset {
     images: Vec<u8>,
     pub labels: Vec<u8>,
@@ -67,7 +70,10 @@ fn read_file(folder: &str, name: &str, extents: &[usize], limit: usize) -> Resul
 
 fn unzip(path: &Path) -> Result<Vec<u8>> {
     if path.extension().map_or(true, |extension| extension != "gz") {
-        return fs::read(path).map_err(Into::into);
+        return fs::read(path).map_err(|problem| match problem.kind() {
+            ErrorKind::NotFound => format!("{problem} (the images: Debian's package dataset-fashion-mnist)").into(),
+            _ => problem.into(),
+        });
     }
     let output = Command::new("gzip").arg("-dc").arg(path).output().map_err(|problem| format!("gzip cannot be run: {problem}"))?;
     if !output.status.success() {

@@ -1,4 +1,5 @@
-//! Trains a classifier on Fashion-MNIST, sharded by libzero. Ranks are threads, or with --env the processes of a launcher.
+//! Trains a classifier on Fashion-MNIST, sharded by libzero. Ranks are threads, or under a launcher
+//! the processes that it started.
 
 mod arguments;
 mod data;
@@ -130,18 +131,25 @@ fn rank_main(run: &Run, open: impl FnOnce(&Config) -> libzero::Result<Group>) ->
 fn main() -> Result<()> {
     let mut given = Arguments::new(std::env::args().skip(1));
     let folder = given.value("--data", String::from("/usr/share/datasets/fashion-mnist"))?;
-    let (ranks, limit, env) = (given.count("--ranks", 4)?, given.value("--limit", 0)?, given.flag("--env"));
-    let run = Run {
+    let launcher = Group::launcher()?;
+    if !launcher.is_empty() && given.has("--ranks") {
+        let count = std::env::var(&launcher)?;
+        let reason = "is for ranks that this program starts, but a launcher has started them";
+        return Err(format!("--ranks {reason} ({launcher} is {count})").into());
+    }
+    let (ranks, limit) = (given.count("--ranks", 4)?, given.value("--limit", 0)?);
+    let mut run = Run {
         stage: given.value("--stage", 3)?,
         epochs: given.count("--epochs", 1)?,
         batch: given.count("--batch", 192)?,
         lr: given.value("--lr", 0.004)?,
         seed: given.value("--seed", 1)?,
         losses: given.value("--losses", String::new())?,
-        data: Data::read(&folder, limit)?,
+        data: Data::default(),
     };
     given.finish()?;
-    if env {
+    run.data = Data::read(&folder, limit)?;
+    if !launcher.is_empty() {
         return rank_main(&run, |config| Group::env(Some(config)));
     }
     let name = format!("train_fashion.{}", std::process::id());
