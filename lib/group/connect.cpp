@@ -82,6 +82,7 @@ void pass_failure(Transport &local, Transport &far) noexcept {
 
 /// Ranks of a group between hosts that share a host move their data through shared memory; `name` is their group's. Where all do, nothing
 /// is left to the transport between hosts: the local one only holds it, and tells it of a failure, because MPI must then not be finalised.
+/// To let go of MPI is to wait for the other ranks, so a rank first tells those of its host that it has left: they may wait for it.
 Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std::shared_ptr<HostsTransport> far,
                  std::shared_ptr<Transport> *out) {
   const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
@@ -101,12 +102,16 @@ Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std:
   pass_time(&options, deadline);
   over_hosts.set_deadline_ms(options.rendezvous_ms);
   ZERO_CO_AWAIT(barrier(over_hosts));
+  local->keep(far->footing());
   if (place.host_count > 1) {
     far->leave_hosts_out();
     *out = std::make_shared<HierarchyTransport>(std::move(local), std::move(far), std::move(hosts));
     co_return Status();
   }
-  const auto end = [local, far](Transport *) { pass_failure(*local, *far); };
+  const auto end = [local, far](Transport *) mutable {
+    pass_failure(*local, *far);
+    local.reset();
+  };
   *out = std::shared_ptr<Transport>(local.get(), end);
   co_return Status();
 }

@@ -13,8 +13,8 @@ Status met_on_host(const Status &status, int64_t ranks) {
 }
 
 HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
-    : near_(std::move(near)),
-      far_(std::move(far)),
+    : far_(std::move(far)),
+      near_(std::move(near)),
       name_(std::string(near_->name()) + " and " + far_->name()),
       hosts_(std::move(hosts)),
       host_block_(host_block_of(hosts_)),

@@ -57,8 +57,9 @@ class HierarchyTransport final : public Transport {
   /// The transport to a peer, and the peer's rank there.
   std::pair<Transport *, int64_t> way_to(int64_t peer) const;
 
-  const std::shared_ptr<Transport> near_;
+  // The near one goes first: the far one may wait for ranks that the near ones wait for.
   const std::shared_ptr<Transport> far_;
+  const std::shared_ptr<Transport> near_;
   const std::string name_;
   const std::vector<int64_t> hosts_;
   const int64_t host_block_;

@@ -73,6 +73,9 @@ class Transport {
   virtual Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
   /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
   virtual void name_ranks(std::vector<int64_t>) {}
+  /// Keeps what it was made with for as long as it lives, and so do those derived from it. Whoever lets
+  /// go of that may have to wait, so it goes only after peers have been told that this rank has left.
+  virtual void keep(std::shared_ptr<const void>) {}
 
   /// Most bytes a rank may offer in one round over all distinct pieces, and so what collectives cut their rounds by. Equal on all ranks.
   virtual int64_t round_nbytes() const = 0;
@@ -146,6 +149,9 @@ class HostsTransport : public Transport {
   virtual std::vector<int64_t> hosts() const = 0;
   /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.
   virtual void leave_hosts_out() = 0;
+  /// What must stay for as long as a group lives whose ranks met over this transport: MPI in this
+  /// process. nullptr: nothing.
+  virtual std::shared_ptr<const void> footing() const { return nullptr; }
 };
 
 /// What the peers of a rank with this error are told.

@@ -294,6 +294,7 @@ Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t d
   const int64_t new_rank = mine - members.begin();
   const auto new_size = static_cast<int64_t>(members.size());
   auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);
+  transport->keep(footing_);
   Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
   ZERO_CO_AWAIT(connecting);
   *out = std::move(transport);

@@ -37,6 +37,7 @@ class LocalTransport final : public Transport {
   Place place() const override;
   const char *name() const override { return "local"; }
   void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
+  void keep(std::shared_ptr<const void> footing) override { footing_ = std::move(footing); }
   bool copies_offers() const override { return true; }
   Task copy_through(std::shared_ptr<const Reducer> copier, int64_t deadline_ms) override;
   bool shares_memory() const override { return true; }
@@ -148,6 +149,7 @@ class LocalTransport final : public Transport {
   /// What texts call a rank.
   long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
 
+  std::shared_ptr<const void> footing_;  ///< the first member, so that it goes last
   const int64_t rank_;
   const int64_t size_;
   const int64_t round_nbytes_;

@@ -36,6 +36,7 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Place place() const override;
   std::vector<int64_t> hosts() const override;
   void leave_hosts_out() override;
+  std::shared_ptr<const void> footing() const override { return links_.shared_root(); }
   const char *name() const override { return "mpi"; }
   bool single_thread() const override { return mpi_needs_single_thread(); }
   Status check_thread(int64_t) const override { return links_.root().check_thread(); }

@@ -28,10 +28,12 @@ NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_t
       under_arrivals_(static_cast<size_t>(size())),
       hosted_(static_cast<size_t>(size())) {}
 
-/// All communicators come to their ends together, and each is awaited only then.
+/// All communicators come to their ends together, and each is awaited only then, after peers have been
+/// told that this rank has left: what is awaited may be theirs to do.
 NcclTransport::~NcclTransport() {
   end_messages(true);
   if (comm_ != nullptr) comm_->end(true);
+  under_.reset();
 }
 
 int64_t NcclTransport::staging_nbytes() const {

@@ -128,7 +128,7 @@ class NcclTransport final : public Transport {
   Status say(Phase phase);
   int64_t host_step() const;
 
-  const std::shared_ptr<Transport> under_;
+  std::shared_ptr<Transport> under_;
   const std::string name_;
   const zero_nccl_table &nccl_;
   std::shared_ptr<Transport> parent_;  ///< until copy_through() has ended
