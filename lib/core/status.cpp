@@ -16,7 +16,10 @@ Status Status::error(int32_t code, const char *format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  text[whole_nbytes(text, std::strlen(text))] = '\0';
+  const size_t nbytes = whole_nbytes(text, std::strlen(text));
+  text[nbytes] = '\0';
+  // What a caller or the system gave may be anything; what is told to callers is UTF-8.
+  for (size_t at = valid_nbytes(text, nbytes); at < nbytes; at += valid_nbytes(text + at, nbytes - at)) text[at] = '?';
   Status status;
   status.code_ = code;
   try {

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kAnswerMs = 100;
 constexpr int64_t kPauseNs = 200'000;
 constexpr size_t kMostRanksInText = 8;
+constexpr int64_t kMostOthersAsked = 64;
 
 }  // namespace
 
@@ -25,13 +26,30 @@ void await_answers(const std::function<bool()> &complete) {
   }
 }
 
+bool waits_in(const Answer *answer, const Fingerprint &mine) {
+  if (answer == nullptr || answer->standing != Answer::inside || is_message(mine.kind)) return false;
+  const Fingerprint &where = answer->where;
+  return where.sequence == mine.sequence && where.kind == mine.kind && where.caller == mine.caller;
+}
+
+std::vector<int64_t> others_to_ask(int64_t size, const std::vector<int64_t> &asked) {
+  const int64_t stride = (size + kMostOthersAsked - 1) / kMostOthersAsked;
+  std::vector<int64_t> others;
+  for (int64_t rank = 0; rank < size; rank += stride) {
+    if (std::find(asked.begin(), asked.end(), rank) == asked.end()) others.push_back(rank);
+  }
+  return others;
+}
+
 std::string answer_text(const std::string &name, const Answer *answer) {
-  if (answer == nullptr) return name + " did not answer (stopped, ended, or busy outside libzero)";
+  if (answer == nullptr) return name + " did not answer (stopped, ended, unreachable, or busy outside libzero)";
   switch (answer->standing) {
     case Answer::inside:
       return name + " is in " + to_text(answer->where);
     case Answer::failed:
       return name + " has met an error";
+    case Answer::messaging:
+      return name + " has " + to_text(answer->where) + " under way";
     case Answer::gone:
       return name + " has left the group";
     default:

@@ -13,10 +13,17 @@ namespace zero {
 
 /// Sent as it is.
 struct Answer {
-  enum Standing : int32_t { outside = 0, inside = 1, failed = 2, gone = 3 };
+  enum Standing : int32_t { outside = 0, inside = 1, failed = 2, gone = 3, messaging = 4 };
   int64_t standing = outside;
   Fingerprint where;
 };
+
+/// Whether the rank that answered waits in the same call, so that it is not what a rank in `mine` waits for. No message is one.
+bool waits_in(const Answer *answer, const Fingerprint &mine);
+
+/// Of `size` ranks those to ask when nobody that was asked is to blame: without `asked`, and few enough
+/// for all ranks to ask them at the same time.
+std::vector<int64_t> others_to_ask(int64_t size, const std::vector<int64_t> &asked);
 
 /// Calls complete() until it is true, but no longer than a rank that is alive may take to answer.
 void await_answers(const std::function<bool()> &complete);

@@ -298,6 +298,7 @@ class MessageUnderWay final : public Waitable {
 
   Status poll(bool *out_ready) override {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
+    if (*out_ready == stands_) group_.transport_->stand_in_message(fingerprint_, std::exchange(stands_, !stands_));
     if (*out_ready) return {};
     ZERO_TRY(above_.look(group_));
     ZERO_TRY(group_.check_patience(patience_, fingerprint_));
@@ -316,6 +317,7 @@ class MessageUnderWay final : public Waitable {
   const std::shared_ptr<std::atomic<int64_t>> count_;
   Patience patience_;
   AbortWatch above_;
+  bool stands_ = false;  ///< other ranks are told that it is waited for
 };
 
 Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {

@@ -7,6 +7,14 @@
 #include <set>
 
 namespace zero {
+namespace {
+
+std::string joined(std::string first, const std::string &second) {
+  if (!first.empty() && !second.empty()) first += "; ";
+  return first + second;
+}
+
+}  // namespace
 
 Status met_on_host(const Status &status, int64_t ranks) {
   return Status::error(status.code(), "among the %lld ranks of one host, counted there: %s", lld(ranks), status.text());
@@ -154,6 +162,12 @@ void HierarchyTransport::stand(const Fingerprint *fingerprint) {
   near_->stand(fingerprint);
 }
 
+/// Texts of the near transport name the ranks of all.
+void HierarchyTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
+  far_->stand_in_message(fingerprint, ends);
+  near_->stand_in_message(fingerprint, ends);
+}
+
 std::string HierarchyTransport::standings(const Fingerprint &mine) {
   if (is_message(mine.kind)) {
     const auto [way, rank] = way_to(mine.root);
@@ -162,10 +176,13 @@ std::string HierarchyTransport::standings(const Fingerprint &mine) {
     return way->standings(there);
   }
   const bool quiet = near_arrived_ && far_arrived_;
-  std::string text = !near_arrived_ || quiet ? near_->standings(mine) : "";
-  const std::string far_text = !far_arrived_ || quiet ? far_->standings(mine) : "";
-  if (!text.empty() && !far_text.empty()) text += "; ";
-  return text + far_text;
+  const bool asks_near = !near_arrived_ || quiet;
+  const bool asks_far = !far_arrived_ || quiet;
+  std::string text = joined(asks_near ? near_->suspicions(mine) : "", asks_far ? far_->suspicions(mine) : "");
+  // Ranks in the same call wait as this one does, and it may be on the other side that they do.
+  if (text.empty()) text = joined(asks_near ? "" : near_->suspicions(mine), asks_far ? "" : far_->suspicions(mine));
+  if (!text.empty()) return text;
+  return joined(asks_near ? near_->standings(mine) : "", asks_far ? far_->standings(mine) : "");
 }
 
 Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {

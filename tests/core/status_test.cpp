@@ -73,6 +73,29 @@ TEST(Status, NoCharacterIsCut) {
   EXPECT_EQ(whole_nbytes(not_utf8.data(), not_utf8.size()), not_utf8.size());
 }
 
+TEST(Status, TextIsUtf8WhateverItIsMadeFrom) {
+  const auto shown = [](const char *given) { return std::string(Status::error(ZERO_E_SYSTEM, "<%s>", given).text()); };
+  EXPECT_EQ(shown("caf\xe9.weight"), "<caf?.weight>");
+  EXPECT_EQ(shown("\xff\xfe"), "<?" "?>");
+  EXPECT_EQ(shown("gr\u00f6\u00dfe \u20ac \U0001f600"), "<gr\u00f6\u00dfe \u20ac \U0001f600>");
+}
+
+TEST(Utf8, ValidBytesEndBeforeTheFirstThatIsPartOfNoCharacter) {
+  const auto valid = [](const std::string &text) { return valid_nbytes(text.data(), text.size()); };
+  for (const std::string whole :
+       {"", "a", "\u00e9", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff", "a\u20acb\U0001f600c"}) {
+    EXPECT_EQ(valid(whole), whole.size()) << whole;
+    EXPECT_EQ(valid("x" + whole + "\xff"), whole.size() + 1) << whole;
+  }
+  // Continuations alone, cut characters, longer forms than needed, surrogates, and what lies behind the last character.
+  for (const std::string wrong :
+       {"\x80", "\xbf", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf",
+        "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"}) {
+    EXPECT_EQ(valid("ab" + wrong), 2U);
+    EXPECT_EQ(valid("ab" + wrong + "c"), 2U);
+  }
+}
+
 TEST(Status, KeepsItsCodeWhenThereIsNoMemoryForTheText) {
   const std::string text(200, 'x');
   const test::FailingNew failing(0);

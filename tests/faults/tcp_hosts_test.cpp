@@ -217,5 +217,41 @@ TEST_F(TcpHosts, ACableThatIsCutIsTheDeadlinesErrorOnBothHosts) {
   }
 }
 
+/// Rank 0 is a round ahead of its neighbour, as when the cable is cut in the middle of a collective: it waits for that one too.
+TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
+  const auto unplug = [&](const std::vector<pid_t> &) {
+    await([&] { return board_->met.load() == 2 * kRanks; });
+    hosts_.unplug();
+    board_->go = true;
+  };
+  const auto body = [&](int64_t rank, Group &group) {
+    Transport &transport = group.transport();
+    const Fingerprint fingerprint = call(OperationKind::exchange, 1);
+    transport.stand(&fingerprint);
+    const Status first = round(transport, &fingerprint, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks));
+    if (!first.ok()) return outcome(first);
+    board_->met.fetch_add(1);
+    await([&] { return board_->go.load(); });
+    if (rank > 1) await([&] { return board_->met.load() > 2 * kRanks; });
+    if (rank > 1) return std::string("cut off");
+    if (rank == 1) return outcome(await_failure(transport));
+    const Status second = round(transport, nullptr, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks), {}, 500);
+    if (second.code() != ZERO_E_TIMEOUT) return outcome(second);
+    const Status blames = Status::error(ZERO_E_TIMEOUT, "%s", transport.standings(fingerprint).c_str());
+    transport.poison(blames);
+    board_->met.fetch_add(1);
+    return outcome(blames);
+  };
+  const ProcessResults results = run(kTimeoutMs, body, unplug);
+  for (const size_t here : {0, 1}) {
+    const std::string &text = results.texts[here];
+    EXPECT_EQ(text.find("rank 1 "), std::string::npos) << results.describe();
+    for (const char *unreachable : {"rank 2 ", "rank 3 "}) {
+      EXPECT_NE(text.find(unreachable), std::string::npos) << results.describe();
+      EXPECT_NE(text.find("did not answer (stopped, ended, unreachable, or busy"), std::string::npos) << results.describe();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace zero::test

@@ -22,7 +22,7 @@ TEST(Answer, TextSaysWhereTheRankStands) {
   EXPECT_EQ(answer_text("rank 3", &answer), "rank 3 has met an error");
   answer.standing = Answer::gone;
   EXPECT_EQ(answer_text("rank 3", &answer), "rank 3 has left the group");
-  EXPECT_EQ(answer_text("rank 3", nullptr), "rank 3 did not answer (stopped, ended, or busy outside libzero)");
+  EXPECT_EQ(answer_text("rank 3", nullptr), "rank 3 did not answer (stopped, ended, unreachable, or busy outside libzero)");
 }
 
 TEST(Answer, TextOfManyRanksNamesTheFirst) {

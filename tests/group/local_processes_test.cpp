@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -177,6 +178,84 @@ TEST(ProcessStates, AProcessThatCannotExistIsAnErrorThatNamesIt) {
   const Status status = watched.open({::getpid(), -5});
   EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
   EXPECT_TRUE(test::contains(status, "rank 1 (process -5)")) << status.text();
+}
+
+#ifndef ZERO_TEST_KEEPS_DESCRIPTORS
+/// Leaves this process so many descriptors.
+void leave_descriptors(int more) {
+  int past = 0;
+  for (; more > 0; ++past) more -= ::fcntl(past, F_GETFD) < 0 ? 1 : 0;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = static_cast<rlim_t>(past);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// With one it can tell the others at least that it has too few. Others wait for it, or come when it waits for them.
+TEST(LocalProcesses, ARankWithTooFewDescriptorsIsNamedToAllLongBeforeTheDeadline) {
+  constexpr int64_t kRanks = 3;
+  constexpr int64_t kPoor = 1;
+  int64_t enough = 0;
+  for (int descriptors = 1; descriptors < 12 && enough < 2; ++descriptors) {
+    for (const bool comes_first : {true, false}) {
+      const std::string name = fresh_name();
+      const ProcessResults results = run_process_ranks(
+          kRanks,
+          [&](int64_t rank, int out_fd) {
+            if (comes_first != (rank == kPoor)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            if (rank == kPoor) leave_descriptors(descriptors);
+            std::shared_ptr<Transport> transport;
+            const Status status = test::try_connect(name, rank, kRanks, &transport, {10 * kTimeoutMs});
+            write_text(out_fd, std::to_string(::getpid()) + " " + status.text());
+            return status.ok() ? 0 : 1;
+          },
+          kTimeoutMs);
+      if (results.all_exited_with(0)) ++enough;
+      if (results.all_exited_with(0)) continue;
+      EXPECT_TRUE(results.all_exited_with(1)) << descriptors << " descriptors: " << results.describe();
+      const std::string poor = "rank 1 (process " + results.texts[kPoor].substr(0, results.texts[kPoor].find(' ')) + ") ";
+      for (const size_t other : {0, 2}) {
+        EXPECT_NE(results.texts[other].find(poor), std::string::npos) << descriptors << " descriptors: " << results.describe();
+        const bool says_why = results.texts[other].find("Too many open files") != std::string::npos ||
+                              results.texts[other].find("too few file descriptors") != std::string::npos;
+        EXPECT_TRUE(says_why) << descriptors << " descriptors: " << results.describe();
+      }
+    }
+  }
+  EXPECT_EQ(enough, 2);
+}
+#endif
+
+/// Closes what the library holds open, as programs do that begin anew, and takes the numbers for files of its own, which can be read.
+void close_all_but(int kept) {
+  constexpr int kMost = 256;
+  int closed = 0;
+  for (int fd = 3; fd < kMost; ++fd) closed += fd != kept && ::close(fd) == 0 ? 1 : 0;
+  for (int i = 0; i < closed; ++i) (void)::open("/dev/zero", O_RDONLY);
+}
+
+TEST(LocalProcesses, AProgramThatClosesAllDescriptorsGoesOnWithItsPeers) {
+  const std::string name = fresh_name();
+  const ProcessResults results = run_process_ranks(
+      2,
+      [&](int64_t rank, int out_fd) {
+        std::shared_ptr<Transport> transport;
+        Status status = test::try_connect(name, rank, 2, &transport);
+        if (status.ok()) status = barrier(*transport, 1);
+        if (rank == 0) close_all_but(out_fd);
+        // Long enough for looks at what has ended.
+        for (uint64_t sequence = 2; status.ok() && sequence < 12; ++sequence) {
+          if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          status = barrier(*transport, sequence);
+        }
+        if (!status.ok() || rank == 1) return finish(out_fd, status);
+        // Who ends is seen to do so all the same.
+        const Status lost = barrier(*transport, 12);
+        write_text(out_fd, lost.text());
+        return lost.code() == ZERO_E_PEER_LOST || lost.code() == ZERO_E_PEER_LEFT ? 0 : 1;
+      },
+      kTimeoutMs);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
 TEST(LocalProcesses, ThreadsAndProcessesMeetInOneGroup) {

@@ -271,41 +271,6 @@ TEST(MpiThreads, ManyMissingRanksAreCounted) {
   });
 }
 
-/// Rank 1's text of a timeout in a call that rank 0 answers for, after answer(rank 0's transport).
-template <class Answer>
-std::string standings_of_rank_0(const Fingerprint &fingerprint, Answer answer) {
-  std::string text;
-  std::barrier step(2);
-  std::atomic<bool> asked{false};
-  run_ranks(2, [&](int64_t rank, std::shared_ptr<Transport> world) {
-    std::shared_ptr<Transport> group;
-    EXPECT_TRUE(run_task(world->derive(all_ranks(2), 0, kLongMs, &group)).ok());
-    if (rank == 0) answer(group);
-    step.arrive_and_wait();
-    if (rank == 1) {
-      text = group->standings(fingerprint);
-      asked = true;
-    }
-    while (!asked) EXPECT_TRUE(world->health().ok());
-    step.arrive_and_wait();
-  });
-  return text;
-}
-
-TEST(MpiThreads, StandingsTellWhatTheOtherRankOfAMessageDoes) {
-  Fingerprint message = call(OperationKind::recv, 1, 8);
-  message.root = 0;
-  EXPECT_NE(standings_of_rank_0(message, [](auto &) {}).find("rank 0 is in no collective of this group"), std::string::npos);
-  const Fingerprint doing = call(OperationKind::barrier, 4);
-  const std::string inside = standings_of_rank_0(message, [&](auto &group) { group->stand(&doing); });
-  EXPECT_NE(inside.find("rank 0 is in #4 barrier"), std::string::npos) << inside;
-  message.kind = OperationKind::send;
-  const std::string gone = standings_of_rank_0(message, [](auto &group) { group.reset(); });
-  EXPECT_NE(gone.find("rank 0 has left the group"), std::string::npos) << gone;
-  const std::string failed = standings_of_rank_0(message, [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); });
-  EXPECT_NE(failed.find("rank 0 has met an error"), std::string::npos) << failed;
-}
-
 TEST(MpiThreads, ARankMakesTheNextGroupWhileTheOtherStillReleasesTheLast) {
   fake_mpi::begin_world(2);
   run_thread_ranks(2, [](int64_t rank) {

@@ -64,6 +64,7 @@ TEST(RendezvousBreach, ARankOfAnotherProcessNamespaceIsAnError) {
   });
   EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
   EXPECT_TRUE(contains(status, "one process namespace")) << status.text();
+  EXPECT_TRUE(contains(status, "docker --pid") && contains(status, "ZERO_HOST_ID of its own")) << status.text();
 }
 
 /// Guests 1 .. size - 1 with the largest blobs, who then read nothing: a table is larger than a socket's buffer.

@@ -10,6 +10,7 @@
 #include "core/thread_pool.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +26,19 @@ struct MappingBlob {
   uint64_t mapping_id = 0;  ///< 0: none
   int64_t nbytes = 0;
   uint64_t identity = 0;  ///< of the group; rank 0's counts
+  uint64_t copy = 0;      ///< of libzero in the process; mappings are known to one
 };
 
+uint64_t copy_of_library() {
+  static const uint64_t copy = random_u64();
+  return copy;
+}
+
 Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
-  MappingBlob blob{0, 0, identity};
+  MappingBlob blob{0, 0, identity, copy_of_library()};
   if (mapping != nullptr) {
-    blob = {mapping->id(), mapping->nbytes(), identity};
+    blob.mapping_id = mapping->id();
+    blob.nbytes = mapping->nbytes();
     if (mapping->fd() >= 0) out->fd.reset(::fcntl(mapping->fd(), F_DUPFD_CLOEXEC, 0));
     ZERO_CHECK(out->fd.valid() || mapping->fd() < 0, ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
   }
@@ -50,6 +58,10 @@ Status read_blob(const Joiner &joiner, int64_t rank, MappingBlob *out) {
 Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out) {
   MappingBlob blob;
   ZERO_TRY(read_blob(joiner, rank, &blob));
+  ZERO_CHECK(!joiner.same_process || blob.copy == copy_of_library(), ZERO_E_RENDEZVOUS,
+             "rank %lld is a thread of this process but uses another copy of libzero in it; let all that use it here load one file, linked "
+             "as a shared library, or make ranks of different copies processes of their own",
+             lld(rank));
   if (blob.mapping_id == 0) return {};
   ZERO_CHECK(joiner.fd.valid() || joiner.same_process, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no descriptor", lld(rank),
              lld(joiner.process));
@@ -68,7 +80,7 @@ Status or_failure_of(Transport *group, Status status) {
 
 /// What all ranks must have in common to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
-  constexpr int64_t kVersion = 3;  // of fields that changed and left sizes as they were
+  constexpr int64_t kVersion = 4;  // of fields that changed and left sizes as they were
   const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
   return hash_of(values, sizeof values);
 }
@@ -121,7 +133,10 @@ class AllJoined final : public Waitable {
     transport_.processes_.look();
     const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
     const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
-    if ((!left && !ended) || joined.load(std::memory_order_acquire) >= wanted_) return {};
+    const PoisonRecord &poison = transport_.segment(peer_).header().poison;
+    const bool gave_up = poison.begun();
+    if ((!left && !ended && !gave_up) || joined.load(std::memory_order_acquire) >= wanted_) return {};
+    if (gave_up) return or_failure_of(watcher_, poison.read());
     return or_failure_of(watcher_,
                          Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
                                        lld(transport_.processes_.process(peer_)), left ? "gave up" : "ended"));
@@ -145,9 +160,10 @@ Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions op
   co_return Status();
 }
 
-Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
+/// What this rank brings to the others.
+Status LocalTransport::prepare(LocalTransport *parent, const std::vector<int64_t> &members, Joiner *mine) {
   std::shared_ptr<Mapping> mapping;
-  ZERO_CO_TRY(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
+  ZERO_TRY(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
   segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
   own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
   identity_ = random_u64();
@@ -155,24 +171,39 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
     root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : std::make_shared<SegmentTable>(parent->segments_);
     for (const int64_t member : members) {
       root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
+      names_.push_back(parent->name_of(member));
     }
   }
-  if (size_ == 1) co_return processes_.open({::getpid()});
+  return size_ > 1 ? make_joiner(mapping.get(), identity_, mine) : processes_.open({::getpid()});
+}
 
+Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
+  // Given back for the meeting: a rank that lacks descriptors needs one to tell the others so.
+  OwnedFd spare(parent == nullptr && size_ > 1 ? ::eventfd(0, EFD_CLOEXEC) : -1);
   Joiner mine;
-  ZERO_CO_TRY(make_joiner(mapping.get(), identity_, &mine));
+  const Status prepared = prepare(parent, members, &mine);
+  spare.reset(-1);
   MeetingTerms terms{.name = std::move(name), .rank = rank_, .size = size_, .deadline_ms = deadline_ms};
+  if (!prepared.ok() && parent == nullptr && size_ > 1) {
+    segments_[static_cast<size_t>(rank_)] = {};
+    Task calling = call_off(std::move(terms), cannot_come(prepared));
+    ZERO_CO_AWAIT(calling);
+  }
+  ZERO_CO_TRY(prepared);
+  if (size_ == 1) co_return Status();
   terms.agree = layout_hash(size_, round_nbytes_);
   if (parent != nullptr) {
     terms.watch = [parent, &members] { return parent->watch_members(members); };
-    for (const int64_t member : members) names_.push_back(parent->name_of(member));
     terms.names = names_;
   }
   std::vector<Joiner> joiners;
   Task meeting = rendezvous(std::move(terms), std::move(mine), &joiners);
-  ZERO_CO_AWAIT(meeting);
-  ZERO_CO_TRY(or_failure_of(parent, attach_segments(std::move(joiners))));
+  Status met = co_await meeting;
+  if (met.ok()) met = or_failure_of(parent, attach_segments(std::move(joiners)));
+  // For those who have met and attach this rank's segment.
+  if (!met.ok()) own().header().poison.write(cannot_come(met));
+  ZERO_CO_TRY(met);
   own().header().joined.store(1, std::memory_order_release);
   ring_all();
   AllJoined all_joined(*this, 1, deadline, parent, members);
@@ -180,6 +211,11 @@ Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTranspo
   // What texts named were ranks of the parent.
   names_.clear();
   co_return Status();
+}
+
+/// What the others are told of a rank that cannot take part in a group that is being made.
+Status LocalTransport::cannot_come(const Status &cause) const {
+  return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", name_of(rank_), lld(::getpid()), cause.text());
 }
 
 Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {

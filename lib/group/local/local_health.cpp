@@ -123,24 +123,59 @@ void LocalTransport::stand(const Fingerprint *fingerprint) {
   if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_) root.elsewhere.leave();
 }
 
+/// In another group of the same ranks it is told where no collective is.
+void LocalTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
+  const auto is_it = [&](const Standing::View &view) {
+    return view.inside && view.sequence == fingerprint.sequence && view.kind == fingerprint.kind;
+  };
+  SegmentHeader &header = own().header();
+  SegmentHeader &root = root_header(rank_);
+  if (ends) {
+    if (is_it(header.message.view())) header.message.leave();
+    if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_ && is_it(root.elsewhere.view())) root.elsewhere.leave();
+    return;
+  }
+  header.message_peer.store(fingerprint.root, std::memory_order_relaxed);
+  header.message.enter(fingerprint);
+  if (root.elsewhere.view().inside) return;
+  root.elsewhere_group.store(identity_, std::memory_order_release);
+  root.elsewhere.enter(fingerprint);
+}
+
 bool LocalTransport::awaits(int64_t peer) const {
   if (peer == rank_) return false;
   if (missing_ > 0) return !arrived_[static_cast<size_t>(peer)];
   return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < offered_in_place_;
 }
 
-std::string LocalTransport::standings(const Fingerprint &mine) {
+/// A process that was stopped, or has ended, waits for nothing.
+bool LocalTransport::waits_in(int64_t peer, const Fingerprint &mine) const {
+  const Standing::View here = segment(peer).header().standing.view();
+  const bool same = here.inside && here.sequence == mine.sequence && here.kind == mine.kind && here.caller == mine.caller;
+  return same && process_state(processes_.process(peer)) == ProcessState::running;
+}
+
+std::string LocalTransport::standings_of(const Fingerprint &mine, bool in_same_call) const {
   constexpr int64_t kMaxNamed = 6;
   const bool message = is_message(mine.kind);
   std::string text;
   int64_t named = 0;
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (message ? peer != mine.root : !awaits(peer)) continue;
+    if (in_same_call != (!message && waits_in(peer, mine))) continue;
     if (++named > kMaxNamed) continue;
     if (!text.empty()) text += "; ";
     text += standing_of(peer);
   }
   if (named > kMaxNamed) text += "; and " + std::to_string(named - kMaxNamed) + " more ranks";
+  return text;
+}
+
+std::string LocalTransport::suspicions(const Fingerprint &mine) { return standings_of(mine, false); }
+
+std::string LocalTransport::standings(const Fingerprint &mine) {
+  std::string text = suspicions(mine);
+  if (text.empty()) text = standings_of(mine, true);
   return text.empty() ? "every rank has arrived" : text;
 }
 
@@ -152,6 +187,10 @@ std::string LocalTransport::standing_of(int64_t peer) const {
   text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
   const Standing::View here = header.standing.view();
   if (here.inside) return text + "is in " + text_of(here);
+  if (const Standing::View message = header.message.view(); message.inside) {
+    const char *way = message.kind == OperationKind::send ? " to rank " : " from rank ";
+    return text + "has " + text_of(message) + way + std::to_string(header.message_peer.load(std::memory_order_relaxed)) + " under way";
+  }
   const SegmentHeader &root = root_header(peer);
   const uint64_t group = root.elsewhere_group.load(std::memory_order_acquire);
   const Standing::View elsewhere = root.elsewhere.view();

@@ -50,6 +50,7 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
   watch_of_rank_.assign(processes_.size(), -1);
   std::map<int64_t, int> known{{::getpid(), -1}};
   watches_.reserve(processes_.size());
+  watched_.reserve(processes_.size());
   for (size_t rank = 0; rank < processes_.size(); ++rank) {
     const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(watches_.size()));
     watch_of_rank_[rank] = entry->second;
@@ -58,6 +59,7 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
     ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld) by pidfd_open: %s", rank,
                lld(processes_[rank]), std::strerror(errno));
     watches_.push_back({fd, POLLIN, 0});
+    watched_.push_back(processes_[rank]);
   }
   ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());
   for (size_t i = 0; i < watches_.size(); ++i) ended_[i] = watches_[i].fd < 0;
@@ -74,8 +76,21 @@ void LocalProcesses::look() {
   next_look_ns_.store(now + kIntervalNs, std::memory_order_relaxed);
   if (::poll(watches_.data(), watches_.size(), 0) <= 0) return;
   for (size_t i = 0; i < watches_.size(); ++i) {
-    if (watches_[i].revents != 0) ended_[i].store(true, std::memory_order_release);
+    if (watches_[i].revents == 0 || !has_ended(&watches_[i], watched_[i])) continue;
+    ended_[i].store(true, std::memory_order_release);
+    watches_[i].events = 0;
   }
+}
+
+/// The number of a descriptor that was closed may stand for another file by now, which is the program's.
+bool LocalProcesses::has_ended(pollfd *watch, int64_t process) const {
+  const bool closed = (watch->revents & POLLNVAL) != 0;
+  const bool ours = !closed && (::syscall(SYS_pidfd_send_signal, watch->fd, 0, nullptr, 0) == 0 || errno != EBADF);
+  if (ours) return (watch->revents & POLLIN) != 0;
+  const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
+  if (fd >= 0) watch->fd = fd;
+  // Without a descriptor there is a look at the process now, and another try at the next.
+  return fd < 0 && process_state(process) == ProcessState::ended;
 }
 
 bool LocalProcesses::ended(int64_t rank) const {

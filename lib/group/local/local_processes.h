@@ -32,13 +32,18 @@ class LocalProcesses {
   bool all_here() const { return watches_.empty(); }
   int64_t process(int64_t rank) const { return processes_[static_cast<size_t>(rank)]; }
 
-  /// Looks for ended processes, at most every 2 ms. Any thread.
+  /// Looks for ended processes, at most every 2 ms. A program that closes descriptors which are not its own, as some do that begin anew
+  /// in a child or as a daemon, ends no process by it: that one is watched by another descriptor then. Any thread.
   void look();
   /// As of the last look.
   bool ended(int64_t rank) const;
 
  private:
+  /// What the watch that has something to tell is about.
+  bool has_ended(pollfd *watch, int64_t process) const;
+
   std::vector<int64_t> processes_;
+  std::vector<int64_t> watched_;    ///< process of each watch
   std::vector<int> watch_of_rank_;  ///< index into watches_, -1 for ranks of this process
   std::vector<pollfd> watches_;     ///< one per process; fd is a pidfd, -1 when it had ended before
   std::unique_ptr<std::atomic<bool>[]> ended_;

@@ -99,6 +99,8 @@ struct SegmentHeader {
   alignas(kCacheLine) Standing standing;             ///< in this group; apart from what peers look at while they wait
   std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
   Standing elsewhere;                                ///< and what the owner did there last
+  Standing message;                                  ///< that the owner waits for, the last of several,
+  std::atomic<int64_t> message_peer;                 ///< and the rank it comes from or goes to, as texts name it
   alignas(kCacheLine) PoisonRecord poison;
 };
 

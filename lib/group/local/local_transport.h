@@ -60,7 +60,9 @@ class LocalTransport final : public Transport {
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override { static_cast<void>(fail(cause)); }
   void stand(const Fingerprint *fingerprint) override;
+  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
   std::string standings(const Fingerprint &mine) override;
+  std::string suspicions(const Fingerprint &mine) override;
   Doorbell *doorbell() override { return &own().header().bell; }
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
@@ -137,10 +139,15 @@ class LocalTransport final : public Transport {
   Status check_present(int64_t peer, const Fingerprint *doing);
   SegmentHeader &root_header(int64_t peer) const;
   bool awaits(int64_t peer) const;
+  bool waits_in(int64_t peer, const Fingerprint &mine) const;
+  /// Of the ranks that `mine` waits for, those in the same call or the others.
+  std::string standings_of(const Fingerprint &mine, bool in_same_call) const;
   std::string standing_of(int64_t peer) const;
   void ring_all();
 
   // Derived objects.
+  Status prepare(LocalTransport *parent, const std::vector<int64_t> &members, Joiner *mine);
+  Status cannot_come(const Status &cause) const;
   Status attach_segments(std::vector<Joiner> joiners);
   Status attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out);
   std::string derived_name(const char *what) const;

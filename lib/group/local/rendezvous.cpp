@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace zero {
@@ -49,7 +50,9 @@ class Guest final : public Waitable {
     while (!ended_) {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
-      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
+      ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
+                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)", terms_.name_of(terms_.rank),
+                 lld(::getpid()), lld(terms_.size));
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
@@ -86,7 +89,9 @@ class Guest final : public Waitable {
   }
 
   Status abandoned() const {
-    return Status::error(ZERO_E_RENDEZVOUS, "process %lld, which led the meeting %s, ended before rank %lld knew all ranks",
+    return Status::error(ZERO_E_RENDEZVOUS,
+                         "process %lld, which led the meeting %s, ended, or its program closed descriptors, before rank %lld knew all "
+                         "ranks",
                          lld(identity_.process), terms_.purpose().c_str(), terms_.name_of(terms_.rank));
   }
 
@@ -121,6 +126,42 @@ class Guest final : public Waitable {
 
 }  // namespace
 
+/// It never leads: that takes descriptors, of which it may have one. Whoever leads tells those who have come; others come to another hub.
+Task call_off(MeetingTerms terms, Status cause) {
+  constexpr int64_t kMomentMs = 1000;
+  terms.deadline = Deadline::after_ms(std::min(kMomentMs, terms.deadline.left_ms()));
+  while (!terms.deadline.passed()) {
+    const OwnedFd socket = connect_to_hub(terms.name);
+    if (socket.valid() && identify(socket.get()).user == ::geteuid()) {
+      refuse(cause, socket.get(), terms.rank, terms.size);
+      if (terms.size == 2) break;
+    }
+    Pause pause;
+    ZERO_CO_AWAIT(pause);
+  }
+  co_return Status();
+}
+
+namespace {
+
+/// Of a rank that lacks what a meeting takes, by its own fault: what it brings is given up, so that it has descriptors to tell the others.
+Task give_up(MeetingTerms terms, Joiner mine, Status cause) {
+  mine.fd.reset(-1);
+  if (!terms.names.empty()) co_return cause;  // ranks of a group see that it fails
+  Status told = Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", lld(terms.rank), lld(::getpid()),
+                              cause.text());
+  Task calling = call_off(std::move(terms), std::move(told));
+  ZERO_CO_AWAIT(calling);
+  co_return cause;
+}
+
+Task lead(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<Joiner> *out) {
+  Hub hub(std::move(listener), terms, mine, out);
+  co_return co_await hub;
+}
+
+}  // namespace
+
 Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
   ZERO_CO_CHECK(terms.rank >= 0 && terms.rank < terms.size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", lld(terms.rank),
                 lld(terms.size - 1));
@@ -130,10 +171,15 @@ Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
   for (;;) {
     OwnedFd socket;
     Role role = Role::again;
-    ZERO_CO_TRY(enter_meeting(terms.name, &socket, &role));
+    Status entered = enter_meeting(terms.name, &socket, &role);
     if (role == Role::hub) {
-      Hub hub(std::move(socket), terms, &mine, out);
-      co_return co_await hub;
+      Task leading = lead(std::move(socket), terms, &mine, out);
+      entered = co_await leading;
+      if (entered.code() != ZERO_E_SYSTEM) co_return entered;
+    }
+    if (!entered.ok()) {
+      Task giving_up = give_up(std::move(terms), std::move(mine), std::move(entered));
+      co_return co_await giving_up;
     }
     if (role == Role::guest) {
       std::vector<Joiner> table;

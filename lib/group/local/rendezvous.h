@@ -46,4 +46,8 @@ struct MeetingTerms {
 /// group meet, names missing, doubled or disagreeing ranks; ZERO_E_SYSTEM; what terms.watch says.
 Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out);
 
+/// Ends a meeting that this rank cannot come to: those who have come, or come within a moment, are told `cause` instead of waiting for it.
+/// Where even that fails they wait. Never an error.
+Task call_off(MeetingTerms terms, Status cause);
+
 }  // namespace zero

@@ -17,14 +17,6 @@ constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
 
 OwnedFd accept_guest(int listener) { return OwnedFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
 
-void refuse(const Status &cause, int socket) {
-  PacketHeader header;
-  header.kind = PacketKind::refusal;
-  header.agree = static_cast<uint64_t>(static_cast<int64_t>(cause.code()));
-  const std::span<const char> text(cause.text(), std::strlen(cause.text()));
-  send_packet(socket, header, std::as_bytes(text), -1);
-}
-
 bool hung_up(int socket) {
   char byte;
   const ssize_t nbytes = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -32,6 +24,16 @@ bool hung_up(int socket) {
 }
 
 }  // namespace
+
+void refuse(const Status &cause, int socket, int64_t rank, int64_t size) {
+  PacketHeader header;
+  header.kind = PacketKind::refusal;
+  header.rank = rank;
+  header.size = size;
+  header.agree = static_cast<uint64_t>(static_cast<int64_t>(cause.code()));
+  const std::span<const char> text(cause.text(), std::strlen(cause.text()));
+  send_packet(socket, header, std::as_bytes(text), -1);
+}
 
 Hub::Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<Joiner> *out)
     : listener_(std::move(listener)), terms_(terms), mine_(mine), out_(out), guests_(static_cast<size_t>(terms.size)) {
@@ -84,8 +86,9 @@ Status Hub::accept_new() {
   for (int i = 0; i < kMostAtATime; ++i) {
     OwnedFd socket = accept_guest(listener_.get());
     if (!socket.valid()) {
-      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet: %s", lld(terms_.size),
-                 std::strerror(errno));
+      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM,
+                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet: %s (ulimit -n)",
+                 lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size), std::strerror(errno));
       return {};
     }
     const PeerIdentity identity = identify(socket.get());
@@ -107,7 +110,8 @@ Status Hub::hear_new() {
     Status status;
     if (received == Received::packet) status = admit(&socket, identity, std::move(packet));
     if (received == Received::no_descriptors) {
-      status = Status::error(ZERO_E_SYSTEM, "too few file descriptors for %lld ranks to meet", lld(terms_.size));
+      status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)",
+                             lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size));
     }
     // Who ends the meeting is told why together with those behind it.
     if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
@@ -133,14 +137,25 @@ Status Hub::check_terms(const PeerIdentity &identity, const PacketHeader &hello)
              "build and the same value on all ranks",
              rank, process, mine, lld(mine_->process));
   ZERO_CHECK(hello.process == identity.process, ZERO_E_RENDEZVOUS,
-             "rank %lld is process %lld to itself but %lld to rank %lld; ranks of a local group must share one process namespace", rank,
-             lld(hello.process), process, mine);
+             "rank %lld is process %lld to itself but %lld to rank %lld; ranks that share memory must share one process namespace: "
+             "give their containers one (docker --pid, Kubernetes shareProcessNamespace), or, over MPI or NCCL, each container a ZERO_HOST_ID of "
+             "its own",
+             rank, lld(hello.process), process, mine);
   return {};
+}
+
+/// The cause of a rank that cannot come to the meeting; other packets are nobody's.
+Status Hub::check_refusal(const Packet &packet) const {
+  const PacketHeader &header = packet.header;
+  const auto code = static_cast<int32_t>(static_cast<int64_t>(header.agree));
+  const bool fits = header.kind == PacketKind::refusal && header.size == terms_.size && header.rank >= 0 && header.rank < terms_.size;
+  if (!fits || code >= 0) return {};
+  return Status::error(code, "%.*s", static_cast<int>(packet.blob.size()), reinterpret_cast<const char *>(packet.blob.data()));
 }
 
 /// Takes the socket when its rank has joined.
 Status Hub::admit(OwnedFd *socket, PeerIdentity identity, Packet packet) {
-  if (packet.header.version == kMeetingVersion && packet.header.kind != PacketKind::hello) return {};
+  if (packet.header.version == kMeetingVersion && packet.header.kind != PacketKind::hello) return check_refusal(packet);
   ZERO_TRY(check_terms(identity, packet.header));
   const int64_t rank = packet.header.rank;
   Guest &guest = guests_[static_cast<size_t>(rank)];

@@ -9,6 +9,9 @@
 
 namespace zero {
 
+/// Tells the other end of a socket that there will be no meeting, and why; a rank tells it to its hub, a hub to all.
+void refuse(const Status &cause, int socket, int64_t rank = 0, int64_t size = 0);
+
 class Hub final : public Waitable {
  public:
   /// `mine` and `terms` must outlive the hub; mine is moved into the result on success.
@@ -30,6 +33,7 @@ class Hub final : public Waitable {
   Status accept_new();
   Status hear_new();
   Status admit(OwnedFd *socket, PeerIdentity identity, Packet packet);
+  Status check_refusal(const Packet &packet) const;
   Status check_terms(const PeerIdentity &identity, const PacketHeader &hello) const;
   Status send_tables(bool *out_done);
   Status refuse_all(const Status &cause);

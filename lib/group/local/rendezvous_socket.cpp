@@ -135,4 +135,12 @@ Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_rol
   return {};
 }
 
+OwnedFd connect_to_hub(const std::string &name) {
+  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address;
+  const socklen_t length = make_address(name, &address);
+  if (socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0) socket.reset(-1);
+  return socket;
+}
+
 }  // namespace zero

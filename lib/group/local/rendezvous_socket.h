@@ -57,5 +57,7 @@ enum class Role { hub, guest, again };
 /// Takes the place that `name` stands for: as the hub, a socket that listens; as a guest, one that is connected to the hub; again: neither
 /// was possible just now.
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role);
+/// A socket that is connected to the hub of a name; invalid where there is none.
+OwnedFd connect_to_hub(const std::string &name);
 
 }  // namespace zero

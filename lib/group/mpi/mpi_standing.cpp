@@ -56,6 +56,14 @@ void MpiTransport::stand(const Fingerprint *fingerprint) {
   if (inside_) where_ = *fingerprint;
 }
 
+void MpiTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
+  const auto guard = lock();
+  const bool same = message_.sequence == fingerprint.sequence && message_.kind == fingerprint.kind && message_.root == fingerprint.root;
+  if (ends && !same) return;
+  in_message_ = !ends;
+  message_ = fingerprint;
+}
+
 void MpiTransport::on_control(int64_t source, const MpiControl &message) {
   const int64_t peer = links_.rank_of(source);
   if (peer < 0) return;
@@ -65,8 +73,9 @@ void MpiTransport::on_control(int64_t source, const MpiControl &message) {
 }
 
 void MpiTransport::answer(MpiControl *out) const {
-  out->code = !failure_.ok() ? Answer::failed : inside_ ? Answer::inside : Answer::outside;
-  out->where = where_;
+  const int32_t outside = in_message_ ? Answer::messaging : Answer::outside;
+  out->code = !failure_.ok() ? Answer::failed : inside_ ? Answer::inside : outside;
+  out->where = inside_ ? where_ : message_;
 }
 
 std::vector<int64_t> MpiTransport::missing() const {
@@ -78,7 +87,7 @@ std::vector<int64_t> MpiTransport::missing() const {
 }
 
 /// The ranks a timeout in `mine` is about.
-std::vector<int64_t> MpiTransport::suspects(const Fingerprint &mine) const {
+std::vector<int64_t> MpiTransport::awaited(const Fingerprint &mine) const {
   if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks = missing();
   for (int64_t peer = 0; ranks.empty() && peer < size(); ++peer) {
@@ -93,32 +102,76 @@ bool MpiTransport::send_blocks_idle(int64_t peer) const {
   });
 }
 
-std::string MpiTransport::standings(const Fingerprint &mine) {
-  // Where this thread cannot know, it may be what all wait for.
-  if (const Status allowed = links_.root().check_thread(); !allowed.ok()) return allowed.text();
-  std::vector<int64_t> asked;
+void MpiTransport::ask(const std::vector<int64_t> &ranks) {
+  if (ranks.empty()) return;
   {
     const auto guard = lock();
-    asked = suspects(mine);
-    answers_.assign(static_cast<size_t>(size()), MpiControl());
+    answers_.resize(static_cast<size_t>(size()));
     MpiControl query;
     query.kind = MpiControl::query;
-    for (const int64_t peer : asked) links_.tell(peer, query);
+    for (const int64_t peer : ranks) {
+      answers_[static_cast<size_t>(peer)] = MpiControl();
+      links_.tell(peer, query);
+    }
   }
   await_answers([&] {
     const auto guard = lock();
     // An error here changes nothing: the caller is about to report one.
     if (!links_.root().progress().ok()) return true;
-    return std::all_of(asked.begin(), asked.end(), [&](int64_t peer) { return answers_[static_cast<size_t>(peer)].kind != 0; });
+    return std::all_of(ranks.begin(), ranks.end(), [&](int64_t peer) { return answered(peer); });
   });
+}
+
+std::vector<int64_t> MpiTransport::find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited) {
+  {
+    const auto guard = lock();
+    *out_awaited = awaited(mine);
+  }
+  ask(*out_awaited);
+  std::vector<int64_t> suspects;
+  {
+    const auto guard = lock();
+    for (const int64_t peer : *out_awaited) {
+      const Answer told = answer_of(peer);
+      if (!waits_in(answered(peer) ? &told : nullptr, mine)) suspects.push_back(peer);
+    }
+  }
+  if (!suspects.empty() || is_message(mine.kind)) return suspects;
+  std::vector<int64_t> others = others_to_ask(size(), *out_awaited);
+  std::erase_if(others, [this](int64_t peer) { return !meets(peer); });
+  ask(others);
   const auto guard = lock();
-  return standings_text(asked, [this](int64_t peer) { return standing_of(peer); });
+  std::erase_if(others, [this](int64_t peer) { return answered(peer); });
+  return others;
+}
+
+/// Where this thread cannot know, it may be what all wait for.
+std::string MpiTransport::suspicions(const Fingerprint &mine) {
+  if (const Status allowed = links_.root().check_thread(); !allowed.ok()) return allowed.text();
+  std::vector<int64_t> asked;
+  return texts_of(find_suspects(mine, &asked));
+}
+
+std::string MpiTransport::standings(const Fingerprint &mine) {
+  if (const Status allowed = links_.root().check_thread(); !allowed.ok()) return allowed.text();
+  std::vector<int64_t> asked;
+  const std::vector<int64_t> suspects = find_suspects(mine, &asked);
+  return texts_of(suspects.empty() ? asked : suspects);
+}
+
+std::string MpiTransport::texts_of(const std::vector<int64_t> &ranks) const {
+  const auto guard = lock();
+  return standings_text(ranks, [this](int64_t peer) { return standing_of(peer); });
+}
+
+Answer MpiTransport::answer_of(int64_t peer) const {
+  const MpiControl &told = answers_[static_cast<size_t>(peer)];
+  return {told.code, told.where};
 }
 
 std::string MpiTransport::standing_of(int64_t peer) const {
-  const MpiControl &told = answers_[static_cast<size_t>(peer)];
-  const Answer answer{told.code, told.where};
-  return answer_text("rank " + std::to_string(peer), told.kind == MpiControl::answer ? &answer : nullptr);
+  const Answer answer = answer_of(peer);
+  return answer_text("rank " + std::to_string(peer), answered(peer) ? &answer : nullptr);
 }
 
 }  // namespace zero

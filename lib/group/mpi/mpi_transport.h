@@ -2,6 +2,7 @@
 /// memory, so a group that fails can leave at once. Knows MPI only through its root.
 #pragma once
 
+#include "group/answer.h"
 #include "group/mpi/mpi_links.h"
 #include "group/mpi/mpi_message.h"
 #include "group/transport.h"
@@ -58,7 +59,9 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
   void stand(const Fingerprint *fingerprint) override;
+  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
   std::string standings(const Fingerprint &mine) override;
+  std::string suspicions(const Fingerprint &mine) override;
 
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
@@ -91,7 +94,13 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status poll_message(MpiMessage &message, bool *out_done);
   /// Ranks whose part of the round under way has not arrived.
   std::vector<int64_t> missing() const;
-  std::vector<int64_t> suspects(const Fingerprint &mine) const;
+  std::vector<int64_t> awaited(const Fingerprint &mine) const;
+  void ask(const std::vector<int64_t> &ranks);
+  bool answered(int64_t peer) const { return answers_[static_cast<size_t>(peer)].kind == MpiControl::answer; }
+  Answer answer_of(int64_t peer) const;
+  /// Asks the ranks that `mine` waits for, and where none of them is to blame others.
+  std::vector<int64_t> find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited);
+  std::string texts_of(const std::vector<int64_t> &ranks) const;
   bool send_blocks_idle(int64_t peer) const;
   std::string standing_of(int64_t peer) const;
   void tell_failure();
@@ -120,7 +129,9 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status failure_;
   bool inside_ = false;
   Fingerprint where_;
-  std::vector<MpiControl> answers_;  ///< to the standings under way; kind 0 = none yet
+  bool in_message_ = false;
+  Fingerprint message_;  ///< that this rank waits for
+  std::vector<MpiControl> answers_;  ///< to what was asked last; kind 0 = none yet
 };
 
 }  // namespace zero

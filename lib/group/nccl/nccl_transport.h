@@ -65,6 +65,7 @@ class NcclTransport final : public Transport {
   bool withdrawn() override;
   bool holds_memory() override { return nccl_holds_memory(); }
   void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
+  void stand_in_message(const Fingerprint &fingerprint, bool ends) override { under_->stand_in_message(fingerprint, ends); }
   std::string standings(const Fingerprint &mine) override;
   /// Neither NCCL nor a stream rings.
   Doorbell *doorbell() override;

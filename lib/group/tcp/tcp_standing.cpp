@@ -9,6 +9,8 @@ namespace zero {
 namespace {
 
 constexpr size_t kLongestText = 4096;
+/// Nothing more is known of a rank whose connection has ended.
+constexpr const char *kCutOff = "has no connection any more (it ended, its program closed descriptors, or its host cannot be reached)";
 
 }  // namespace
 
@@ -64,7 +66,11 @@ bool TcpTransport::note_answer(Peer &peer, const TcpFrame &frame) {
   return true;
 }
 
-Answer TcpTransport::answer() const { return {!failure_.ok() ? Answer::failed : inside_ ? Answer::inside : Answer::outside, where_}; }
+Answer TcpTransport::answer() const {
+  if (!failure_.ok()) return {Answer::failed, where_};
+  if (inside_) return {Answer::inside, where_};
+  return {in_message_ ? Answer::messaging : Answer::outside, message_};
+}
 
 void TcpTransport::tell_failure() {
   const int32_t code = failure_.code();
@@ -98,7 +104,7 @@ Status TcpTransport::look(const Fingerprint *doing, bool waits) {
     if (ended && !waits) continue;
     const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
     return fail(Status::error(ended ? ZERO_E_PEER_LOST : ZERO_E_TRANSPORT, "%s %s, while rank %lld was %s", describe(peer).c_str(),
-                              ended ? "ended or its host cannot be reached" : "sent what no rank would send", lld(rank_), what.c_str()));
+                              ended ? kCutOff : "sent what no rank would send", lld(rank_), what.c_str()));
   }
   return {};
 }
@@ -142,8 +148,16 @@ void TcpTransport::stand(const Fingerprint *fingerprint) {
   if (inside_) where_ = *fingerprint;
 }
 
+void TcpTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
+  const auto guard = lock();
+  const bool same = message_.sequence == fingerprint.sequence && message_.kind == fingerprint.kind && message_.root == fingerprint.root;
+  if (ends && !same) return;
+  in_message_ = !ends;
+  message_ = fingerprint;
+}
+
 /// The ranks a timeout in `mine` is about: the other side of a message, who has not arrived, or who does not take what is sent to it.
-std::vector<int64_t> TcpTransport::suspects(const Fingerprint &mine) const {
+std::vector<int64_t> TcpTransport::awaited(const Fingerprint &mine) const {
   if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks;
   for (int64_t peer = 0; peer < size(); ++peer) {
@@ -154,32 +168,65 @@ std::vector<int64_t> TcpTransport::suspects(const Fingerprint &mine) const {
 
 bool TcpTransport::heard_of(int64_t peer) const { return at(peer).answered || at(peer).left || state(peer) != TcpMesh::State::open; }
 
-std::string TcpTransport::standings(const Fingerprint &mine) {
-  std::vector<int64_t> asked;
+void TcpTransport::ask(const std::vector<int64_t> &ranks) {
+  if (ranks.empty()) return;
   {
     const auto guard = lock();
-    asked = suspects(mine);
-    for (const int64_t peer : asked) {
+    for (const int64_t peer : ranks) {
       at(peer).answered = false;
       tell(peer, TcpKind::query);
     }
   }
-  if (!asked.empty()) {
-    await_answers([&] {
-      const auto guard = lock();
-      mesh_->progress();
-      return std::all_of(asked.begin(), asked.end(), [this](int64_t peer) { return heard_of(peer); });
-    });
+  await_answers([&] {
+    const auto guard = lock();
+    mesh_->progress();
+    return std::all_of(ranks.begin(), ranks.end(), [this](int64_t peer) { return heard_of(peer); });
+  });
+}
+
+std::vector<int64_t> TcpTransport::find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited) {
+  {
+    const auto guard = lock();
+    *out_awaited = awaited(mine);
   }
+  ask(*out_awaited);
+  std::vector<int64_t> suspects;
+  {
+    const auto guard = lock();
+    for (const int64_t peer : *out_awaited) {
+      if (at(peer).left || !waits_in(at(peer).answered ? &at(peer).answer : nullptr, mine)) suspects.push_back(peer);
+    }
+  }
+  if (!suspects.empty() || is_message(mine.kind)) return suspects;
+  std::vector<int64_t> others = others_to_ask(size(), *out_awaited);
+  std::erase_if(others, [this](int64_t peer) { return !linked(peer); });
+  ask(others);
   const auto guard = lock();
-  return standings_text(asked, [this](int64_t peer) { return standing_of(peer); });
+  std::erase_if(others, [this](int64_t peer) { return at(peer).left || at(peer).answered; });
+  return others;
+}
+
+std::string TcpTransport::suspicions(const Fingerprint &mine) {
+  std::vector<int64_t> asked;
+  return texts_of(find_suspects(mine, &asked));
+}
+
+std::string TcpTransport::standings(const Fingerprint &mine) {
+  std::vector<int64_t> asked;
+  const std::vector<int64_t> suspects = find_suspects(mine, &asked);
+  return texts_of(suspects.empty() ? asked : suspects);
+}
+
+std::string TcpTransport::texts_of(const std::vector<int64_t> &ranks) const {
+  const auto guard = lock();
+  return standings_text(ranks, [this](int64_t peer) { return standing_of(peer); });
 }
 
 std::string TcpTransport::standing_of(int64_t peer) const {
   const std::string name = describe(peer);
   const Peer &state = at(peer);
   if (state.left) return name + " has left the group";
-  if (this->state(peer) == TcpMesh::State::ended) return name + " has ended or its host cannot be reached";
+  if (this->state(peer) == TcpMesh::State::ended) return name + " " + kCutOff;
   return answer_text(name, state.answered ? &state.answer : nullptr);
 }
 

@@ -59,7 +59,9 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
   void stand(const Fingerprint *fingerprint) override;
+  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
   std::string standings(const Fingerprint &mine) override;
+  std::string suspicions(const Fingerprint &mine) override;
 
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
@@ -146,7 +148,11 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status check_left(int64_t peer, const Fingerprint *doing);
   const Fingerprint *doing() const;
   std::string describe(int64_t peer) const;
-  std::vector<int64_t> suspects(const Fingerprint &mine) const;
+  std::vector<int64_t> awaited(const Fingerprint &mine) const;
+  void ask(const std::vector<int64_t> &ranks);
+  /// Asks the ranks that `mine` waits for, and where none of them is to blame others.
+  std::vector<int64_t> find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited);
+  std::string texts_of(const std::vector<int64_t> &ranks) const;
   bool heard_of(int64_t peer) const;
   std::string standing_of(int64_t peer) const;
 
@@ -167,6 +173,8 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status failure_;
   bool inside_ = false;
   Fingerprint where_;
+  bool in_message_ = false;
+  Fingerprint message_;  ///< that this rank waits for
 };
 
 }  // namespace zero
