@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include <zero/zero.h>
 
-#include "fashion/check.h"
+#include "check.h"
 #include "fashion/idx.h"
 #include "fashion/options.h"
 #include "fashion/progress.h"
-#include "fashion/ranks.h"
+#include "ranks.h"
 #include "fashion/report.h"
 #include "fashion/trainer.h"
 

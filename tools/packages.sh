@@ -12,8 +12,8 @@ PATH=/usr/local/go/bin:${CARGO_HOME:-${HOME:-}/.cargo}/bin:$PATH
 
 zero_packages() {
   case $1 in
-    build) echo g++ make cmake ninja-build pkg-config libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev zlib1g-dev ;;
-    data) echo dataset-fashion-mnist ;;
+    build) echo g++ make cmake ninja-build pkg-config libhwy-dev librandom123-dev libxxhash-dev nlohmann-json3-dev zlib1g-dev libopenblas-dev ;;
+    data) echo dataset-fashion-mnist anarchism ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
     mpich) echo mpich libmpich-dev ;;
     tests) echo libgtest-dev python3 python3-venv clang abigail-tools gcovr iproute2 util-linux procps binutils ;;

@@ -6,7 +6,7 @@
 
 #include "compute.h"
 #include "model.h"
-#include "precision.h"
+#include "../precision.h"
 
 struct host {
   struct compute compute; /* first, so that its address is the host's */

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "device.h"
-#include "half.h"
+#include "../half.h"
 #include "shape.h"
 
 /// Strides of a convolution of kernel 3 that keeps the image's size and is then pooled over 2 x 2 pixels.

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "precision.h"
+#include "../check.h"
+#include "../precision.h"
 
 static int is_wide(const struct layers *l) { return l->dtype == ZERO_DTYPE_F32; }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "product.h"
-#include "random.h"
+#include "../random.h"
 #include "shape.h"
 
 const struct tensor model_tensors[kTensorCount] = {

@@ -11,7 +11,7 @@
 #include <zero/zero.h>
 
 #include "../whole_option.h"
-#include "check.h"
+#include "../check.h"
 #include "report.h"
 
 static const char kUsage[] =

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "check.h"
+#include "../check.h"
 #include "model.h"
 
 static const struct recipe kRecipes[] = {

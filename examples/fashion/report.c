@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "../check.h"
 
 enum { kNow, kPeak, kFormula, kConstant };
 

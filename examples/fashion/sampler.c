@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "random.h"
+#include "../random.h"
 
 int sampler_create(struct sampler *sampler, int64_t count, int64_t batch, uint64_t seed) {
   *sampler = (struct sampler){count, batch, seed, -1, malloc((size_t)count * sizeof(int64_t))};

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "../check.h"
 
 static int out_of_memory(void) {
   fprintf(stderr, "train_fashion: out of memory\n");

@@ -41,10 +41,13 @@ for program; do
   case $program in
     */zero) expect 2 err "unknown command 'inf'" "$program" inf ;;
     *)
-      # Each option without its last letter; those with a value have it behind them.
-      for option in help $("$program" --help | sed -n 's/^ *--\([a-z-]*\) [A-Z].*/\1=1/p; s/^ *--\([a-z-]*\)  .*/\1/p'); do
+      # Each option without its last letter, unless that is another's name; those with a value have it
+      # behind them.
+      options=$("$program" --help | sed -n 's/^ *--\([a-z-]*\) [A-Z].*/\1=1/p; s/^ *--\([a-z-]*\)  .*/\1/p')
+      for option in help $options; do
         value=${option#"${option%%=*}"}
         option=${option%%=*}
+        case " $(echo $options) " in *" ${option%?}$value "*) continue ;; esac
         expect 2 err "unrecognized option '--${option%?}\|unknown option\|ambiguous" "$program" "--${option%?}$value"
         [ -z "$value" ] || expect 2 err "unrecognized option '--${option%?}'\|unknown option\|ambiguous" "$program" "--${option%?}" 1
       done

@@ -15,7 +15,7 @@ function(fashion_library name)
   target_link_libraries(${name} PUBLIC zero zero_options)
 endfunction()
 
-fashion_library(fashion_host ${fashion_folder}/compute_host.c ${fashion_folder}/model.c ${fashion_folder}/precision.c
+fashion_library(fashion_host ${fashion_folder}/compute_host.c ${fashion_folder}/model.c ${PROJECT_SOURCE_DIR}/examples/precision.c
                 ${fashion_folder}/product.c)
 fashion_library(fashion_emulated ${fashion_folder}/compute_cuda.cu fashion_emulated_device.cpp)
 target_link_libraries(fashion_emulated PUBLIC emulated_cuda)

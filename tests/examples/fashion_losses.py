@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the model of examples/train_fashion with PyTorch for 200 steps and writes fashion_losses.txt beside this file.
 
-It draws the same first values and batches from the same integers (examples/fashion/random.h). Written are the float32 loss of each step
+It draws the same first values and batches from the same integers (examples/random.h). Written are the float32 loss of each step
 and how far train_fashion may lie from it.
 
 How far. A float32 run differs from the exact one by its rounding, and rounding depends on the order in which sums are taken, which no two

@@ -1,7 +1,7 @@
 /// @file half: one element in a 16-bit form of fp32, on the bits (IEEE 754 binary16; bf16 is the upper half of binary32). C, C++ and CUDA.
 /// Knows nothing of tensors or dtypes.
-#ifndef FASHION_HALF_H
-#define FASHION_HALF_H
+#ifndef EXAMPLES_HALF_H
+#define EXAMPLES_HALF_H
 
 #include <stdint.h>
 #include <string.h>

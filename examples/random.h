@@ -1,7 +1,7 @@
 /// @file random: splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014), for first values and shuffles.
 /// Integers only, so that a reference in another language draws the same numbers.
-#ifndef FASHION_RANDOM_H
-#define FASHION_RANDOM_H
+#ifndef EXAMPLES_RANDOM_H
+#define EXAMPLES_RANDOM_H
 
 #include <stdint.h>
 

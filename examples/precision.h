@@ -1,7 +1,7 @@
 /// @file precision: elements of 16-bit parameters and gradients to and from the fp32 that the model computes in.
 /// Knows nothing of tensors, only of dtypes.
-#ifndef FASHION_PRECISION_H
-#define FASHION_PRECISION_H
+#ifndef EXAMPLES_PRECISION_H
+#define EXAMPLES_PRECISION_H
 
 #include <stdint.h>
 

@@ -2,6 +2,7 @@
 /// Knows nothing of what was called.
 #include "check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <zero/status.h>
 
@@ -9,6 +10,6 @@ int failed(int32_t status, const char *call) {
   char text[1024];
   if (status == ZERO_OK) return 0;
   zero_last_error_copy(text, sizeof text);
-  fprintf(stderr, "train_fashion: %s: %s: %s\n", call, zero_status_name(status), text);
+  fprintf(stderr, "%s: %s: %s: %s\n", program_invocation_short_name, call, zero_status_name(status), text);
   return 1;
 }

@@ -32,14 +32,14 @@ int ranks_run_threads(int64_t count, rank_body body, void *context) {
     threads[started] = (struct rank_thread){.body = body, .context = context, .rank = started};
     const int error = pthread_create(&threads[started].thread, NULL, thread_main, &threads[started]);
     if (error) {
-      fprintf(stderr, "train_fashion: cannot start rank %lld: %s\n", (long long)started, strerror(error));
+      fprintf(stderr, "%s: cannot start rank %lld: %s\n", program_invocation_short_name, (long long)started, strerror(error));
       failed = 1;
       break;
     }
   }
   for (int64_t i = 0; i < started; i++) {
     pthread_join(threads[i].thread, NULL);
-    if (threads[i].failed) fprintf(stderr, "train_fashion: rank %lld failed\n", (long long)i);
+    if (threads[i].failed) fprintf(stderr, "%s: rank %lld failed\n", program_invocation_short_name, (long long)i);
     failed |= threads[i].failed;
   }
   free(threads);
@@ -54,9 +54,9 @@ static int wait_for(int64_t rank, pid_t pid) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
   if (WIFSIGNALED(status)) {
-    fprintf(stderr, "train_fashion: rank %lld was ended by signal %d\n", (long long)rank, WTERMSIG(status));
+    fprintf(stderr, "%s: rank %lld was ended by signal %d\n", program_invocation_short_name, (long long)rank, WTERMSIG(status));
   } else {
-    fprintf(stderr, "train_fashion: rank %lld failed\n", (long long)rank);
+    fprintf(stderr, "%s: rank %lld failed\n", program_invocation_short_name, (long long)rank);
   }
   return -1;
 }
@@ -70,7 +70,7 @@ int ranks_run_processes(int64_t count, rank_body body, void *context) {
     pids[started] = fork();
     if (pids[started] == 0) exit(body(context, started) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (pids[started] < 0) {
-      fprintf(stderr, "train_fashion: cannot start rank %lld: %s\n", (long long)started, strerror(errno));
+      fprintf(stderr, "%s: cannot start rank %lld: %s\n", program_invocation_short_name, (long long)started, strerror(errno));
       failed = 1;
       break;
     }

@@ -1,7 +1,7 @@
 /// @file ranks: runs one body per rank, as threads of this process or as processes of their own.
 /// Knows nothing of what a rank does; libzero must not have been called before, because its state does not survive a fork.
-#ifndef FASHION_RANKS_H
-#define FASHION_RANKS_H
+#ifndef EXAMPLES_RANKS_H
+#define EXAMPLES_RANKS_H
 
 #include <stdint.h>
 

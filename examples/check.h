@@ -1,7 +1,7 @@
 /// @file check: turns a failed libzero call into one line on standard error.
 /// Knows nothing of what was called.
-#ifndef FASHION_CHECK_H
-#define FASHION_CHECK_H
+#ifndef EXAMPLES_CHECK_H
+#define EXAMPLES_CHECK_H
 
 #include <stdint.h>
 

@@ -1,0 +1,66 @@
+/// @file trainer: one rank's part of the training: the file that shows how libzero is used.
+/// Knows nothing of how ranks are started or what is printed.
+#ifndef GPT_TRAINER_H
+#define GPT_TRAINER_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <zero/zero.h>
+
+#include "model.h"
+#include "options.h"
+#include "parameters.h"
+#include "shape.h"
+#include "text.h"
+
+/// What all ranks share; read only.
+struct run {
+  const struct options *options;
+  struct shape shape;
+  struct text text;
+};
+
+struct trainer {
+  const struct run *run;
+  zero_group *group;
+  int64_t rank;
+  int64_t size;
+  zero_optimizer *optimizer;
+  struct parameters parameters;
+  struct model model;
+  int64_t sequences; /* of this rank in a micro-step */
+  int32_t *ids;      /* [sequences][context] */
+  int32_t *targets;
+  int64_t steps_ns;       /* time in steps so far */
+  int64_t process_before; /* bytes of the process before the optimizer was made */
+};
+
+/// What a step was like, the same on all ranks.
+struct step {
+  double loss; /* mean over the tokens of all ranks */
+  double lr;
+  double grad_norm; /* 0 without clipping */
+  int64_t skipped;  /* 1: a gradient was not finite */
+};
+
+/// All functions but release are collectives, and return 0, or -1 after a line on standard error.
+
+/// Makes everything up to the first step, from `run` and `group`; all else is zero before.
+int trainer_create(struct trainer *trainer);
+
+/// Also after a failure; releases the group too.
+void trainer_release(struct trainer *trainer);
+
+/// Step `step` from 0. The reduced gradients go to a file too, when one is given, on rank 0.
+int trainer_step(struct trainer *trainer, int64_t step, int write_gradients, FILE *gradients, struct step *out);
+
+/// Mean loss over sequences that are spread over the validation part.
+int trainer_validate(struct trainer *trainer, double *out_loss);
+
+/// All parameters as raw fp32 numbers, in order, on rank 0, whose `file` it is.
+int trainer_write_parameters(struct trainer *trainer, FILE *file);
+
+/// FNV-1a of all parameters, on rank 0; 0 on others.
+int trainer_hash(struct trainer *trainer, uint64_t *out_hash);
+
+#endif

@@ -1,0 +1,170 @@
+/// @file train_gpt: trains a GPT on a text with its states, gradients and parameters sharded by libzero.
+/// The use of libzero is in gpt/trainer.c and gpt/parameters.c; here are the ranks, the loop over steps and what is printed.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zero/zero.h>
+
+#include "check.h"
+#include "gpt/options.h"
+#include "gpt/products.h"
+#include "gpt/progress.h"
+#include "gpt/report.h"
+#include "gpt/sample.h"
+#include "gpt/trainer.h"
+#include "ranks.h"
+
+/// The context of all ranks. Files are those of rank 0.
+struct whole_run {
+  struct run run;
+  struct files files;
+};
+
+/// Threads and processes meet by a name that no other run has.
+static int open_local_group(const struct options *o, const zero_config *config, int64_t rank, zero_group **out) {
+  char name[64];
+  snprintf(name, sizeof name, "train_gpt.%ld", (long)(o->mode == kModeThreads ? getpid() : getppid()));
+  return failed(zero_group_create_local(name, rank, o->ranks, config, out), "zero_group_create_local") ? -1 : 0;
+}
+
+/// The group that the options ask for. Small models need little staging memory.
+static int open_group(const struct run *run, int64_t rank, zero_group **out) {
+  const int64_t kLeast = 64 << 10;
+  const int64_t kMost = 1 << 20;
+  const int64_t part = run->shape.parameters / 64;
+  zero_config *config = NULL;
+  if (failed(zero_config_create(&config), "zero_config_create")) return -1;
+  int status = failed(zero_config_set_i64(config, ZERO_KEY_STAGING_BYTES, part < kLeast ? kLeast : part > kMost ? kMost : part),
+                      "set staging bytes")
+                   ? -1
+                   : 0;
+  if (!status && run->options->mode == kModeLauncher) status = failed(zero_group_create_env(config, out), "zero_group_create_env") ? -1 : 0;
+  if (!status && run->options->mode != kModeLauncher) status = open_local_group(run->options, config, rank, out);
+  zero_config_release(config);
+  return status;
+}
+
+/// A step that was skipped changes nothing: the rate is too high, and it will not get better.
+static int check_step(const struct trainer *t, int64_t step, const struct step *result) {
+  if (!result->skipped) return 0;
+  if (t->rank == 0) fprintf(stderr, "train_gpt: step %" PRId64 ": a gradient is not finite; try a smaller --lr\n", step + 1);
+  return -1;
+}
+
+/// The loss on the validation part, where it is asked for after step `step`, counted from 1;
+/// otherwise -1.
+static int validate(struct trainer *t, int64_t step, struct progress *progress, struct sent *not_counted, double *out) {
+  const struct options *o = t->run->options;
+  const double begun = progress_now();
+  struct sent before, after;
+  *out = -1;
+  if (step < o->steps && (o->validate == 0 || step % o->validate != 0)) return 0;
+  if (report_sent(t->optimizer, &before) || trainer_validate(t, out) || report_sent(t->optimizer, &after)) return -1;
+  not_counted->gathered += after.gathered - before.gathered;
+  progress_pause(progress, begun);
+  if (t->rank == 0 && !o->quiet) fprintf(stderr, "step %" PRId64 ": validation loss %.4f\n", step, *out);
+  return 0;
+}
+
+/// All steps; rank 0 shows progress and writes losses.
+static int train_steps(struct trainer *t, struct files *files, struct progress *progress, struct sent *not_counted, struct outcome_of_run *out) {
+  const struct options *o = t->run->options;
+  for (int64_t s = 0; s < o->steps; s++) {
+    struct step step;
+    if (trainer_step(t, s, s == 0 && o->write_gradients, files->gradients, &step) || check_step(t, s, &step)) return -1;
+    progress_step(progress, s + 1, o->steps, step.loss, o->batch * o->context);
+    out->tokens_per_second = progress_rate(progress);
+    if (validate(t, s + 1, progress, not_counted, &out->validation)) return -1;
+    report_step(files->csv, s + 1, step.loss, out->validation, step.lr, step.grad_norm);
+    out->loss = step.loss;
+  }
+  return 0;
+}
+
+static int train(struct trainer *t, struct files *files, struct outcome_of_run *out) {
+  const struct options *o = t->run->options;
+  struct progress progress;
+  struct sent before, after;
+  struct sent not_counted = {0, 0};
+  progress_begin(&progress, t->rank == 0 && !o->quiet);
+  t->parameters.acquired = t->parameters.library_ns = t->steps_ns = 0;
+  if (report_sent(t->optimizer, &before) || train_steps(t, files, &progress, &not_counted, out) || report_sent(t->optimizer, &after)) return -1;
+  out->library_share = (double)t->parameters.library_ns / (double)t->steps_ns;
+  out->acquired = t->parameters.acquired / o->steps;
+  out->sent = (after.reduced - before.reduced + after.gathered - before.gathered - not_counted.gathered) / o->steps;
+  return 0;
+}
+
+/// What was printed has to have arrived: a run whose report is lost has failed.
+static int flush_output(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+  fprintf(stderr, "train_gpt: standard output: %s\n", strerror(errno));
+  return -1;
+}
+
+/// Trains, validates, samples, reports.
+static int work(struct trainer *t, struct files *files) {
+  const struct options *o = t->run->options;
+  struct outcome_of_run outcome = {.parameters = t->run->shape.parameters, .process_before = t->process_before};
+  outcome.activations = model_nbytes(&t->model);
+  if (report_kept(t->optimizer, t->run->shape.tensor_count, &outcome.kept) ||
+      (o->write_first && trainer_write_parameters(t, files->first)) || train(t, files, &outcome) ||
+      report_memory(t->optimizer, outcome.memory)) {
+    return -1;
+  }
+  outcome.process_peak = report_process_peak();
+  if (trainer_hash(t, &outcome.hash) || report_write(t->group, o, &outcome, files) || (o->sample && sample_print(t))) return -1;
+  if (t->rank == 0) printf("loss=%.4f hash=%016" PRIx64 "\n", outcome.validation, outcome.hash);
+  return t->rank == 0 ? flush_output() : 0;
+}
+
+/// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
+static int rank_main(void *context, int64_t rank) {
+  struct whole_run *whole = context;
+  const struct options *o = whole->run.options;
+  struct files none = {NULL, NULL, NULL, NULL};
+  struct trainer trainer = {.run = &whole->run, .rank = rank};
+  int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer);
+  struct files *files = trainer.rank == 0 ? &whole->files : &none;
+  if (!status && o->mode == kModeLauncher && trainer.rank == 0) status = files_open(o, files);
+  status = status || work(&trainer, files);
+  if (files_close(o, files)) status = -1;
+  if (status && trainer.group) zero_group_abort(trainer.group, "a rank of train_gpt gave up; see its own message");
+  trainer_release(&trainer);
+  return status ? -1 : 0;
+}
+
+/// What can be known to be wrong before ranks start.
+static int check_batch(const struct options *o) {
+  const int64_t parts = o->ranks * o->micro_steps;
+  if (o->mode == kModeLauncher || o->batch % parts == 0) return 0;
+  fprintf(stderr, "train_gpt: --batch %" PRId64 ": expected a multiple of %" PRId64 ": %" PRId64 " ranks x %" PRId64 " micro-steps\n",
+          o->batch, parts, o->ranks, o->micro_steps);
+  return -1;
+}
+
+static int start_ranks(struct whole_run *whole) {
+  const struct options *o = whole->run.options;
+  if (o->mode == kModeLauncher) return rank_main(whole, 0);
+  if (files_open(o, &whole->files)) return -1;
+  const int status = o->mode == kModeThreads ? ranks_run_threads(o->ranks, rank_main, whole) : ranks_run_processes(o->ranks, rank_main, whole);
+  return files_close(o, &whole->files) || status ? -1 : 0;
+}
+
+int main(int argc, char **argv) {
+  struct options options;
+  const enum outcome outcome = options_parse(argc, argv, &options);
+  if (outcome == kOutcomeDone) return flush_output() ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (outcome == kOutcomeWrong || check_batch(&options)) return 2;
+  struct whole_run whole = {.run = {.options = &options}};
+  struct text *text = &whole.run.text;
+  shape_of(options.model, !options.untied_head, &whole.run.shape);
+  int status = products_choose((enum products)options.products) ||
+               (options.tokens ? text_read_tokens(options.tokens, text) : text_read(options.text, text)) ||
+               text_check(text, options.batch, options.context, whole.run.shape.vocabulary) || start_ranks(&whole);
+  text_release(text);
+  return status ? EXIT_FAILURE : EXIT_SUCCESS;
+}

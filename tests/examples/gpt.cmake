@@ -1,0 +1,30 @@
+# train_gpt: its layers in fp64, its text, and the program.
+set(gpt_folder ${PROJECT_SOURCE_DIR}/examples/gpt)
+
+# gpt_library(<name> <definitions> <files...>): what a test computes with, optimised as in train_gpt.
+function(gpt_library name definitions)
+  list(TRANSFORM ARGN PREPEND ${gpt_folder}/)
+  add_library(${name} STATIC ${ARGN})
+  target_compile_options(${name} PRIVATE -O2)
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE PUBLIC ${definitions})
+  set_target_properties(${name} PROPERTIES C_STANDARD 11)
+  target_link_libraries(${name} PUBLIC zero_options m)
+endfunction()
+
+gpt_library(gpt_double GPT_DOUBLE layers.c model.c products.c shape.c)
+zero_test(gpt_model_test SOURCES gpt_model_test.cpp LIBRARIES gpt_double LABELS "examples;ranks")
+find_package(ZLIB QUIET)
+gpt_library(gpt_text "" text.c)
+zero_test(gpt_text_test SOURCES gpt_text_test.cpp LIBRARIES gpt_text ZLIB::ZLIB LABELS "examples;ranks")
+
+get_property(products TARGET train_gpt PROPERTY ZERO_PRODUCTS)
+zero_script_test(gpt_bad_input gpt_bad_input.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_bad_input ${products})
+zero_script_test(gpt_same_hash gpt_same_hash.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_same_hash ${products})
+set_tests_properties(gpt_bad_input gpt_same_hash PROPERTIES LABELS "examples;ranks")
+add_dependencies(rank_tests train_gpt)
+get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
+foreach(flavour ${flavours})
+  get_property(mpirun GLOBAL PROPERTY ZERO_MPI_${flavour}_MPIRUN)
+  zero_script_test(gpt_same_hash_${flavour} gpt_same_hash_mpi.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_${flavour} ${products} ${mpirun})
+  zero_mpi_environment(gpt_same_hash_${flavour} ${flavour})
+endforeach()
