@@ -10,7 +10,9 @@
  * its group's deadline; the library prints nowhere else.
  *
  * A call needs at most 128 KiB of its thread's stack, besides what MPI, CUDA and NCCL take. Threads that the library has started stay until
- * the process ends: programs end by exit or by returning from main, not by pthread_exit of the main thread.
+ * the process ends: programs end by exit or by returning from main, not by pthread_exit of the main thread. A thread that is cancelled
+ * (pthread_cancel) while it is in a call is so after the call, which goes on as if it were not: to end the wait for other ranks there is
+ * zero_group_abort.
  */
 #ifndef ZERO_ZERO_H
 #define ZERO_ZERO_H

@@ -6,6 +6,8 @@
 #include "core/fork_guard.h"
 #include "core/status.h"
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -23,10 +25,23 @@ int32_t remember_fork(const char *function) noexcept;
 int32_t last_code() noexcept;
 const char *last_text() noexcept;
 
+/// While it lives the thread is not cancelled (pthread_cancel): what has begun to unwind in a call would leave its group in an unknown
+/// state, and could not pass the barrier. A request that comes meanwhile is met by the program, after the call.
+class CancellationHeld {
+ public:
+  CancellationHeld() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  CancellationHeld(const CancellationHeld &) = delete;
+  ~CancellationHeld() { ::pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 /// Runs the body of an exported function that starts nothing, so that the process may fork
 /// afterwards: a callable that returns a Status and writes outputs last.
 template <class Body>
 int32_t guarded_without_start(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
+  const CancellationHeld held;
   try {
     const Status status = std::forward<Body>(body)();
     return status.ok() ? ZERO_OK : remember(status);
