@@ -75,7 +75,8 @@ enum zero_operation {
 /*
  * Makes a group of ranks on this host: threads of one process, processes, or both. They meet by name; nothing of the name remains once all
  * have met, or after a kill. (A process that is forked while they meet keeps the name taken until it ends or runs another program.)
- *   name    [in]  1 to 64 bytes; ranks of the same user and network namespace that give the same name meet. May be NULL when size is 1
+ *   name    [in]  1 to 64 bytes of UTF-8; ranks of the same user and network namespace that give the same
+ *                 name meet. May be NULL when size is 1
  *   rank    [in]  0 .. size - 1, each exactly once
  *   size    [in]  1 .. 1024, the same on all ranks
  *   config  [in]  or NULL for defaults
@@ -87,9 +88,18 @@ ZERO_API int32_t zero_group_create_local(const char *name, int64_t rank, int64_t
 ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, int64_t size, const zero_config *config, zero_request **out);
 
 /*
- * Makes a group of the ranks of an MPI communicator. Initialises MPI when nobody has; then releasing the last MPI group finalises it and
- * later creation is an error. Works on its own duplicate of the communicator. Where a group has failed, messages may be under way that no
- * rank receives any more: libzero then leaves MPI alone, and MPI_Finalize may hang or end the process; MPI_Abort or exit is for programs
+ * Makes a group of the ranks of an MPI communicator. Works on its own duplicate of the
+ * communicator.
+ *
+ * Initialises MPI when nobody has. Then releasing the last group over MPI, or the last one split
+ * from such a group, finalises it, and later creation is an error. That release waits for those of
+ * the other ranks (at most ZERO_KEY_RENDEZVOUS_MS), after ranks that wait for this one have been
+ * told that it has left. A process that ends with status 0 (exit, or a return from main) and holds
+ * such groups releases them then; one that ends with another status leaves the others to the
+ * launcher.
+ *
+ * Where a group has failed, messages may be under way that no rank receives any more: libzero then
+ * leaves MPI alone, and MPI_Finalize may hang or end the process; MPI_Abort or exit is for programs
  * that end there.
  *
  * Ranks of one host meet through MPI and then move the data between them through shared memory, as in a local group (ZERO_KEY_MPI_SHARED);

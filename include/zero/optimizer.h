@@ -221,7 +221,7 @@ ZERO_API int32_t zero_optimizer_set_model_group(zero_optimizer *optimizer, zero_
 /*
  * Registers a tensor. Not a collective.
  *   config  [in]  keys 350 .. 399; NULL = none. Keys of other kinds are ZERO_E_UNSUPPORTED
- *   name    [in]  1 to 255 bytes, unique in the optimizer
+ *   name    [in]  1 to 255 bytes of UTF-8, unique in the optimizer
  *   dtype   [in]  ZERO_DTYPE_F32, _F16 or _BF16; other dtypes of arrays are ZERO_E_UNSUPPORTED
  *   shape   [in]  ndim extents, each >= 0; may be NULL when ndim is 0 (a scalar)
  *   ndim    [in]  0 .. 16

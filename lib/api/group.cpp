@@ -1,6 +1,7 @@
 /// @file zero/group.h: creation, and what is asked of a group without other ranks. Collectives are in group_collectives.cpp.
 #include "group/group.h"
 
+#include "api/exit_release.h"
 #include "api/request.h"
 #include "core/config.h"
 #include "core/partition.h"
@@ -79,7 +80,7 @@ Status describe_mpi(Work &work, int64_t comm, const zero_config *config) {
   std::shared_ptr<Config> options;
   ZERO_TRY(read_config(config, &options));
   ZERO_TRY(check_bounds(comm, ZERO_MPI_WORLD, kLargestInt32, "comm"));
-  describe_creation(work, connect_mpi_group(comm, GroupOptions(*options), reducer_factory(*options), &work.group));
+  describe_creation(work, released_at_exit(connect_mpi_group(comm, GroupOptions(*options), reducer_factory(*options), &work.group)));
   return {};
 }
 
@@ -114,7 +115,7 @@ Status make_id(const zero_config *config, char *out, int64_t out_nbytes, int64_t
 Status describe_env(Work &work, const zero_config *config) {
   std::shared_ptr<Config> options;
   ZERO_TRY(read_config(config, &options));
-  describe_creation(work, connect_env_group(GroupOptions(*options), reducer_factory(*options), &work.group));
+  describe_creation(work, released_at_exit(connect_env_group(GroupOptions(*options), reducer_factory(*options), &work.group)));
   return {};
 }
 

@@ -160,6 +160,25 @@ Status remove_handle(Kind kind, uint64_t handle, const char *argument, std::shar
   return {};
 }
 
+void remove_handles(Kind kind) {
+  uint64_t count = 0;
+  {
+    const std::lock_guard lock(table.mutex);
+    count = table.slot_count;
+  }
+  for (uint64_t index = 0; index < count; ++index) {
+    Slot &slot = *find_slot(index);
+    std::shared_ptr<void> object;
+    {
+      const std::lock_guard lock(slot.mutex);
+      if (slot.kind != kind) continue;
+      object = std::move(slot.object);
+      slot.kind = Kind::none;
+    }
+    // Not among the free ones again: the process ends.
+  }
+}
+
 int64_t live_handles() {
   const std::lock_guard lock(table.mutex);
   return table.live;

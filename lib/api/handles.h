@@ -27,6 +27,9 @@ Status find_handle(Kind kind, uint64_t handle, const char *argument, std::shared
 Status remove_handle(Kind kind, uint64_t handle, const char *argument, std::shared_ptr<void> *out);
 
 /// Handles that are live now.
+/// Lets go of the objects of all handles of a kind, as their releases would have.
+void remove_handles(Kind kind);
+
 int64_t live_handles();
 
 }  // namespace zero::api

@@ -26,6 +26,12 @@ if(flavours)
     zero_mpi_test(mpi_leave RANKS 4 ARGUMENTS ${mode} 2 SUFFIX _${mode}_hosts TIMEOUT 90)
   endforeach()
 
+  add_executable(mpi_unreleased mpi_unreleased.c)
+  target_link_libraries(mpi_unreleased PRIVATE zero)
+  foreach(mode group train)
+    zero_mpi_test(mpi_unreleased RANKS 1 3 ARGUMENTS ${mode} SUFFIX _${mode} TIMEOUT 90)
+  endforeach()
+
   add_executable(mpi_link_bytes mpi_link_bytes.cpp)
   target_include_directories(mpi_link_bytes PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(mpi_link_bytes PRIVATE collective_cases zero_internal zero_options)

@@ -171,6 +171,12 @@ Status make_mpi_root(const MpiProcess &process, int64_t linger_ms, std::shared_p
   return {};
 }
 
+bool mpi_awaits_release() {
+  State &all = state();
+  const std::lock_guard lock(all.mutex);
+  return all.started && all.process.initialized_by_us && all.live > 0 && all.process.table->alive() != 0;
+}
+
 bool mpi_needs_single_thread() {
   State &all = state();
   const std::lock_guard lock(all.mutex);

@@ -191,6 +191,9 @@ Status start_mpi(const zero_mpi_table *table, MpiProcess *out);
 /// no failure was seen.
 Status make_mpi_root(const MpiProcess &process, int64_t linger_ms, std::shared_ptr<MpiRoot> *out);
 
+/// True when the last group over MPI is to finalise it and has not been released.
+bool mpi_awaits_release();
+
 /// True when MPI did not grant MPI_THREAD_MULTIPLE: every call on MPI groups must then come from the thread that made the first one, and no
 /// progress thread may be used. False before MPI was started.
 bool mpi_needs_single_thread();

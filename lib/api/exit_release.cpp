@@ -1,0 +1,29 @@
+/// @file Releases at the end of the process: the one thing that libzero leaves to be run there, and only after it has initialised MPI.
+#include "api/exit_release.h"
+
+#include "api/handles.h"
+#include "core/fork_guard.h"
+#include "group/mpi/mpi_root.h"
+
+#include <atomic>
+#include <cstdlib>
+
+namespace zero::api {
+namespace {
+
+/// Requests keep what they were begun on: with one under way MPI stays as it is.
+void release_all(int status, void *) {
+  if (status != 0 || forked() || !mpi_awaits_release()) return;
+  for (const Kind kind : {Kind::optimizer, Kind::buffer, Kind::group}) remove_handles(kind);
+}
+
+}  // namespace
+
+Task released_at_exit(Task making) {
+  ZERO_CO_AWAIT(making);
+  static std::atomic<bool> registered{false};
+  if (mpi_awaits_release() && !registered.exchange(true)) (void)::on_exit(release_all, nullptr);
+  co_return Status();
+}
+
+}  // namespace zero::api
