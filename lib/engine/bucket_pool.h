@@ -1,28 +1,35 @@
-/// @file BucketPool: buffers of one size for the buckets of stages 2 and 3. The first lie in one shared arena, so that peers read them in
-/// place; the pool grows by private ones. Knows no gradients.
+/// @file BucketPool: buffers for the buckets of stages 2 and 3. The first lie in one shared arena, so that peers read them in place; the
+/// pool grows by private ones. Knows no gradients.
 #pragma once
 
 #include "memory/arena.h"
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace zero {
 
 class BucketPool {
  public:
-  /// Makes the first `count` buffers of `nbytes` each, or as many as the limit allows. limit_nbytes 0 = none.
-  Status open(const MemorySource &source, int64_t nbytes, int64_t count, int64_t limit_nbytes);
+  /// Makes the first buffers for buckets of these sizes, of which `held` are held at once. Of the
+  /// buckets between a size and a quarter of it, beginning with the largest, it makes so many, as
+  /// large as the largest of them: small buckets do not cost what large ones do, however many of
+  /// each are under way. Where a limit is set all buffers have the size of the largest bucket, so
+  /// that any order of buckets fits as many. limit_nbytes 0 = none.
+  Status open(const MemorySource &source, std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);
   /// What open would take.
-  static int64_t nbytes(int64_t nbytes, int64_t count, int64_t limit_nbytes);
+  static int64_t nbytes(std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);
   void release();
 
-  /// A free buffer, or nullptr.
-  std::byte *take();
-  /// A new buffer. Errors: ZERO_E_POOL_LIMIT, ZERO_E_OUT_OF_MEMORY.
-  Status grow(std::byte **out);
-  void give_back(std::byte *buffer);
+  /// A free buffer of at least this size: one that peers read in place where there is one, of these
+  /// the smallest; or nullptr.
+  std::byte *take(int64_t nbytes);
+  /// A new buffer, in place of a private one that is free and too small. Errors: ZERO_E_POOL_LIMIT,
+  /// ZERO_E_OUT_OF_MEMORY.
+  Status grow(int64_t nbytes, std::byte **out);
+  void give_back(std::byte *data);
   /// True when one more buffer would pass the limit.
   bool at_limit() const;
 
@@ -33,13 +40,19 @@ class BucketPool {
   int64_t grow_count() const { return grow_count_.load(std::memory_order_relaxed); }
 
  private:
+  struct Buffer {
+    std::byte *data = nullptr;
+    int64_t nbytes = 0;
+    bool free = true;
+    Arena own{};  ///< of a private one
+  };
+
   MemorySource source_{};
-  int64_t nbytes_ = 0;
   int64_t limit_nbytes_ = 0;
-  int64_t buffers_ = 0;
+  int64_t largest_ = 0;  ///< of the first buffers
   Arena first_;
-  std::vector<Arena> more_;
-  std::vector<std::byte *> free_;  ///< has room for all buffers, so giving back never allocates; those that peers read in place come last
+  std::vector<Buffer> buffers_;  ///< those that peers read in place come first, and of these the smallest
+  size_t shared_count_ = 0;
   std::atomic<int64_t> grow_count_{0};
 };
 

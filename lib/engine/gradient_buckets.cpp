@@ -16,6 +16,10 @@ constexpr int64_t kPatienceMs = 1000;
 
 }  // namespace
 
+int64_t Gradients::nbytes_of(int64_t index) const {
+  return plan_.bucket(index).flat.count() * dtype_nbytes(buckets_[static_cast<size_t>(index)].dtype);
+}
+
 void Gradients::clear_gaps(const Bucket &bucket, int64_t index) {
   const int64_t element = dtype_nbytes(bucket.dtype);
   for (const Range &gap : plan_.bucket(index).gaps) {
@@ -39,7 +43,7 @@ bool Gradients::take_free(Bucket &bucket, int64_t index) {
     bucket.data = bucket.local;
     return true;
   }
-  bucket.data = pool_.take();
+  bucket.data = pool_.take(nbytes_of(index));
   if (bucket.data == nullptr) return false;
   clear_gaps(bucket, index);
   return true;
@@ -54,7 +58,7 @@ Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
     ZERO_TRY(give_back_ended());
     if (take_free(bucket, index)) return {};
     if (!reductions_.under_way() || (patience.passed() && !pool_.at_limit())) {
-      ZERO_TRY(pool_.grow(&bucket.data));
+      ZERO_TRY(pool_.grow(nbytes_of(index), &bucket.data));
       return {};
     }
     OperationQueue &queue = reductions_.queue();
@@ -68,7 +72,7 @@ Task Gradients::await_buffer(Bucket &bucket, int64_t index) {
   for (;;) {
     ZERO_CO_TRY(give_back_ended());
     if (take_free(bucket, index)) co_return Status();
-    if (!reductions_.under_way()) co_return pool_.grow(&bucket.data);
+    if (!reductions_.under_way()) co_return pool_.grow(nbytes_of(index), &bucket.data);
     OperationEnd end(reductions_.queue(), reductions_.oldest());
     ZERO_CO_AWAIT(end);
   }
@@ -77,16 +81,16 @@ Task Gradients::await_buffer(Bucket &bucket, int64_t index) {
 /// Memory for what micro-steps add up to: none where that is the gradient slot itself.
 Status Gradients::keep_local_sums() {
   if (local_.data() != nullptr) return {};
-  const auto nbytes_of = [this](int64_t index) {
+  const auto sums_nbytes = [this](int64_t index) {
     const Bucket &bucket = buckets_[static_cast<size_t>(index)];
     const int64_t elements = pooled() || apart(bucket) ? plan_.bucket(index).flat.count() : 0;
     return Arena::view_nbytes(elements * dtype_nbytes(sum_dtype(bucket)));
   };
   int64_t nbytes = 0;
-  for (const int64_t index : plan_.order()) nbytes += nbytes_of(index);
+  for (const int64_t index : plan_.order()) nbytes += sums_nbytes(index);
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_ACCUMULATED, nbytes, &local_));
   for (const int64_t index : plan_.order()) {
-    if (nbytes_of(index) > 0) buckets_[static_cast<size_t>(index)].local = local_.take(nbytes_of(index));
+    if (sums_nbytes(index) > 0) buckets_[static_cast<size_t>(index)].local = local_.take(sums_nbytes(index));
   }
   local_nbytes_.store(local_.nbytes(), std::memory_order_relaxed);
   return {};

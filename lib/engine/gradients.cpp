@@ -18,13 +18,13 @@ Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source,
   tensors_.resize(plan_.params().size());
   buckets_.resize(plan_.buckets().size());
   for (int64_t id = 0; id < params_.size(); ++id) holder(id).names.push_back(id);
-  int64_t largest = 0;
+  std::vector<int64_t> sizes;
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
     bucket.dtype = slots_.place(slots_.grad(), index).dtype;
-    largest = std::max(largest, plan_.bucket(index).flat.count() * dtype_nbytes(bucket.dtype));
+    sizes.push_back(nbytes_of(index));
   }
-  if (pooled()) ZERO_TRY(pool_.open(source, largest, plan_.held_bucket_count(), settings_.pool_limit));
+  if (pooled()) ZERO_TRY(pool_.open(source, sizes, plan_.held_bucket_count(), settings_.pool_limit));
   squares_tell_ = settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end();
   reductions_.open(group_, source, std::move(counted));
   reset();

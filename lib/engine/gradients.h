@@ -164,6 +164,8 @@ class Gradients {
   Status need_buffer(Bucket &bucket, int64_t index);
   Task await_buffer(Bucket &bucket, int64_t index);
   bool take_free(Bucket &bucket, int64_t index);
+  /// Of a bucket's gradients.
+  int64_t nbytes_of(int64_t index) const;
   void clear_gaps(const Bucket &bucket, int64_t index);
   Status give_back_ended();
   void start_reductions();

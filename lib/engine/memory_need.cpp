@@ -46,18 +46,18 @@ Sharers sharers_of(const Store &store, std::span<const int64_t> words, int64_t r
 
 /// Bytes of what is filled and given back; parameters in the dtype that is handed out.
 struct Buffers {
-  int64_t bucket = 0;        ///< the largest bucket of gradients
-  int64_t decoded = 0;       ///< the largest 8-bit tensor
-  int64_t gathered = 0;      ///< the largest tensor that is sharded in stage 3
-  int64_t all_gathered = 0;  ///< all of them
-  int64_t codes = 0;         ///< of the largest 8-bit one of them
+  std::vector<int64_t> buckets;  ///< of gradients
+  int64_t decoded = 0;           ///< the largest 8-bit tensor
+  int64_t gathered = 0;          ///< the largest tensor that is sharded in stage 3
+  int64_t all_gathered = 0;      ///< all of them
+  int64_t codes = 0;             ///< of the largest 8-bit one of them
 };
 
 Buffers buffers_of(const Plan &plan, std::span<const Format> formats) {
   Buffers buffers;
   for (const PlannedBucket &bucket : plan.buckets()) {
     const Format &format = formats[static_cast<size_t>(bucket.space)];
-    if (format.trains) buffers.bucket = std::max(buffers.bucket, bucket.flat.count() * dtype_nbytes(format.grad));
+    if (format.trains) buffers.buckets.push_back(bucket.flat.count() * dtype_nbytes(format.grad));
     for (const int64_t id : bucket.params) {
       const int64_t count = plan.param(id).flat.count();
       const int64_t nbytes = count * dtype_nbytes(format.value);
@@ -105,7 +105,7 @@ MemoryNeed memory_need(const Plan &plan, std::span<const Format> formats, const 
     const bool gathers = !options.alone && stage == 3;
     nbytes = SlotMemory::nbytes(plan, formats, {stage, options.alone, options.adopts && (stage == 1 || stage == 2)});
     nbytes += stage == 0 ? options.whole_workspace_nbytes : options.workspace_nbytes;
-    if (!options.alone && stage >= 2) nbytes += BucketPool::nbytes(buffers.bucket, plan.held_bucket_count(), options.pool_limit);
+    if (!options.alone && stage >= 2) nbytes += BucketPool::nbytes(buffers.buckets, plan.held_bucket_count(), options.pool_limit);
     nbytes += gathers ? std::max(buffers.gathered, buffers.decoded) + buffers.codes : buffers.decoded;
     if (gathers) nbytes += std::min(options.ahead_nbytes, buffers.all_gathered);
   }

@@ -56,6 +56,23 @@ TEST(LocalMessage, BytesOfEverySizeArriveInOrder) {
   });
 }
 
+/// A group that was given little for rounds takes no more for the messages of each pair.
+TEST(LocalMessage, LittleStagingIsEnoughForLongMessages) {
+  const std::string name = fresh_name();
+  run_thread_ranks(2, [&](int64_t rank) {
+    const auto transport = connect(name, rank, 2, {20'000, 8192});
+    EXPECT_LT(transport->staging_nbytes(), 4 * 8192);
+    const auto bytes = random_bytes(100'003, 1);
+    if (rank == 0) {
+      EXPECT_TRUE(test::send(*transport, 1, message(OperationKind::send, 1, 100'003, 1), bytes.data(), 100'003).ok());
+    } else {
+      std::vector<uint8_t> received(bytes.size());
+      EXPECT_TRUE(test::recv(*transport, 0, message(OperationKind::recv, 1, 100'003, 0), received.data(), 100'003).ok());
+      EXPECT_EQ(received, bytes);
+    }
+  });
+}
+
 TEST(LocalMessage, AllPairsExchangeAtTheSameTimeAsRounds) {
   constexpr int64_t kRanks = 4;
   constexpr int64_t kBytes = 200'000;

@@ -7,6 +7,7 @@
 #include "core/partition.h"
 #include "group/fingerprint.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,7 +19,9 @@
 namespace zero {
 
 inline constexpr size_t kCacheLine = 64;
-inline constexpr int64_t kMessageChunkBytes = 64 * 1024;  ///< staging of one point-to-point message slot
+/// Staging of one point-to-point message slot: no more than a half of that for rounds, so that a
+/// group that was given little does not take more for messages.
+constexpr int64_t message_chunk_nbytes(int64_t round_nbytes) { return std::min<int64_t>(64 * 1024, round_up(round_nbytes, 64)); }
 
 /// The reason a group has failed, written once.
 class PoisonRecord {
@@ -109,7 +112,10 @@ class Segment {
  public:
   Segment() = default;
   Segment(std::shared_ptr<Mapping> mapping, int64_t size, int64_t round_nbytes)
-      : mapping_(std::move(mapping)), size_(size), half_nbytes_(half_nbytes(size, round_nbytes)) {}
+      : mapping_(std::move(mapping)),
+        size_(size),
+        half_nbytes_(half_nbytes(size, round_nbytes)),
+        chunk_nbytes_(message_chunk_nbytes(round_nbytes)) {}
 
   /// Staging halves have room for every piece's alignment.
   static int64_t half_nbytes(int64_t size, int64_t round_nbytes) {
@@ -118,7 +124,7 @@ class Segment {
   }
   static int64_t nbytes(int64_t size, int64_t round_nbytes) { return staging_offset(size) + staging_nbytes(size, round_nbytes); }
   static int64_t staging_nbytes(int64_t size, int64_t round_nbytes) {
-    return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * kMessageChunkBytes : 0;
+    return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * message_chunk_nbytes(round_nbytes) : 0;
   }
 
   const std::shared_ptr<Mapping> &mapping() const { return mapping_; }
@@ -131,7 +137,7 @@ class Segment {
   /// Offsets in the mapping.
   int64_t half_offset(uint64_t half) const { return staging_offset(size_) + static_cast<int64_t>(half) * half_nbytes_; }
   int64_t chunk_offset(int64_t peer, uint64_t slot) const {
-    return half_offset(2) + (peer * 2 + static_cast<int64_t>(slot)) * kMessageChunkBytes;
+    return half_offset(2) + (peer * 2 + static_cast<int64_t>(slot)) * chunk_nbytes_;
   }
   std::byte *at(int64_t offset) const { return mapping_->data() + offset; }
 
@@ -146,6 +152,7 @@ class Segment {
   std::shared_ptr<Mapping> mapping_;
   int64_t size_ = 0;
   int64_t half_nbytes_ = 0;
+  int64_t chunk_nbytes_ = 0;
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
