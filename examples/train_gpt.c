@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "gpt/options.h"
+#include "gpt/plot.h"
 #include "gpt/products.h"
 #include "gpt/progress.h"
 #include "gpt/report.h"
@@ -121,6 +122,11 @@ static int work(struct trainer *t, struct files *files) {
   return t->rank == 0 ? flush_output() : 0;
 }
 
+/// Outputs are tried before the training.
+static int open_outputs(const struct options *o, struct files *files) {
+  return files_open(o, files) || (o->plot && plot_check(o->plot)) ? -1 : 0;
+}
+
 /// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
 static int rank_main(void *context, int64_t rank) {
   struct whole_run *whole = context;
@@ -129,9 +135,10 @@ static int rank_main(void *context, int64_t rank) {
   struct trainer trainer = {.run = &whole->run, .rank = rank};
   int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer);
   struct files *files = trainer.rank == 0 ? &whole->files : &none;
-  if (!status && o->mode == kModeLauncher && trainer.rank == 0) status = files_open(o, files);
+  if (!status && o->mode == kModeLauncher && trainer.rank == 0) status = open_outputs(o, files);
   status = status || work(&trainer, files);
   if (files_close(o, files)) status = -1;
+  if (!status && trainer.rank == 0 && o->plot) status = plot_draw(o->csv, o->plot);
   if (status && trainer.group) zero_group_abort(trainer.group, "a rank of train_gpt gave up; see its own message");
   trainer_release(&trainer);
   return status ? -1 : 0;
@@ -149,9 +156,21 @@ static int check_batch(const struct options *o) {
 static int start_ranks(struct whole_run *whole) {
   const struct options *o = whole->run.options;
   if (o->mode == kModeLauncher) return rank_main(whole, 0);
-  if (files_open(o, &whole->files)) return -1;
+  if (open_outputs(o, &whole->files)) return -1;
   const int status = o->mode == kModeThreads ? ranks_run_threads(o->ranks, rank_main, whole) : ranks_run_processes(o->ranks, rank_main, whole);
   return files_close(o, &whole->files) || status ? -1 : 0;
+}
+
+/// Reads the text, trains and draws.
+static int run(const struct options *o) {
+  struct whole_run whole = {.run = {.options = o}};
+  struct text *text = &whole.run.text;
+  shape_of(o->model, !o->untied_head, &whole.run.shape);
+  const int status = products_choose((enum products)o->products) ||
+                     (o->tokens ? text_read_tokens(o->tokens, text) : text_read(o->text, text)) ||
+                     text_check(text, o->batch, o->context, whole.run.shape.vocabulary) || start_ranks(&whole);
+  text_release(text);
+  return status ? -1 : 0;
 }
 
 int main(int argc, char **argv) {
@@ -159,12 +178,5 @@ int main(int argc, char **argv) {
   const enum outcome outcome = options_parse(argc, argv, &options);
   if (outcome == kOutcomeDone) return flush_output() ? EXIT_FAILURE : EXIT_SUCCESS;
   if (outcome == kOutcomeWrong || check_batch(&options)) return 2;
-  struct whole_run whole = {.run = {.options = &options}};
-  struct text *text = &whole.run.text;
-  shape_of(options.model, !options.untied_head, &whole.run.shape);
-  int status = products_choose((enum products)options.products) ||
-               (options.tokens ? text_read_tokens(options.tokens, text) : text_read(options.text, text)) ||
-               text_check(text, options.batch, options.context, whole.run.shape.vocabulary) || start_ranks(&whole);
-  text_release(text);
-  return status ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run(&options) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@ zero_example(
   gpt/model.c
   gpt/options.c
   gpt/parameters.c
+  gpt/plot.c
   gpt/products.c
   gpt/progress.c
   gpt/report.c
@@ -17,6 +18,7 @@ zero_example(
   precision.c
   ranks.c)
 target_link_libraries(train_gpt PRIVATE ZLIB::ZLIB m)
+target_compile_definitions(train_gpt PRIVATE GPT_PLOT="${CMAKE_CURRENT_SOURCE_DIR}/gpt/plot.py")
 set_source_files_properties(gpt/layers.c gpt/products.c precision.c PROPERTIES COMPILE_OPTIONS "-O3;-fno-trapping-math;-fno-math-errno")
 
 set_property(TARGET train_gpt PROPERTY ZERO_PRODUCTS plain)

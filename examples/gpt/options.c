@@ -29,11 +29,11 @@ static const char kUsage[] =
     "  --precision P          of parameters and gradients: f32 (default), or bf16 with fp32 master weights\n"
     "  --text PATH            a file, or a folder with *.txt, *.md, *.txt.gz or *.md.gz; default: Debian's package anarchism\n"
     "  --tokens FILE          a token file of llm.c for GPT-2 instead\n"
-    "  --steps N              default 400\n"
+    "  --steps N              default 500\n"
     "  --batch N              sequences per step of all ranks together; default 8\n"
     "  --context N            tokens of a sequence; default: the model's (128, 256, 256)\n"
     "  --micro-steps K        take each step in K micro-steps, each on a K-th of the step's sequences; default 1\n"
-    "  --lr X                 highest learning rate; it falls to a tenth along a cosine; default 0.002\n"
+    "  --lr X                 highest learning rate; it falls to a tenth along a cosine; default 0.001\n"
     "  --warm-up N            steps in which the rate rises to it; default 40\n"
     "  --weight-decay X       of matrices; default 0.1\n"
     "  --clip-norm X          scale gradients down to a global norm of at most X; 0: never; default 1\n"
@@ -45,6 +45,7 @@ static const char kUsage[] =
     "  --temperature X        of the sample: 0 takes the likeliest byte; default 0.8\n"
     "  --products WHO         who multiplies matrices: blas (default), or plain C loops\n"
     "  --csv FILE             write the loss of each step, and bytes by category\n"
+    "  --plot FILE            draw that as an SVG picture (needs --csv, and Debian's python3-matplotlib)\n"
     "  --write-first FILE     write the first values of all parameters as raw 32-bit floats\n"
     "  --write-gradients FILE the same of the gradients of the first step\n"
     "  --report               print a table row: memory, traffic, speed, loss, hash\n"
@@ -100,6 +101,7 @@ static const struct rule kRules[] = {
     {"temperature", kNumber, AT(temperature), 0, 100, NULL},
     {"products", kChoice, AT(products), 0, 0, kWho},
     {"csv", kText, AT(csv), 0, 0, NULL},
+    {"plot", kText, AT(plot), 0, 0, NULL},
     {"write-first", kText, AT(write_first), 0, 0, NULL},
     {"write-gradients", kText, AT(write_gradients), 0, 0, NULL},
     {"report", kFlag, AT(report), 0, 0, NULL},
@@ -205,6 +207,10 @@ static int settle(struct options *out) {
     fprintf(stderr, "train_gpt: --sample is for a text: token files have no names of tokens\n");
     return -1;
   }
+  if (out->plot && !out->csv) {
+    fprintf(stderr, "train_gpt: --plot draws what --csv writes; give both\n");
+    return -1;
+  }
   return settle_ranks(out);
 }
 
@@ -248,10 +254,10 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .stage = 3,
                           .dtype = ZERO_DTYPE_F32,
                           .text = "/usr/share/doc/anarchism/markdown",
-                          .steps = 400,
+                          .steps = 500,
                           .batch = 8,
                           .micro_steps = 1,
-                          .lr = 0.002,
+                          .lr = 0.001,
                           .warm_up = 40,
                           .weight_decay = 0.1,
                           .clip_norm = 1,

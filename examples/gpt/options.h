@@ -32,7 +32,8 @@ struct options {
   int64_t sample_length;
   double temperature;
   int64_t products; /* an enum products */
-  const char *csv;  /* these four: or NULL */
+  const char *csv;  /* these five: or NULL */
+  const char *plot;
   const char *report_file;
   const char *write_first;
   const char *write_gradients;

@@ -19,6 +19,7 @@ zero_test(gpt_text_test SOURCES gpt_text_test.cpp LIBRARIES gpt_text ZLIB::ZLIB 
 
 get_property(products TARGET train_gpt PROPERTY ZERO_PRODUCTS)
 zero_script_test(gpt_bad_input gpt_bad_input.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_bad_input ${products})
+zero_script_test(gpt_outputs gpt_outputs.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_outputs ${products})
 zero_script_test(gpt_same_hash gpt_same_hash.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_same_hash ${products})
 set_tests_properties(gpt_bad_input gpt_same_hash PROPERTIES LABELS "examples;ranks")
 add_dependencies(rank_tests train_gpt)

@@ -73,6 +73,8 @@ reject "cut.gz: " --text "$scratch/cut.gz"
 reject "text: is no token file of llm.c" --tokens "$scratch/text"
 reject "none: No such file" --tokens "$scratch/none"
 reject "sample is for a text" --tokens "$scratch/text" --sample x
+reject "plot draws what --csv writes; give both" --plot "$scratch/picture"
+reject "plot: .*\(matplotlib is not installed\|nowhere/file: No such file\)" --csv "$scratch/csv" --plot "$scratch/nowhere/file"
 [ "$products" = blas ] || reject "this build has no BLAS: install one (Debian: libopenblas-dev)" --products blas
 
 # Under a launcher its ranks are those of the training: the program starts none.
