@@ -8,4 +8,8 @@
 /// 1 after writing the line, 0 when status is ZERO_OK. On the thread that made the call, before it makes another.
 int failed(int32_t status, const char *call);
 
+/// For a program whose ranks are its own threads, and would be as many worlds as a launcher started
+/// processes: 1 after a line where one has, otherwise 0.
+int launched(void);
+
 #endif

@@ -55,7 +55,9 @@ for program; do
   esac
 done
 
-for program in "$regression" "$(dirname "$regression")/memory_wall"; do
+folder=$(dirname "$regression")
+for program in "$regression" "$folder/memory_wall" "$folder/deep_parts" "$folder/wide_line" "$folder/dense_images"; do
+  [ -x "$program" ] || continue
   expect 2 err "a launcher has started it (OMPI_COMM_WORLD_SIZE is 2)" env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$program"
 done
 echo "$cases command lines, $failures failed"
