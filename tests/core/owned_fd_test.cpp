@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <utility>
@@ -50,6 +51,21 @@ TEST(OwnedFd, WhatIsReleasedStaysOpen) {
   OwnedFd again(fd);
   again.reset(-1);
   EXPECT_FALSE(is_open(fd));
+}
+
+/// In a process of its own: closing these would silence the test.
+TEST(OwnedFd, WhatIsOpenedIsNoStandardStreamEvenWhereTheseAreClosed) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+    const OwnedFd first = open_fd(open_one);
+    const OwnedFd second = duplicate(first.get());
+    const bool above = first.get() > 2 && second.get() > 2;
+    ::_exit(above && !is_open(0) && !is_open(1) && !is_open(2) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ socklen_t make_address(const std::string &name, sockaddr_un *out) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
 }
 
+OwnedFd make_socket() {
+  return open_fd([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+}
+
 /// Takes the first descriptor of a message and closes any other.
 OwnedFd take_descriptor(msghdr *message) {
   OwnedFd first;
@@ -43,7 +47,7 @@ OwnedFd take_descriptor(msghdr *message) {
     for (size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof fd);
-      OwnedFd owned(fd);
+      OwnedFd owned(above_standard_fds(fd));
       if (!first.valid()) first = std::move(owned);
     }
   }
@@ -59,6 +63,7 @@ Received receive_packet(int socket, Packet *out) {
   msghdr message{};
   ssize_t nbytes;
   bool ended = false;
+  const StandardFdsHeld held;  // for the descriptor that may come along
   do {
     message = {};
     message.msg_iov = &part;
@@ -117,7 +122,7 @@ PeerIdentity identify(int socket) {
 
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role) {
   constexpr int kBacklog = 4096;
-  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket = make_socket();
   ZERO_CHECK(socket.valid(), ZERO_E_SYSTEM, "cannot make a socket: %s", std::strerror(errno));
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);
@@ -130,13 +135,16 @@ Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_rol
     return Status::error(ZERO_E_SYSTEM, "cannot bind a local socket: %s", std::strerror(errno));
   } else if (::connect(socket.get(), plain, length) == 0) {
     *out_role = Role::guest;
+  } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {
+    // Those three pass: who held the name has gone, or has many others to hear first.
+    return Status::error(ZERO_E_SYSTEM, "cannot connect to the rank that leads the meeting: %s", std::strerror(errno));
   }
   if (*out_role != Role::again) *out_socket = std::move(socket);
   return {};
 }
 
 OwnedFd connect_to_hub(const std::string &name) {
-  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket = make_socket();
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);
   if (socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0) socket.reset(-1);
