@@ -29,3 +29,8 @@ foreach(flavour ${flavours})
   zero_script_test(gpt_same_hash_${flavour} gpt_same_hash_mpi.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_${flavour} ${products} ${mpirun})
   zero_mpi_environment(gpt_same_hash_${flavour} ${flavour})
 endforeach()
+
+if(Python3_FOUND)
+  zero_script_test(gpt_python gpt_python.sh ${Python3_EXECUTABLE} ${gpt_folder}/train_gpt.py ${scratch}/gpt_python)
+  set_tests_properties(gpt_python PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/bindings/python")
+endif()
