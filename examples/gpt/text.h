@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct text {
-  const char *path;
+  const char *path; /* the caller's */
   uint8_t *bytes;   /* of a text, */
   uint16_t *tokens; /* or of a token file; the other is NULL */
   int64_t count;

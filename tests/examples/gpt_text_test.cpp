@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -33,21 +34,23 @@ class GptText : public testing::Test {
     text_release(&text_);
     std::filesystem::remove_all(folder_);
   }
-  std::string write(const std::string &name, const std::string &bytes) {
-    const std::string path = folder_ / name;
+  /// Both give a path that is there until the test ends: texts keep its address.
+  const char *write(const std::string &name, const std::string &bytes) {
+    const std::string &path = paths_.emplace_back(folder_ / name);
     std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+    return path.c_str();
   }
-  std::string zip(const std::string &name, const std::string &bytes) {
-    const std::string path = folder_ / name;
+  const char *zip(const std::string &name, const std::string &bytes) {
+    const std::string &path = paths_.emplace_back(folder_ / name);
     const gzFile file = gzopen(path.c_str(), "wb");
     gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(file);
-    return path;
+    return path.c_str();
   }
   std::string bytes() const { return {reinterpret_cast<const char *>(text_.bytes), static_cast<size_t>(text_.count)}; }
 
   std::filesystem::path folder_;
+  std::deque<std::string> paths_;
   struct text text_ {};
 };
 
@@ -63,7 +66,7 @@ TEST_F(GptText, AFolderIsItsTextsInTheOrderOfTheirNames) {
 
 TEST_F(GptText, AFileOfAnyNameIsAText) {
   const std::string large(3'000'001, 'x');
-  ASSERT_EQ(text_read(zip("any", large).c_str(), &text_), 0);
+  ASSERT_EQ(text_read(zip("any", large), &text_), 0);
   EXPECT_EQ(bytes(), large);
 }
 
@@ -76,7 +79,7 @@ TEST_F(GptText, TokenFilesAreThoseOfLlmC) {
   for (uint16_t i = 0; i < 30; ++i) tokens.push_back(static_cast<uint16_t>(50227 + i));
   std::string bytes(reinterpret_cast<const char *>(head.data()), 1024);
   bytes.append(reinterpret_cast<const char *>(tokens.data()), 60);
-  ASSERT_EQ(text_read_tokens(write("tokens.bin", bytes).c_str(), &text_), 0);
+  ASSERT_EQ(text_read_tokens(write("tokens.bin", bytes), &text_), 0);
   int32_t ids[3], targets[3];
   text_copy(&text_, 5, 3, ids, targets);
   EXPECT_EQ(ids[0], 50232);
@@ -87,14 +90,14 @@ TEST_F(GptText, TokenFilesAreThoseOfLlmC) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("has token 50256, but the model's vocabulary ends at 255"), std::string::npos);
   text_release(&text_);
   testing::internal::CaptureStderr();
-  EXPECT_EQ(text_read_tokens(write("cut.bin", bytes.substr(0, 1080)).c_str(), &text_), -1);
+  EXPECT_EQ(text_read_tokens(write("cut.bin", bytes.substr(0, 1080)), &text_), -1);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("truncated: its head says 30 tokens"), std::string::npos);
 }
 
 /// Places depend on seed, step and row alone: another number of ranks, or of micro-steps, sees the same batch, and a run that was carried
 /// on sees what it would have seen.
 TEST_F(GptText, PlacesAreAFunctionOfSeedStepAndRow) {
-  ASSERT_EQ(text_read(write("text", std::string(100'000, 'a')).c_str(), &text_), 0);
+  ASSERT_EQ(text_read(write("text", std::string(100'000, 'a')), &text_), 0);
   std::set<int64_t> places;
   std::vector<int64_t> batch;
   for (int64_t step = 0; step < 100; ++step) {
@@ -113,7 +116,7 @@ TEST_F(GptText, PlacesAreAFunctionOfSeedStepAndRow) {
 }
 
 TEST_F(GptText, ValidationPlacesAreSpreadOverTheLastTenth) {
-  ASSERT_EQ(text_read(write("text", std::string(100'000, 'a')).c_str(), &text_), 0);
+  ASSERT_EQ(text_read(write("text", std::string(100'000, 'a')), &text_), 0);
   EXPECT_EQ(text_validation_place(&text_, 10, 0, 128), 90'000);
   for (int64_t row = 1; row < 10; ++row) {
     const int64_t place = text_validation_place(&text_, 10, row, 128);
