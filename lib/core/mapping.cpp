@@ -2,6 +2,7 @@
 /// see the same addresses.
 #include "core/mapping.h"
 
+#include "core/descriptor_room.h"
 #include "core/pages.h"
 
 #include <sys/mman.h>
@@ -75,7 +76,7 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
              "%lld bytes of shared memory are needed, but files may have %lld (RLIMIT_FSIZE; ulimit -f)", lld(nbytes),
              lld(static_cast<int64_t>(limit.rlim_cur)));
   const int fd = ::memfd_create("libzero", MFD_CLOEXEC);
-  ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
+  ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot make a shared memory file: %s", system_error_text(errno).c_str());
   if (::ftruncate(fd, nbytes) != 0) {
     const int reason = errno;
     ::close(fd);
@@ -87,10 +88,38 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
 
 Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
-  std::byte *data = map_pages(nbytes);
+  return create_private(nbytes, map_pages(nbytes), out);
+}
+
+Status Mapping::create_sparse_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
+  return create_private(nbytes, map_sparse_pages(nbytes), out);
+}
+
+/// `data` is what came of mapping the memory, with the reason in errno.
+Status Mapping::create_private(int64_t nbytes, std::byte *data, std::shared_ptr<Mapping> *out) {
   ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", lld(nbytes), std::strerror(errno));
   const std::lock_guard lock(table().mutex);
   return enter(random_u64(), -1, data, nbytes, out);
+}
+
+std::shared_ptr<Mapping> Mapping::find(uint64_t id) {
+  std::shared_ptr<Mapping> found;
+  find_all({&id, 1}, {&found, 1});
+  return found;
+}
+
+/// What goes with its last holder meanwhile goes after the table is let go of.
+void Mapping::find_all(std::span<const uint64_t> ids, std::span<std::shared_ptr<Mapping>> out) {
+  const std::lock_guard lock(table().mutex);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto found = table().mappings.find(ids[i]);
+    if (found != table().mappings.end()) out[i] = found->second.lock();
+  }
+}
+
+void Mapping::close_fd() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 Status Mapping::adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out) {

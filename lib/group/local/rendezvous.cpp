@@ -1,6 +1,7 @@
 /// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the hub is gone.
 #include "group/local/rendezvous.h"
 
+#include "core/descriptor_room.h"
 #include "group/local/rendezvous_hub.h"
 
 #include <unistd.h>
@@ -51,8 +52,8 @@ class Guest final : public Waitable {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
       ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
-                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)", terms_.name_of(terms_.rank),
-                 lld(::getpid()), lld(terms_.size));
+                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (%s)", terms_.name_of(terms_.rank),
+                 lld(::getpid()), lld(terms_.size), descriptor_limit_text().c_str());
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
@@ -84,7 +85,10 @@ class Guest final : public Waitable {
     hello.process = mine_.process;
     hello.agree = terms_.agree;
     // A hub that is gone already is noticed by the first look at the socket.
-    said_hello_ = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get()) != Sent::full;
+    std::shared_ptr<const Mapping> held;
+    const bool stays = terms_.lend != nullptr && identity_.process == mine_.process;
+    const int fd = stays ? -1 : terms_.descriptor_of(mine_, &held);
+    said_hello_ = send_packet(socket_.get(), hello, mine_.blob, fd) != Sent::full;
     return {};
   }
 
