@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace zero {
+namespace zero::owned_fd_test {
 namespace {
 
 int open_one() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -53,4 +53,4 @@ TEST(OwnedFd, WhatIsReleasedStaysOpen) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::owned_fd_test
