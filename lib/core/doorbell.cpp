@@ -1,6 +1,9 @@
 /// @file Doorbells on futexes, and the waiting loop's pauses.
 #include "core/doorbell.h"
 
+#include "core/clock.h"
+#include "core/machine.h"
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -10,12 +13,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <thread>
 
 namespace zero {
 namespace {
 
 timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
+
+/// Whether a call that waits did what it is for; otherwise the kernel or a sandbox refuses it, and does so at once every time.
+bool has_waited(long result) { return result >= 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT; }
 
 #if defined(SYS_futex_waitv)
 /// False where the kernel (before Linux 5.16) or a sandbox has no such call.
@@ -23,9 +28,19 @@ bool wait_for_any(std::span<futex_waitv> words, int64_t max_ns) {
   timespec end{};
   ::clock_gettime(CLOCK_MONOTONIC, &end);
   end = to_timespec(end.tv_sec * 1'000'000'000 + end.tv_nsec + max_ns);
-  return ::syscall(SYS_futex_waitv, words.data(), words.size(), 0, &end, CLOCK_MONOTONIC) >= 0 || (errno != ENOSYS && errno != EPERM);
+  return has_waited(::syscall(SYS_futex_waitv, words.data(), words.size(), 0, &end, CLOCK_MONOTONIC));
 }
 #endif
+
+/// Looks now and then: for where nobody can be woken.
+void nap(const Doorbell &bell, uint32_t seen, int64_t max_ns) {
+  constexpr int64_t kNapNs = 1'000'000;
+  const timespec time = to_timespec(std::min(kNapNs, max_ns));
+  const int64_t end_ns = now_ns() + max_ns;
+  while (bell.sequence() == seen && now_ns() < end_ns) {
+    if (::nanosleep(&time, nullptr) != 0 && errno != EINTR) return;
+  }
+}
 
 }  // namespace
 
@@ -49,7 +64,8 @@ void Doorbell::wait(uint32_t seen, int64_t max_ns) {
   const timespec timeout = to_timespec(max_ns);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   if (sequence_.load(std::memory_order_seq_cst) == seen) {
-    ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    const long result = ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    if (!has_waited(result)) nap(*this, seen, max_ns);
   }
   sleepers_.fetch_sub(1, std::memory_order_seq_cst);
 }
@@ -72,7 +88,7 @@ void Doorbell::wait_any(std::span<const Listening> listenings, int64_t max_ns) {
 void Backoff::pause(std::span<const Listening> listenings) {
   // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
   // cores they hand it to one that is waited for.
-  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 3 : 0;
+  static const int32_t spins = online_cores() > 1 ? 3 : 0;
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;

@@ -1,6 +1,7 @@
 /// @file The log file: opened once, each line one write, so that lines of several processes do not mix.
 #include "core/log.h"
 
+#include "core/owned_fd.h"
 #include "core/status.h"
 
 #include <fcntl.h>
@@ -21,12 +22,11 @@ int log_file() noexcept {
   static const int file = [] {
     const char *path = std::getenv("ZERO_LOG");
     if (path == nullptr || *path == '\0') return -1;
-    const int opened = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    OwnedFd opened = open_fd([path] { return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644); });
     // A pipe could keep a failing rank waiting, and raise a signal in the program when nobody reads it.
     struct stat status;
-    if (opened < 0 || (::fstat(opened, &status) == 0 && !S_ISFIFO(status.st_mode))) return opened;
-    ::close(opened);
-    return -1;
+    const bool usable = opened.valid() && ::fstat(opened.get(), &status) == 0 && !S_ISFIFO(status.st_mode);
+    return usable ? opened.release() : -1;
   }();
   return file;
 }

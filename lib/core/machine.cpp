@@ -1,7 +1,9 @@
 /// @file Asking the system, by proc(5), and cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's documentation.
 #include "core/machine.h"
 
+#include "core/file_text.h"
 #include "core/hash.h"
+#include "core/owned_fd.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,26 +11,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace zero {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE *)>;
-
-/// A file of the system; empty when it cannot be read.
-std::string contents_of(const std::string &path) {
-  std::string contents;
-  const File file(std::fopen(path.c_str(), "re"), &std::fclose);
-  if (file == nullptr) return contents;
-  char text[4096];
-  while (const size_t nbytes = std::fread(text, 1, sizeof text, file.get())) contents.append(text, nbytes);
-  return contents;
-}
 
 /// The number behind `name` at the beginning of a line, or -1.
 int64_t number_after(const std::string &text, const std::string &name) {
@@ -53,10 +43,10 @@ constexpr Version kVersion2{"/sys/fs/cgroup", "/memory.max", "/memory.current", 
 
 /// Looks at one control group.
 void narrow(const Version &version, const std::string &folder, MemoryOffer *offer) {
-  const int64_t most = number_after(contents_of(folder + version.most), "");
-  const int64_t used = number_after(contents_of(folder + version.used), "");
+  const int64_t most = number_after(file_text(folder + version.most), "");
+  const int64_t used = number_after(file_text(folder + version.used), "");
   if (most < 0 || used < 0) return;
-  const std::string stat = contents_of(folder + "/memory.stat");
+  const std::string stat = file_text(folder + "/memory.stat");
   const int64_t files =
       std::max<int64_t>(0, number_after(stat, version.inactive)) + std::max<int64_t>(0, number_after(stat, version.active));
   const int64_t left = std::max<int64_t>(0, most - std::max<int64_t>(0, used - files));
@@ -86,17 +76,25 @@ bool lists_memory(const std::string &controllers) { return ("," + controllers + 
 }  // namespace
 
 uint64_t machine_key() {
-  std::string name = contents_of("/proc/sys/kernel/random/boot_id");
+  std::string name = file_text("/proc/sys/kernel/random/boot_id");
   char host[256] = {};
   if (name.empty() && ::gethostname(host, sizeof host - 1) == 0) name = host;
   return hash_of_text(name);
 }
 
+int64_t online_cores() {
+  static const int64_t count = [] {
+    const StandardFdsHeld held;  // the C library reads a file of the system's
+    return std::max<int64_t>(1, std::thread::hardware_concurrency());
+  }();
+  return count;
+}
+
 MemoryOffer memory_offer(const std::string &root) {
   constexpr int64_t kKibibyte = 1024;
-  const int64_t free = number_after(contents_of(root + "/proc/meminfo"), "MemAvailable:");
+  const int64_t free = number_after(file_text(root + "/proc/meminfo"), "MemAvailable:");
   MemoryOffer offer{free < 0 ? kNoLimit : free * kKibibyte, kNoLimit, 0};
-  std::istringstream lines(contents_of(root + "/proc/self/cgroup"));
+  std::istringstream lines(file_text(root + "/proc/self/cgroup"));
   std::string line;  // "number:controllers:path", version 2 without controllers
   while (std::getline(lines, line)) {
     const size_t first = line.find(':');

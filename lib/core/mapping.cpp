@@ -2,10 +2,11 @@
 /// see the same addresses.
 #include "core/mapping.h"
 
+#include "core/owned_fd.h"
 #include "core/pages.h"
+#include "core/random.h"
 
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -33,13 +34,6 @@ Table &table() {
 }
 
 }  // namespace
-
-uint64_t random_u64() {
-  uint64_t value = 0;
-  while (::getrandom(&value, sizeof value, 0) != sizeof value) {
-  }
-  return value;
-}
 
 Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out) {
   std::byte *data = map_file_pages(nbytes, fd);
@@ -74,28 +68,34 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   ZERO_CHECK(!limited || static_cast<rlim_t>(nbytes) <= limit.rlim_cur, ZERO_E_OUT_OF_MEMORY,
              "%lld bytes of shared memory are needed, but files may have %lld (RLIMIT_FSIZE; ulimit -f)", lld(nbytes),
              lld(static_cast<int64_t>(limit.rlim_cur)));
-  const int fd = ::memfd_create("libzero", MFD_CLOEXEC);
-  ZERO_CHECK(fd >= 0, ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
-  if (::ftruncate(fd, nbytes) != 0) {
-    const int reason = errno;
-    ::close(fd);
-    return Status::error(ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", lld(nbytes), std::strerror(reason));
-  }
+  uint64_t id = 0;
+  ZERO_TRY(random_u64(&id));
+  OwnedFd fd = open_fd([] { return ::memfd_create("libzero", MFD_CLOEXEC); });
+  ZERO_CHECK(fd.valid(), ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
+  ZERO_CHECK(::ftruncate(fd.get(), nbytes) == 0, ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", lld(nbytes),
+             std::strerror(errno));
   const std::lock_guard lock(table().mutex);
-  return map(random_u64(), fd, nbytes, out);
+  return map(id, fd.release(), nbytes, out);
 }
 
 Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
+  uint64_t id = 0;
+  ZERO_TRY(random_u64(&id));
   std::byte *data = map_pages(nbytes);
   ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", lld(nbytes), std::strerror(errno));
   const std::lock_guard lock(table().mutex);
-  return enter(random_u64(), -1, data, nbytes, out);
+  return enter(id, -1, data, nbytes, out);
 }
 
 Status Mapping::adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out) {
+  uint64_t id = 0;
+  if (Status drawn = random_u64(&id); !drawn.ok()) {
+    release();
+    return drawn;
+  }
   const std::lock_guard lock(table().mutex);
-  auto *made = new (std::nothrow) Mapping(random_u64(), -1, data, nbytes);
+  auto *made = new (std::nothrow) Mapping(id, -1, data, nbytes);
   if (made == nullptr) {
     release();
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the record of a shared mapping");

@@ -48,7 +48,4 @@ class Mapping {
   std::function<void()> release_;  ///< empty: pages of the system
 };
 
-/// 64 random bits from the operating system.
-uint64_t random_u64();
-
 }  // namespace zero

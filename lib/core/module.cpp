@@ -1,6 +1,8 @@
 /// @file dlopen of modules, and the checks that make their tables safe to call.
 #include "core/module.h"
 
+#include "core/owned_fd.h"
+
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -24,6 +26,8 @@ std::vector<std::string> candidates(const ModuleKind &kind, const std::string &p
 /// The first candidate that loads.
 Status open_first(const ModuleKind &kind, const std::vector<std::string> &paths, void **out, std::string *out_path) {
   std::string reasons;
+  // For what the module and the libraries it needs open as they are loaded. What they open later is theirs.
+  const StandardFdsHeld held;
   for (const std::string &path : paths) {
     *out = ::dlopen(path.c_str(), RTLD_NOW | kind.flags);
     if (*out != nullptr) {

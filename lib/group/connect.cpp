@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/random.h"
 #include "group/collectives.h"
 #include "group/hierarchy_transport.h"
 #include "group/launch.h"
@@ -58,7 +59,9 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   const auto size = static_cast<size_t>(over_mpi.size());
   const auto rank = static_cast<size_t>(over_mpi.rank());
   std::vector<Meeting> meetings(size);
-  meetings[rank] = {random_u64(), shared ? 1U : 0U};
+  uint64_t random = 0;
+  ZERO_CO_TRY(random_u64(&random));
+  meetings[rank] = {random, shared ? 1U : 0U};
   Cuts cuts;
   for (int64_t r = 0; r < over_mpi.size(); ++r) cuts.push_back({2 * r, 2 * r + 2});
   ZERO_CO_AWAIT(all_gather(over_mpi, &meetings[rank], meetings.data(), cuts, DType::i64));

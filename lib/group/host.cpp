@@ -1,6 +1,7 @@
 /// @file The host by its boot, name and network namespace, and counting ranks by it.
 #include "group/host.h"
 
+#include "core/file_text.h"
 #include "core/hash.h"
 
 #include <sys/stat.h>
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -19,10 +19,8 @@ uint64_t host_id() {
   if (const char *told = std::getenv("ZERO_HOST_ID"); told != nullptr && *told != '\0') return hash_of_text(told);
   Hash hash;
   char text[256] = "";
-  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    hash.add(text, std::fread(text, 1, sizeof text, file));
-    std::fclose(file);
-  }
+  const int64_t nbytes = read_file("/proc/sys/kernel/random/boot_id", text);
+  if (nbytes > 0) hash.add(text, static_cast<size_t>(nbytes));
   if (::gethostname(text, sizeof text - 1) == 0) hash.add(text, ::strnlen(text, sizeof text - 1));
   struct stat name_space {};
   if (::stat("/proc/self/ns/net", &name_space) == 0) hash.add(name_space.st_ino);

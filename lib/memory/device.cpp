@@ -1,6 +1,7 @@
 /// @file Copies between a device and the host, part by part.
 #include "memory/device.h"
 
+#include "core/owned_fd.h"
 #include "memory/device_lane.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ std::string describe_devices() {
 }
 
 Status Device::open(const std::string &module, int64_t index, std::unique_ptr<Device> *out) {
+  const StandardFdsHeld held;  // the driver opens its files at the first call
   const zero_cuda_table *cuda = nullptr;
   ZERO_TRY(load_cuda_module(module, &cuda));
   int64_t count = 0;

@@ -208,11 +208,5 @@ TEST(Mapping, SaysWhenAFileCannotBeSizedAndClosesIt) {
   EXPECT_EQ(::fcntl(next, F_GETFD), -1);
 }
 
-TEST(Random, NumbersDifferAlsoAfterAnInterruptedCall) {
-  const uint64_t first = random_u64();
-  const test::FailingCall failing(test::SystemCall::getrandom, 1);
-  EXPECT_NE(first, random_u64());
-}
-
 }  // namespace
 }  // namespace zero

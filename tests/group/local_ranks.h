@@ -3,6 +3,7 @@
 #pragma once
 
 #include "group/local/local_transport.h"
+#include "tests/fresh_number.h"
 #include "tests/group/transport_driver.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 
 namespace zero::test {
 
-inline std::string fresh_name() { return "test." + std::to_string(random_u64()); }
+inline std::string fresh_name() { return "test." + std::to_string(fresh_number()); }
 
 inline Status try_connect(const std::string &name, int64_t rank, int64_t size, std::shared_ptr<Transport> *out, LocalOptions options = {}) {
   return run_task(connect_local(name, rank, size, options, out));

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/clock.h"
-#include "core/mapping.h"
 #include "group/local/rendezvous.h"
 #include "group/local/rendezvous_socket.h"
+#include "tests/fresh_number.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/group/transport_driver.h"
 
@@ -25,7 +25,7 @@
 
 namespace zero::test {
 
-inline std::string fresh_name() { return "meeting." + std::to_string(random_u64()); }
+inline std::string fresh_name() { return "meeting." + std::to_string(fresh_number()); }
 
 inline int64_t open_descriptors() {
   int64_t count = 0;

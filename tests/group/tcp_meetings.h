@@ -32,7 +32,7 @@ inline std::string fresh_id(const std::string &host = "127.0.0.1") {
 inline std::string unheld_id(const std::string &host = "127.0.0.1") {
   constexpr uint64_t kFirst = 16384;
   std::string id;
-  for (int tries = 0; tries < 1000 && !make_tcp_id(host, static_cast<int64_t>(kFirst + random_u64() % kFirst), &id).ok(); ++tries) {
+  for (int tries = 0; tries < 1000 && !make_tcp_id(host, static_cast<int64_t>(kFirst + fresh_number() % kFirst), &id).ok(); ++tries) {
   }
   take_listener(id);
   return id;

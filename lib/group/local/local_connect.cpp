@@ -7,9 +7,10 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/owned_fd.h"
+#include "core/random.h"
 #include "core/thread_pool.h"
 
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -29,9 +30,10 @@ struct MappingBlob {
   uint64_t copy = 0;      ///< of libzero in the process; mappings are known to one
 };
 
+/// Only ranks of one process compare it.
 uint64_t copy_of_library() {
-  static const uint64_t copy = random_u64();
-  return copy;
+  static char in_this_copy;
+  return reinterpret_cast<uintptr_t>(&in_this_copy);
 }
 
 Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
@@ -39,7 +41,7 @@ Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
   if (mapping != nullptr) {
     blob.mapping_id = mapping->id();
     blob.nbytes = mapping->nbytes();
-    if (mapping->fd() >= 0) out->fd.reset(::fcntl(mapping->fd(), F_DUPFD_CLOEXEC, 0));
+    if (mapping->fd() >= 0) out->fd = duplicate(mapping->fd());
     ZERO_CHECK(out->fd.valid() || mapping->fd() < 0, ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
   }
   out->blob.resize(sizeof blob);
@@ -166,7 +168,7 @@ Status LocalTransport::prepare(LocalTransport *parent, const std::vector<int64_t
   ZERO_TRY(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
   segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
   own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
-  identity_ = random_u64();
+  ZERO_TRY(random_u64(&identity_));
   if (parent != nullptr) {
     root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : std::make_shared<SegmentTable>(parent->segments_);
     for (const int64_t member : members) {
@@ -180,7 +182,8 @@ Status LocalTransport::prepare(LocalTransport *parent, const std::vector<int64_t
 Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   // Given back for the meeting: a rank that lacks descriptors needs one to tell the others so.
-  OwnedFd spare(parent == nullptr && size_ > 1 ? ::eventfd(0, EFD_CLOEXEC) : -1);
+  OwnedFd spare;
+  if (parent == nullptr && size_ > 1) spare = open_fd([] { return ::eventfd(0, EFD_CLOEXEC); });
   Joiner mine;
   const Status prepared = prepare(parent, members, &mine);
   spare.reset(-1);

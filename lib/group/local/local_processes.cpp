@@ -2,6 +2,8 @@
 #include "group/local/local_processes.h"
 
 #include "core/clock.h"
+#include "core/file_text.h"
+#include "core/owned_fd.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,12 +20,10 @@ namespace zero {
 ProcessState process_state(int64_t process) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%lld/stat", lld(process));
-  std::FILE *file = std::fopen(path, "re");
-  // For want of a descriptor, say, nothing is known against it.
-  if (file == nullptr) return errno == ENOENT || errno == ESRCH ? ProcessState::ended : ProcessState::running;
   char text[512] = {};
-  const size_t nbytes = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
+  const int64_t nbytes = read_file(path, {text, sizeof text - 1});
+  // For want of a descriptor, say, nothing is known against it.
+  if (nbytes < 0) return errno == ENOENT || errno == ESRCH ? ProcessState::ended : ProcessState::running;
   // The name before the state may hold anything, brackets included.
   const char *name_end = std::strrchr(text, ')');
   if (nbytes == 0 || name_end == nullptr || std::strlen(name_end) < 3) return ProcessState::ended;
@@ -38,6 +38,15 @@ ProcessState process_state(int64_t process) {
       return ProcessState::running;
   }
 }
+
+namespace {
+
+/// A descriptor that becomes readable when the process ends.
+OwnedFd watch_process(int64_t process) {
+  return open_fd([process] { return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)); });
+}
+
+}  // namespace
 
 LocalProcesses::~LocalProcesses() {
   for (const pollfd &watch : watches_) {
@@ -55,10 +64,10 @@ Status LocalProcesses::open(std::vector<int64_t> processes) {
     const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(watches_.size()));
     watch_of_rank_[rank] = entry->second;
     if (!inserted) continue;
-    const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(processes_[rank]), 0));
-    ZERO_CHECK(fd >= 0 || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld) by pidfd_open: %s", rank,
+    OwnedFd fd = watch_process(processes_[rank]);
+    ZERO_CHECK(fd.valid() || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld) by pidfd_open: %s", rank,
                lld(processes_[rank]), std::strerror(errno));
-    watches_.push_back({fd, POLLIN, 0});
+    watches_.push_back({fd.release(), POLLIN, 0});
     watched_.push_back(processes_[rank]);
   }
   ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());
@@ -74,9 +83,14 @@ void LocalProcesses::look() {
   const std::unique_lock lock(look_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   next_look_ns_.store(now + kIntervalNs, std::memory_order_relaxed);
-  if (::poll(watches_.data(), watches_.size(), 0) <= 0) return;
+  const int told = ::poll(watches_.data(), watches_.size(), 0);
+  // A system that refuses to tell which have ended is asked for each.
+  const bool refused = told < 0 && errno != EINTR;
+  if (told <= 0 && !refused) return;
   for (size_t i = 0; i < watches_.size(); ++i) {
-    if (watches_[i].revents == 0 || !has_ended(&watches_[i], watched_[i])) continue;
+    pollfd &watch = watches_[i];
+    const bool ended = refused ? process_state(watched_[i]) == ProcessState::ended : watch.revents != 0 && has_ended(&watch, watched_[i]);
+    if (!ended) continue;
     ended_[i].store(true, std::memory_order_release);
     watches_[i].events = 0;
   }
@@ -87,10 +101,11 @@ bool LocalProcesses::has_ended(pollfd *watch, int64_t process) const {
   const bool closed = (watch->revents & POLLNVAL) != 0;
   const bool ours = !closed && (::syscall(SYS_pidfd_send_signal, watch->fd, 0, nullptr, 0) == 0 || errno != EBADF);
   if (ours) return (watch->revents & POLLIN) != 0;
-  const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
-  if (fd >= 0) watch->fd = fd;
+  OwnedFd fd = watch_process(process);
   // Without a descriptor there is a look at the process now, and another try at the next.
-  return fd < 0 && process_state(process) == ProcessState::ended;
+  if (!fd.valid()) return process_state(process) == ProcessState::ended;
+  watch->fd = fd.release();
+  return false;
 }
 
 bool LocalProcesses::ended(int64_t rank) const {

@@ -2,8 +2,8 @@
 #include "group/local/rendezvous_hub.h"
 
 #include "group/end_listening.h"
+#include "group/ready_sockets.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,11 +15,19 @@ namespace {
 
 constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
 
-OwnedFd accept_guest(int listener) { return OwnedFd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+OwnedFd accept_guest(int listener) {
+  return open_fd([listener] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
+}
+
+ssize_t peek(int socket) {
+  char byte;
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+bool has_nothing(int socket) { return peek(socket) < 0 && (errno == EAGAIN || errno == EINTR); }
 
 bool hung_up(int socket) {
-  char byte;
-  const ssize_t nbytes = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t nbytes = peek(socket);
   return nbytes == 0 || (nbytes < 0 && errno != EAGAIN && errno != EINTR);
 }
 
@@ -70,10 +78,10 @@ void Hub::forget_gone() {
   std::vector<pollfd> polls;
   polls.reserve(guests_.size());
   for (const Guest &guest : guests_) polls.push_back({guest.socket.get(), POLLIN, 0});
-  if (::poll(polls.data(), polls.size(), 0) <= 0) return;
+  if (!find_ready(polls)) return;
   for (size_t i = 0; i < guests_.size(); ++i) {
     // A guest that has joined has nothing more to say: whatever can be read is its end or a breach of the protocol.
-    if (polls[i].revents == 0) continue;
+    if (polls[i].revents == 0 || has_nothing(polls[i].fd)) continue;
     guests_[i] = {};
     --joined_;
   }
@@ -89,6 +97,9 @@ Status Hub::accept_new() {
       ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM,
                  "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet: %s (ulimit -n)",
                  lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size), std::strerror(errno));
+      ZERO_CHECK(errno == EAGAIN || errno == EINTR || errno == ECONNABORTED, ZERO_E_SYSTEM,
+                 "rank %lld (process %lld), which leads the meeting, cannot accept the others: %s", lld(terms_.name_of(terms_.rank)),
+                 lld(mine_->process), std::strerror(errno));
       return {};
     }
     const PeerIdentity identity = identify(socket.get());
@@ -112,6 +123,10 @@ Status Hub::hear_new() {
     if (received == Received::no_descriptors) {
       status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)",
                              lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size));
+    }
+    if (received == Received::refused) {
+      status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot receive what the others bring: %s",
+                             lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
     }
     // Who ends the meeting is told why together with those behind it.
     if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
@@ -187,6 +202,8 @@ Status Hub::send_tables(bool *out_done) {
       header.same_process = joiner.process == guest.identity.process ? 1 : 0;
       const int fd = header.same_process != 0 ? -1 : joiner.fd.get();
       const Sent sent = about == to ? Sent::done : send_packet(guest.socket.get(), header, joiner.blob, fd);
+      ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot answer the others: %s",
+                 lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
       // A rank that is gone by now is found out by whoever uses what it brought.
       if (sent == Sent::closed) guest.socket.reset(-1);
       if (sent == Sent::full) {

@@ -34,6 +34,15 @@ socklen_t make_address(const std::string &name, sockaddr_un *out) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
 }
 
+OwnedFd make_socket() {
+  return open_fd([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+}
+
+/// By the peer, or by this process, whose program may have closed descriptors that are not its own.
+bool means_closed(int error) {
+  return error == ECONNRESET || error == EPIPE || error == ENOTCONN || error == ECONNREFUSED || error == EBADF || error == ENOTSOCK;
+}
+
 /// Takes the first descriptor of a message and closes any other.
 OwnedFd take_descriptor(msghdr *message) {
   OwnedFd first;
@@ -43,7 +52,7 @@ OwnedFd take_descriptor(msghdr *message) {
     for (size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(control) + i * sizeof(int), sizeof fd);
-      OwnedFd owned(fd);
+      OwnedFd owned(above_standard_fds(fd));
       if (!first.valid()) first = std::move(owned);
     }
   }
@@ -59,6 +68,7 @@ Received receive_packet(int socket, Packet *out) {
   msghdr message{};
   ssize_t nbytes;
   bool ended = false;
+  const StandardFdsHeld held;  // for the descriptor that may come along
   do {
     message = {};
     message.msg_iov = &part;
@@ -69,7 +79,8 @@ Received receive_packet(int socket, Packet *out) {
     // When packets and the peer's end come between its two looks, or the peer has ended without reading all it was sent, Linux reports the
     // end before the packets: only the second report is final.
   } while ((nbytes < 0 && errno == EINTR) || ((nbytes == 0 || (nbytes < 0 && errno == ECONNRESET)) && !std::exchange(ended, true)));
-  if (nbytes < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
+  if (nbytes < 0 && errno == EAGAIN) return Received::nothing;
+  if (nbytes < 0) return means_closed(errno) ? Received::closed : Received::refused;
   out->fd = take_descriptor(&message);
   if (nbytes == 0) return Received::closed;
   if ((message.msg_flags & MSG_TRUNC) != 0 || static_cast<size_t>(nbytes) < sizeof(PacketHeader)) return Received::garbage;
@@ -105,7 +116,8 @@ Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blo
   } while (nbytes < 0 && errno == EINTR);
   if (nbytes >= 0) return Sent::done;
   // Too many descriptors in flight, or no buffer: both pass once the peer has read.
-  return errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS ? Sent::full : Sent::closed;
+  if (errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS) return Sent::full;
+  return means_closed(errno) ? Sent::closed : Sent::refused;
 }
 
 PeerIdentity identify(int socket) {
@@ -117,7 +129,7 @@ PeerIdentity identify(int socket) {
 
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role) {
   constexpr int kBacklog = 4096;
-  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket = make_socket();
   ZERO_CHECK(socket.valid(), ZERO_E_SYSTEM, "cannot make a socket: %s", std::strerror(errno));
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);
@@ -130,13 +142,16 @@ Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_rol
     return Status::error(ZERO_E_SYSTEM, "cannot bind a local socket: %s", std::strerror(errno));
   } else if (::connect(socket.get(), plain, length) == 0) {
     *out_role = Role::guest;
+  } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {
+    // Those three pass: who held the name has gone, or has many others to hear first.
+    return Status::error(ZERO_E_SYSTEM, "cannot connect to the rank that leads the meeting: %s", std::strerror(errno));
   }
   if (*out_role != Role::again) *out_socket = std::move(socket);
   return {};
 }
 
 OwnedFd connect_to_hub(const std::string &name) {
-  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  OwnedFd socket = make_socket();
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);
   if (socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0) socket.reset(-1);

@@ -2,6 +2,7 @@
 #include "core/clock.h"
 #include "core/doorbell.h"
 #include "core/log.h"
+#include "core/owned_fd.h"
 #include "group/mpi/mpi_root.h"
 
 #include <algorithm>
@@ -141,6 +142,7 @@ Status start_mpi(const zero_mpi_table *table, MpiProcess *out) {
   ZERO_CHECK(!owned || all.process.owner == caller, ZERO_E_STATE,
              "MPI did not grant MPI_THREAD_MULTIPLE, and another thread made the first group over MPI: make all of them on that one");
   zero_mpi_start found{};
+  const StandardFdsHeld held;  // MPI's connections are opened here, most of them
   if (const int32_t code = table->start(&found); code != 0) return describe_start_error(table, code);
   ZERO_CHECK(found.finalized == 0, ZERO_E_STATE, "MPI was finalised in this process (%s) and cannot be started again",
              all.finalized_by_us ? "by libzero, when the last group over MPI was released: hold one until the end" : "by the program");

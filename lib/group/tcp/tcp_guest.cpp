@@ -1,8 +1,6 @@
 /// @file A guest's way through a meeting. Until it has heard of the others it starts again whenever rank 0 is gone.
 #include "group/tcp/tcp_guest.h"
 
-#include "core/mapping.h"
-
 #include <algorithm>
 
 namespace zero {
@@ -19,7 +17,7 @@ constexpr int64_t kWelcomeNs = 5 * kSecondNs;
 }  // namespace
 
 TcpGuest::TcpGuest(OwnedFd listener, const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name)
-    : plan_(plan), lobby_(std::move(listener), kLongestGreeting), out_(out), out_name_(out_name), instance_(random_u64()) {}
+    : plan_(plan), lobby_(std::move(listener), kLongestGreeting), out_(out), out_name_(out_name), instance_(plan.random) {}
 
 Status TcpGuest::poll(bool *out_ready) {
   Status status = advance(out_ready);

@@ -1,9 +1,7 @@
 /// @file Rank 0: first it collects hellos, then it tells of ranks, then it waits until they are connected. Nothing ever blocks.
 #include "group/tcp/tcp_hub.h"
 
-#include "core/mapping.h"
-
-#include <poll.h>
+#include "group/ready_sockets.h"
 
 #include <algorithm>
 
@@ -80,7 +78,7 @@ Status TcpHub::collect() {
   if (status.ok() && joined_ == plan_.terms.size) {
     // Nobody may come to this meeting any more: the port is free for the next one before anyone can know that this one succeeded.
     close_lobby();
-    name_ = random_u64();
+    name_ = plan_.random;
   }
   return status;
 }
@@ -91,7 +89,7 @@ std::vector<int64_t> TcpHub::ranks_with_news() const {
   // The system passes over sockets that are none.
   for (const Guest &guest : guests_) polls.push_back({guest.joined() ? guest.link->socket() : -1, POLLIN, 0});
   std::vector<int64_t> out;
-  if (::poll(polls.data(), polls.size(), 0) <= 0) return out;
+  if (!find_ready(polls)) return out;
   for (size_t i = 0; i < polls.size(); ++i) {
     if (polls[i].revents != 0) out.push_back(static_cast<int64_t>(i));
   }

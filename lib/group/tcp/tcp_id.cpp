@@ -1,7 +1,7 @@
 /// @file Ids as text, and the table of sockets that listen for meetings to come.
 #include "group/tcp/tcp_id.h"
 
-#include "core/mapping.h"
+#include "core/random.h"
 #include "core/utf8.h"
 #include "group/tcp/tcp_meeting.h"
 #include "group/tcp/tcp_socket.h"
@@ -89,7 +89,9 @@ Status check_tcp_id(const std::string &id) {
 Status make_tcp_id(const std::string &host, int64_t port, std::string *out) {
   ZERO_CHECK(port >= 0 && port <= kLastPort, ZERO_E_INVALID_ARGUMENT, "port %lld is not within 0 .. 65535", lld(port));
   char token[17];
-  std::snprintf(token, sizeof token, "%016llx", static_cast<unsigned long long>(random_u64()));
+  uint64_t random = 0;
+  ZERO_TRY(random_u64(&random));
+  std::snprintf(token, sizeof token, "%016llx", static_cast<unsigned long long>(random));
   const std::string named = host.empty() ? address_of_this_host() : host;
   const std::string dressed = is_ipv6(named) ? "[" + named + "]" : named;
   // Checked before anything is opened, with a port that is as long as any.

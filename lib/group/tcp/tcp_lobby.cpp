@@ -2,14 +2,26 @@
 #include "group/tcp/tcp_lobby.h"
 
 #include "group/end_listening.h"
+#include "group/ready_sockets.h"
 #include "group/tcp/tcp_socket.h"
 
-#include <poll.h>
-
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 namespace zero {
+
+namespace {
+
+/// Linux reports here what befell a connection that waited; the next one may be well.
+bool ended_before_accept(int error) {
+  constexpr std::array kOfOneConnection = {ECONNABORTED, EINTR,   EPROTO,       ENOPROTOOPT, ENETDOWN,
+                                           ENETUNREACH,  ENONET,  EHOSTDOWN,    EHOSTUNREACH, EOPNOTSUPP};
+  return std::find(kOfOneConnection.begin(), kOfOneConnection.end(), error) != kOfOneConnection.end();
+}
+
+}  // namespace
 
 uint16_t TcpLobby::port() const { return local_address(listener_.get()).port; }
 
@@ -25,7 +37,8 @@ Status TcpLobby::look(std::vector<TcpArrival> *out) {
       ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "too few file descriptors for the ranks to meet: %s",
                  std::strerror(errno));
       if (errno == EAGAIN) break;
-      continue;  // one that ended before it was taken in
+      ZERO_CHECK(ended_before_accept(errno), ZERO_E_SYSTEM, "cannot accept the connections of other ranks: %s", std::strerror(errno));
+      continue;
     }
     strangers_.push_back(std::make_unique<TcpLink>(std::move(socket)));
     strangers_.back()->limit(longest_);
@@ -40,7 +53,7 @@ void TcpLobby::hear(std::vector<TcpArrival> *out) {
   std::vector<pollfd> polls;
   polls.reserve(strangers_.size());
   for (const auto &stranger : strangers_) polls.push_back({stranger->socket(), POLLIN, 0});
-  if (polls.empty() || ::poll(polls.data(), polls.size(), 0) <= 0) return;
+  if (!find_ready(polls)) return;
   std::deque<std::unique_ptr<TcpLink>> silent;
   for (size_t i = 0; i < polls.size(); ++i) {
     TcpArrival arrival{std::move(strangers_[i]), {}};

@@ -1,7 +1,7 @@
 /// @file A rank's way into a meeting over TCP: rank 0 leads it, the others go there.
 #include "group/tcp/tcp_meeting.h"
 
-#include "core/mapping.h"
+#include "core/random.h"
 #include "group/host.h"
 #include "group/tcp/tcp_guest.h"
 #include "group/tcp/tcp_hub.h"
@@ -23,6 +23,7 @@ Status make_plan(TcpTerms terms, TcpPlan *out) {
   ZERO_CHECK(terms.rank >= 0 && terms.rank < terms.size, ZERO_E_INVALID_ARGUMENT, "rank %lld is not within 0 .. %lld", rank,
              lld(terms.size - 1));
   ZERO_TRY(parse_tcp_id(terms.id, &out->place));
+  ZERO_TRY(random_u64(&out->random));
   out->deadline = Deadline::after_ms(terms.deadline_ms);
   out->self.host_id = terms.host_id != 0 ? terms.host_id : host_id();
   out->self.process = ::getpid();
@@ -35,13 +36,13 @@ Status make_plan(TcpTerms terms, TcpPlan *out) {
 void meet_alone(const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name) {
   out->clear();
   out->push_back({plan.self.host_id, plan.self.process, plan.self.host_name, nullptr});
-  *out_name = random_u64();
+  *out_name = plan.random;
 }
 
 }  // namespace
 
 Task meet_over_tcp(TcpTerms terms, std::vector<TcpPeer> *out, uint64_t *out_name) {
-  TcpPlan plan{{}, {}, {}, Deadline::after_ms(0)};
+  TcpPlan plan{{}, {}, {}, Deadline::after_ms(0), 0};
   ZERO_CO_TRY(make_plan(std::move(terms), &plan));
   OwnedFd listener;
   if (plan.terms.rank == 0) listener = take_listener(plan.terms.id);

@@ -2,8 +2,8 @@
 #include "group/tcp/tcp_mesh.h"
 
 #include "core/clock.h"
+#include "group/ready_sockets.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -90,7 +90,7 @@ void TcpMesh::progress() {
       sockets[count] = {way.peer.link->socket(), POLLIN, 0};
       sources[count++] = rank;
     }
-    if (count == 0 || ::poll(sockets.data(), count, 0) <= 0) continue;
+    if (!find_ready({sockets.data(), count})) continue;
     for (nfds_t i = 0; i < count; ++i) {
       if (sockets[i].revents != 0) receive(sources[i]);
     }

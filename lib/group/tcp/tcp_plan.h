@@ -13,6 +13,7 @@ struct TcpPlan {
   TcpPlace place;
   TcpRank self;
   Deadline deadline;
+  uint64_t random = 0;  ///< names the meeting of rank 0, and each other rank as long as it comes to one
 };
 
 }  // namespace zero

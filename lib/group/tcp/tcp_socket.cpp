@@ -76,10 +76,14 @@ void tune(int socket) {
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
 }
 
+OwnedFd make_socket(Kind kind) {
+  return open_fd([kind] { return ::socket(kind == Kind::ipv6 ? AF_INET6 : AF_INET, kStream, 0); });
+}
+
 /// A socket that listens on all addresses of a family; an errno when there is none.
 int listen_with(Kind kind, uint16_t port, OwnedFd *out) {
   constexpr int kBacklog = 4096;
-  OwnedFd socket(::socket(kind == Kind::ipv6 ? AF_INET6 : AF_INET, kStream, 0));
+  OwnedFd socket = make_socket(kind);
   if (!socket.valid()) return errno;
   set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (kind == Kind::ipv6) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -135,6 +139,7 @@ std::string resolve_host(const std::string &host, uint16_t port, std::vector<Tcp
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo *found = nullptr;
+  const StandardFdsHeld held;  // asking takes sockets and files of the C library's own
   const int error = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found);
   if (error == EAI_SYSTEM) return std::strerror(errno);
   if (error != 0) return ::gai_strerror(error);
@@ -150,6 +155,7 @@ std::string resolve_host(const std::string &host, uint16_t port, std::vector<Tcp
 
 std::string address_of_this_host() {
   ifaddrs *first = nullptr;
+  const StandardFdsHeld held;  // for the C library's own socket
   if (::getifaddrs(&first) != 0) return "127.0.0.1";
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> owned(first, ::freeifaddrs);
   TcpAddress best;
@@ -180,13 +186,13 @@ Status listen_on(uint16_t port, OwnedFd *out) {
 }
 
 OwnedFd accept_connection(int listener) {
-  OwnedFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  OwnedFd socket = open_fd([listener] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
   if (socket.valid()) tune(socket.get());
   return socket;
 }
 
 int begin_connection(const TcpAddress &address, OwnedFd *out) {
-  OwnedFd socket(::socket(address.kind == Kind::ipv6 ? AF_INET6 : AF_INET, kStream, 0));
+  OwnedFd socket = make_socket(address.kind);
   if (!socket.valid()) return errno;
   tune(socket.get());
   sockaddr_storage storage;
@@ -199,7 +205,9 @@ int begin_connection(const TcpAddress &address, OwnedFd *out) {
 
 int connection_state(int socket) {
   pollfd look{socket, POLLOUT, 0};
-  if (::poll(&look, 1, 0) <= 0) return EINPROGRESS;
+  const int told = ::poll(&look, 1, 0);
+  if (told < 0 && errno != EINTR) return errno;
+  if (told <= 0) return EINPROGRESS;
   int error = 0;
   socklen_t length = sizeof error;
   if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
