@@ -9,6 +9,7 @@
 #include <zero/zero.h>
 
 #include "check.h"
+#include "counters.h"
 #include "fashion/idx.h"
 #include "fashion/options.h"
 #include "fashion/progress.h"
@@ -97,7 +98,7 @@ static int work_with(struct trainer *t, const struct files *files) {
   struct outcome_of_run outcome = {0};
   struct report_memory memory;
   for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
-  if (report_kept(t->optimizer, kTensorCount, &outcome.kept) || report_sent(t->optimizer, &outcome.before) ||
+  if (kept_elements(t->optimizer, kTensorCount, &outcome.kept) || report_sent(t->optimizer, &outcome.before) ||
       train(t, files->losses, &outcome) || report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||
       trainer_evaluate(t, &outcome.accuracy) || trainer_hash(t, &outcome.hash) ||
       report_write(t->group, t->run->options, &memory, &outcome, files->report)) {

@@ -9,6 +9,7 @@
 #include <zero/zero.h>
 
 #include "check.h"
+#include "counters.h"
 #include "gpt/options.h"
 #include "gpt/plot.h"
 #include "gpt/products.h"
@@ -111,7 +112,7 @@ static int work(struct trainer *t, struct files *files) {
   const struct options *o = t->run->options;
   struct outcome_of_run outcome = {.parameters = t->run->shape.parameters, .process_before = t->process_before};
   outcome.activations = model_nbytes(&t->model);
-  if (report_kept(t->optimizer, t->run->shape.tensor_count, &outcome.kept) ||
+  if (kept_elements(t->optimizer, t->run->shape.tensor_count, &outcome.kept) ||
       (o->write_first && trainer_write_parameters(t, files->first)) || train(t, files, &outcome) ||
       report_memory(t->optimizer, outcome.memory)) {
     return -1;

@@ -32,7 +32,6 @@ struct outcome_of_run {
 void report_header(void);
 
 /// Counts what is kept of `tensors` tensors. Returns 0, or -1 after a line on standard error.
-int report_kept(const zero_optimizer *optimizer, int64_t tensors, int64_t *out);
 
 /// Reads the counters. Returns 0, or -1 after a line on standard error.
 int report_sent(const zero_optimizer *optimizer, struct sent *out);

@@ -3,6 +3,7 @@
 zero_example(
   train_gpt
   check.c
+  counters.c
   gpt/layers.c
   gpt/model.c
   gpt/options.c

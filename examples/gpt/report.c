@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../check.h"
+#include "../counters.h"
 #include "products.h"
 
 enum { kNow, kPeak, kFormula, kConstant };
@@ -56,30 +57,6 @@ void report_header(void) {
          "elements sent / 1000", "speed", "result");
   printf("%5s | %8s %8s %8s %8s %7s | %9s %9s %9s %9s | %8s | %10s %10s | %8s %6s | %6s %s\n", "stage", "param", "grad", "state", "pools",
          "staging", "now", "peak", "formula", "constant", "peak MB", "counted", "formula", "tokens/s", "libz.", "loss", "hash");
-}
-
-int report_kept(const zero_optimizer *optimizer, int64_t tensors, int64_t *out) {
-  *out = 0;
-  for (int64_t id = 0; id < tensors; id++) {
-    int64_t slots = 0;
-    if (failed(zero_optimizer_slot_count(optimizer, id, &slots), "zero_optimizer_slot_count")) return -1;
-    for (int64_t index = 0; index < slots; index++) {
-      int64_t slot, dtype, count;
-      if (failed(zero_optimizer_slot(optimizer, id, index, &slot, &dtype, &count), "zero_optimizer_slot")) return -1;
-      *out += count;
-    }
-  }
-  return 0;
-}
-
-static int sent_elements(const zero_optimizer *optimizer, int32_t operation, int64_t *out) {
-  zero_traffic_stats stats;
-  if (failed(zero_traffic_stats_init(&stats, sizeof stats), "zero_traffic_stats_init") ||
-      failed(zero_stats_optimizer_traffic(optimizer, operation, &stats), "zero_stats_optimizer_traffic")) {
-    return -1;
-  }
-  *out = stats.sent_elements;
-  return 0;
 }
 
 int report_sent(const zero_optimizer *optimizer, struct sent *out) {

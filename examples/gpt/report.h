@@ -46,7 +46,6 @@ struct outcome_of_run {
 void report_header(void);
 
 /// Each of these reads one part of the outcome. Return 0, or -1 after a line on standard error.
-int report_kept(const zero_optimizer *optimizer, int64_t tensors, int64_t *out);
 int report_sent(const zero_optimizer *optimizer, struct sent *out);
 int report_memory(const zero_optimizer *optimizer, int64_t out[kReportCategories][kReportFields]);
 

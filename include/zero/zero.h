@@ -10,9 +10,9 @@
  * its group's deadline; the library prints nowhere else.
  *
  * A call needs at most 128 KiB of its thread's stack, besides what MPI, CUDA and NCCL take. Threads that the library has started stay until
- * the process ends: programs end by exit or by returning from main, not by pthread_exit of the main thread. A thread that is cancelled
- * (pthread_cancel) while it is in a call is so after the call, which goes on as if it were not: to end the wait for other ranks there is
- * zero_group_abort.
+ * the process ends: programs end by exit or by returning from main, not by pthread_exit of the main thread. A call holds off
+ * the cancellation of its thread (pthread_cancel): the thread is cancelled after the call has returned. zero_group_abort ends a wait for
+ * other ranks.
  */
 #ifndef ZERO_ZERO_H
 #define ZERO_ZERO_H

@@ -25,8 +25,8 @@ int32_t remember_fork(const char *function) noexcept;
 int32_t last_code() noexcept;
 const char *last_text() noexcept;
 
-/// While it lives the thread is not cancelled (pthread_cancel): what has begun to unwind in a call would leave its group in an unknown
-/// state, and could not pass the barrier. A request that comes meanwhile is met by the program, after the call.
+/// Holds off the cancellation of this thread (pthread_cancel) while it lives: a call that is unwound half-way would leave its group in an
+/// unknown state. A request that comes meanwhile takes effect in the program, after the call.
 class CancellationHeld {
  public:
   CancellationHeld() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

@@ -60,7 +60,7 @@ Status check_name(const char *name, int64_t size) {
   ZERO_CHECK(nbytes >= 1 && nbytes <= kLongestNameNbytes, ZERO_E_INVALID_ARGUMENT, "name \"%.*s\" has %s, but must have 1 to %lld bytes",
              shown_nbytes(name, 80), name, nbytes == 0 ? "no bytes" : "more bytes", lld(kLongestNameNbytes));
   const size_t valid = valid_nbytes(name, static_cast<size_t>(nbytes));
-  ZERO_CHECK(valid == static_cast<size_t>(nbytes), ZERO_E_INVALID_ARGUMENT, "name \"%s\" is no UTF-8: byte %zu is %#x; give names as UTF-8",
+  ZERO_CHECK(valid == static_cast<size_t>(nbytes), ZERO_E_INVALID_ARGUMENT, "name \"%s\" is not UTF-8: byte %zu is %#x; give names as UTF-8",
              name, valid, static_cast<unsigned>(static_cast<unsigned char>(name[valid])));
   return {};
 }

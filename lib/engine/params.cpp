@@ -38,7 +38,7 @@ Status check_tensor_name(const char *name) {
   ZERO_CHECK(length >= 1 && length <= kLongestName, ZERO_E_INVALID_ARGUMENT, "name has %s bytes, but must have 1 to %zu",
              length == 0 ? "no" : "too many", kLongestName);
   const size_t valid = valid_nbytes(name, length);
-  ZERO_CHECK(valid == length, ZERO_E_INVALID_ARGUMENT, "name %s is no UTF-8: byte %zu is %#x; give names as UTF-8",
+  ZERO_CHECK(valid == length, ZERO_E_INVALID_ARGUMENT, "name %s is not UTF-8: byte %zu is %#x; give names as UTF-8",
              quoted_name(name).c_str(), valid, static_cast<unsigned>(static_cast<unsigned char>(name[valid])));
   return {};
 }

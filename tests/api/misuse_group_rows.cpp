@@ -40,7 +40,7 @@ void add_creation_rows(Rows &rows) {
     return std::vector<Bad>{{0, ZERO_E_INVALID_ARGUMENT, "name is NULL"},
                             {reinterpret_cast<uintptr_t>(""), ZERO_E_INVALID_ARGUMENT, "name \"\""},
                             {reinterpret_cast<uintptr_t>(too_long.c_str()), ZERO_E_INVALID_ARGUMENT, too_long},
-                            {reinterpret_cast<uintptr_t>("n\xff"), ZERO_E_INVALID_ARGUMENT, "no UTF-8: byte 1 is 0xff"}};
+                            {reinterpret_cast<uintptr_t>("n\xff"), ZERO_E_INVALID_ARGUMENT, "is not UTF-8: byte 1 is 0xff"}};
   };
   const std::vector<Arg> local = {name, values({-1, 2, INT64_MAX, INT64_MIN}), values({0, -1, 1025, INT64_MAX, INT64_MIN}),
                                   optional_config(), address("out")};

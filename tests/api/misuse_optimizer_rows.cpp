@@ -44,7 +44,7 @@ void add_building_rows(Rows &rows) {
                                  {reinterpret_cast<uintptr_t>(""), ZERO_E_INVALID_ARGUMENT, ""},
                                  {reinterpret_cast<uintptr_t>("weight"), ZERO_E_INVALID_ARGUMENT, "weight"},
                                  {reinterpret_cast<uintptr_t>(too_long.c_str()), ZERO_E_INVALID_ARGUMENT, "255"},
-                                 {reinterpret_cast<uintptr_t>("caf\xe9.weight"), ZERO_E_INVALID_ARGUMENT, "no UTF-8: byte 3 is 0xe9"}};
+                                 {reinterpret_cast<uintptr_t>("caf\xe9.weight"), ZERO_E_INVALID_ARGUMENT, "is not UTF-8: byte 3 is 0xe9"}};
        },
        [](Bench &) {
          return std::vector<Bad>{
