@@ -56,30 +56,33 @@ static int check_step(const struct trainer *t, int64_t step, const struct step *
   return -1;
 }
 
-/// The loss on the validation part, where it is asked for after step `step`, counted from 1;
-/// otherwise -1.
-static int validate(struct trainer *t, int64_t step, struct progress *progress, struct sent *not_counted, double *out) {
+/// The loss on the validation part, where it is asked for after step `step`, counted from 1; otherwise -1. Validation ends the steps whose
+/// traffic is counted from `*counted`; what a gather ahead sends after it counts for the next steps.
+static int validate(struct trainer *t, int64_t step, struct progress *progress, struct sent *counted, struct outcome_of_run *out) {
   const struct options *o = t->run->options;
   const double begun = progress_now();
-  struct sent before, after;
-  *out = -1;
+  struct sent now;
+  out->validation = -1;
   if (step < o->steps && (o->validate == 0 || step % o->validate != 0)) return 0;
-  if (report_sent(t->optimizer, &before) || trainer_validate(t, out) || report_sent(t->optimizer, &after)) return -1;
-  not_counted->gathered += after.gathered - before.gathered;
+  if (report_sent(t->optimizer, &now)) return -1;
+  out->sent += now.reduced - counted->reduced + now.gathered - counted->gathered;
+  if (trainer_validate(t, &out->validation) || report_sent(t->optimizer, counted)) return -1;
   progress_pause(progress, begun);
-  if (t->rank == 0 && !o->quiet) fprintf(stderr, "step %" PRId64 ": validation loss %.4f\n", step, *out);
+  if (t->rank == 0 && !o->quiet) fprintf(stderr, "step %" PRId64 ": validation loss %.4f\n", step, out->validation);
   return 0;
 }
 
 /// All steps; rank 0 shows progress and writes losses.
-static int train_steps(struct trainer *t, struct files *files, struct progress *progress, struct sent *not_counted, struct outcome_of_run *out) {
+static int train_steps(struct trainer *t, struct files *files, struct progress *progress, struct outcome_of_run *out) {
   const struct options *o = t->run->options;
+  struct sent counted;
+  if (report_sent(t->optimizer, &counted)) return -1;
   for (int64_t s = 0; s < o->steps; s++) {
     struct step step;
     if (trainer_step(t, s, s == 0 && o->write_gradients, files->gradients, &step) || check_step(t, s, &step)) return -1;
     progress_step(progress, s + 1, o->steps, step.loss, o->batch * o->context);
     out->tokens_per_second = progress_rate(progress);
-    if (validate(t, s + 1, progress, not_counted, &out->validation)) return -1;
+    if (validate(t, s + 1, progress, &counted, out)) return -1;
     report_step(files->csv, s + 1, step.loss, out->validation, step.lr, step.grad_norm);
     out->loss = step.loss;
   }
@@ -89,14 +92,12 @@ static int train_steps(struct trainer *t, struct files *files, struct progress *
 static int train(struct trainer *t, struct files *files, struct outcome_of_run *out) {
   const struct options *o = t->run->options;
   struct progress progress;
-  struct sent before, after;
-  struct sent not_counted = {0, 0};
   progress_begin(&progress, t->rank == 0 && !o->quiet);
   t->parameters.acquired = t->parameters.library_ns = t->steps_ns = 0;
-  if (report_sent(t->optimizer, &before) || train_steps(t, files, &progress, &not_counted, out) || report_sent(t->optimizer, &after)) return -1;
+  if (train_steps(t, files, &progress, out)) return -1;
   out->library_share = (double)t->parameters.library_ns / (double)t->steps_ns;
   out->acquired = t->parameters.acquired / o->steps;
-  out->sent = (after.reduced - before.reduced + after.gathered - before.gathered - not_counted.gathered) / o->steps;
+  out->sent /= o->steps;
   return 0;
 }
 
