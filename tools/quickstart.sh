@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh clone to a trained model: installs what is missing, builds, trains a GPT of 3.3 million parameters on a text with 4 ranks in
-# stage 3, lets it write a few lines, and then takes 20 steps in each stage to show what each costs. The last line is
+# From a fresh clone to a trained model: installs what is missing and builds. Then it trains a GPT of 3.3 million parameters on a text with 4
+# ranks in stage 3, and prints a sample of what it learned. Last it takes 20 steps in each stage to show what each costs. The last line is
 # "quickstart: ok loss=<validation loss> saved=<bytes per rank of stage 0 / stage 3>x hash=<hex>"; anything else is a failure.
 # usage: tools/quickstart.sh      it takes no options
 set -euo pipefail
