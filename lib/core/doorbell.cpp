@@ -2,6 +2,7 @@
 #include "core/doorbell.h"
 
 #include "core/clock.h"
+#include "core/machine.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <thread>
 
 namespace zero {
 namespace {
@@ -88,7 +88,7 @@ void Doorbell::wait_any(std::span<const Listening> listenings, int64_t max_ns) {
 void Backoff::pause(std::span<const Listening> listenings) {
   // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
   // cores they hand it to one that is waited for.
-  static const int32_t spins = std::thread::hardware_concurrency() > 1 ? 3 : 0;
+  static const int32_t spins = online_cores() > 1 ? 3 : 0;
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;

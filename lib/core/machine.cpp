@@ -3,6 +3,7 @@
 
 #include "core/file_text.h"
 #include "core/hash.h"
+#include "core/owned_fd.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace zero {
 namespace {
@@ -78,6 +80,14 @@ uint64_t machine_key() {
   char host[256] = {};
   if (name.empty() && ::gethostname(host, sizeof host - 1) == 0) name = host;
   return hash_of_text(name);
+}
+
+int64_t online_cores() {
+  static const int64_t count = [] {
+    const StandardFdsHeld held;  // the C library reads a file of the system's
+    return std::max<int64_t>(1, std::thread::hardware_concurrency());
+  }();
+  return count;
 }
 
 MemoryOffer memory_offer(const std::string &root) {

@@ -9,6 +9,9 @@ namespace zero {
 /// The same for all processes of one running kernel, whatever containers they are in, and different between kernels.
 uint64_t machine_key();
 
+/// Logical cores of this machine, whoever may use them; at least 1. Asked once.
+int64_t online_cores();
+
 /// Bytes that can still be taken without swapping. Where there is no limit, or none that can be read: the largest number.
 struct MemoryOffer {
   int64_t system_nbytes;  ///< by the whole machine

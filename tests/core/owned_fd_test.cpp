@@ -1,13 +1,19 @@
-/// @file OwnedFd: a descriptor is closed once, by whoever owned it last.
+/// @file OwnedFd: a descriptor is closed once, by whoever owned it last, and what is opened here is never 0, 1 or 2.
 #include "core/owned_fd.h"
+
+#include "tests/group/process_ranks.h"
+#include "tests/standard_fds.h"
 
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -66,6 +72,76 @@ TEST(OwnedFd, WhatIsOpenedIsNoStandardStreamEvenWhereTheseAreClosed) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+/// Runs `body` in a process with these of 0, 1 and 2 closed; it returns what went wrong.
+template <class Body>
+void expect_right_without(int closed, Body &&body) {
+  const auto run = [&](int64_t, int out_fd) {
+    test::close_standard_fds(closed);
+    test::write_text(out_fd, body());
+    return 0;
+  };
+  const test::ProcessResults results = test::run_process_ranks(1, run, 60'000);
+  EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
+  EXPECT_EQ(results.texts[0], "") << "closed: " << closed;
+}
+
+std::string open_several(int closed) {
+  std::vector<OwnedFd> opened;
+  for (int i = 0; i < 3; ++i) {
+    opened.push_back(open_fd(open_one));
+    opened.push_back(open_fd([] { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }));
+    opened.push_back(duplicate(opened.front().get()));
+  }
+  std::string wrong;
+  for (const OwnedFd &fd : opened) {
+    if (fd.get() < 3) wrong += "opened " + std::to_string(fd.get()) + "; ";
+  }
+  if (test::closed_standard_fds() != closed) wrong += "now closed: " + std::to_string(test::closed_standard_fds());
+  return wrong;
+}
+
+TEST(OwnedFd, WhatIsOpenedIsNoStandardDescriptorAndThoseStayClosed) {
+  for (int closed = 0; closed < test::kStandardFdSets; ++closed) {
+    expect_right_without(closed, [closed] { return open_several(closed); });
+  }
+}
+
+TEST(OwnedFd, WhatPrintsMeanwhileReachesNothing) {
+  expect_right_without(7, [] {
+    test::StubbornPrinter printer(7);
+    for (int i = 0; i < 20'000; ++i) open_fd(open_one);
+    return printer.stop();
+  });
+}
+
+TEST(OwnedFd, AnOpenThatFailsTellsItsReason) {
+  expect_right_without(7, [] {
+    const OwnedFd fd = open_fd([] { return ::open("/nowhere", O_RDONLY | O_CLOEXEC); });
+    const int reason = errno;
+    return std::string(fd.valid() || reason != ENOENT ? std::to_string(reason) : "");
+  });
+}
+
+TEST(OwnedFd, WhatIsLowAllTheSameIsMoved) {
+  expect_right_without(7, [] {
+    const int low = open_one();
+    const OwnedFd moved(above_standard_fds(low));
+    return std::string(low == 0 && moved.get() >= 3 && test::closed_standard_fds() == 7 ? "" : "low, moved or closed is wrong");
+  });
+}
+
+TEST(OwnedFd, WhatTheProgramPutsInAHeldPlaceStays) {
+  expect_right_without(7, [] {
+    {
+      const StandardFdsHeld outer;
+      const StandardFdsHeld inner;
+      const OwnedFd file = open_fd(open_one);
+      ::dup2(file.get(), 1);
+    }
+    return std::string(test::closed_standard_fds() == 5 ? "" : "closed: " + std::to_string(test::closed_standard_fds()));
+  });
 }
 
 }  // namespace

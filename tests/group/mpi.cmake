@@ -32,6 +32,13 @@ if(flavours)
     zero_mpi_test(mpi_unreleased RANKS 1 3 ARGUMENTS ${mode} SUFFIX _${mode} TIMEOUT 90)
   endforeach()
 
+  add_executable(mpi_standard_fds mpi_standard_fds.cpp)
+  target_include_directories(mpi_standard_fds PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(mpi_standard_fds PRIVATE zero)
+  foreach(closed 1 6 7)
+    zero_mpi_test(mpi_standard_fds RANKS 3 ARGUMENTS ${closed} SUFFIX _${closed} TIMEOUT 90)
+  endforeach()
+
   add_executable(mpi_link_bytes mpi_link_bytes.cpp)
   target_include_directories(mpi_link_bytes PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(mpi_link_bytes PRIVATE collective_cases zero_internal zero_options)

@@ -3,7 +3,7 @@ import ast
 import re
 import sys
 
-from source import TEXT_SUFFIXES, Tree, functions
+from source import TEXT_SUFFIXES, Tree, blank, functions
 
 # What each folder may include besides itself and the public headers: downwards only, never a sibling.
 BELOW = {
@@ -44,6 +44,11 @@ NAMES_OF = {
     "utility": "move|pair|exchange|forward|swap",
     "vector": "vector",
 }
+# The system's calls whose result is a descriptor, or a stream with one, and those that open some on their way.
+OPENING_CALLS = ("open|openat2?|creat|fopen|freopen|fdopen|tmpfile|mkstemp|opendir|popen|memfd_create|shm_open|mq_open|socket|socketpair|"
+                 "accept4?|epoll_create1?|eventfd2?|timerfd_create|signalfd4?|inotify_init1?|pipe2?|dup[23]?|pidfd_open|pidfd_getfd|"
+                 "userfaultfd|io_uring_setup|perf_event_open|memfd_secret|open_by_handle_at")
+CALLS_THAT_OPEN_INSIDE = "recvmsg|recvmmsg|dlopen|getaddrinfo|getnameinfo|getifaddrs|hardware_concurrency"
 MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 100
 P90_FUNCTION_LINES = 50
@@ -162,6 +167,33 @@ def library_is_quiet(tree):
             yield f"{path}: uses {match.group(0).rstrip('( ')}; the library never ends the process, prints or handles signals"
 
 
+def descriptors_are_above_two(tree):
+    through_door = re.compile(r"\bopen_fd\(\[[^\]]*\]\s*\{\s*return\s+(?:static_cast<int>\()?::(?:syscall\(SYS_\w+|\w+\()")
+    opens = re.compile(rf"(?<![\w.>:])(?:::|std::)?(?:{OPENING_CALLS})\s*\(|\bF_DUPFD\w*|\bSYS_(?:{OPENING_CALLS})\b|\bstd::[io]?fstream\b")
+    opens_inside = re.compile(rf"(?<![\w.>])(?:::|std::thread::)(?:{CALLS_THAT_OPEN_INSIDE})\s*\(")
+    for path in tree.under("lib", "kernels"):
+        if path.startswith("lib/core/owned_fd."):
+            continue
+        code = through_door.sub(lambda match: blank(match), tree.code(path))
+        for match in opens.finditer(code):
+            # A method of that name is none of the system's calls.
+            if "::" in match.group(0) or path.endswith(".c") or not re.match(r"\w+\s*\(", match.group(0)):
+                yield f"{path}: uses {match.group(0).rstrip('( ')}; every descriptor comes from open_fd() or duplicate()"
+        for match in opens_inside.finditer(code):
+            if "StandardFdsHeld " not in function_around(code, match.start()):
+                yield f"{path}: calls {match.group(0).rstrip('( ')}, which opens descriptors, without StandardFdsHeld"
+
+
+def function_around(code, at):
+    """From the beginning of the function, or lambda, that holds this place, up to it."""
+    line = code.count("\n", 0, at) + 1
+    lines = code.split("\n")
+    for _, first, count in functions(code):
+        if first <= line < first + count:
+            return "\n".join(lines[first - 1:line])
+    return ""
+
+
 def numbers_have_points(tree):
     for path in tree.under("lib", "kernels"):
         for match in re.finditer(r"%[-+#0]*[\d.*]*[aefgAEFG]\b", tree.text(path)):
@@ -221,8 +253,8 @@ def nothing_is_left_over(tree):
 
 
 LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped,
-        files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, numbers_have_points, folders_are_those_of_the_map,
-        files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
+        files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, descriptors_are_above_two, numbers_have_points,
+        folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
 
 
 def main(root):

@@ -13,7 +13,9 @@ CLEAN = {
     "include/zero/group.h": "#include <stdint.h>\n#include <zero/status.h>\nZERO_API int32_t zero_group_rank(const void *g);\n",
     "lib/core/status.h": FILE + "#include <cstdint>\n",
     "lib/core/status.cpp": FILE + '#include "core/status.h"\n',
-    "lib/group/group.cpp": FILE + '#include "core/status.h"\n#include "group/group.h"\n',
+    "lib/group/group.cpp": FILE + '#include "core/status.h"\n#include "group/group.h"\n'
+                                  "OwnedFd a() { return open_fd([] { return ::socket(1, 2, 3); }); }\n"
+                                  "void *b() {\n  const StandardFdsHeld held;\n  return ::dlopen(c, 1);\n}\n",
     "lib/group/mpi/mpi_links.cpp": FILE + '#include "group/module/zero_mpi_module.h"\n#include "group/mpi/mpi_root.h"\n',
     "lib/group/module/zero_mpi_module.c": FILE + "#include <mpi.h>\n",
     "lib/group/module/zero_nccl_module.c": FILE + "#include <nccl.h>\n",
@@ -58,6 +60,12 @@ PLANTED = [
     ("library_is_quiet", "lib/core/status.cpp", 'void f() { std::fprintf(stderr, "x"); }\n'),
     ("library_is_quiet", "kernels/adam.cpp", 'void f() { printf("x"); }\n'),
     ("library_is_quiet", "lib/api/group.cpp", "void f() { std::cerr << 1; }\n"),
+    ("descriptors_are_above_two", "lib/core/status.cpp", 'int f() { return ::open("x", 0); }\n'),
+    ("descriptors_are_above_two", "lib/group/group.cpp", "void f() { std::ifstream file(name); }\n"),
+    ("descriptors_are_above_two", "lib/group/group.cpp", "int f() { return ::fcntl(fd, F_DUPFD_CLOEXEC, 0); }\n"),
+    ("descriptors_are_above_two", "lib/group/group.cpp", "long f() { return ::syscall(SYS_pidfd_open, 1, 0); }\n"),
+    ("descriptors_are_above_two", "lib/group/module/zero_mpi_module.c", 'FILE *f(void) { return fopen("x", "r"); }\n'),
+    ("descriptors_are_above_two", "lib/core/status.cpp", "long f() { const StandardFdsHeld held; }\nlong g() { return ::recvmsg(s, m, 0); }\n"),
     ("numbers_have_points", "lib/core/status.cpp", 'const char *text = "%.17g";\n'),
     ("folders_are_those_of_the_map", "utils/string.c", FILE),
     ("folders_are_those_of_the_map", "NOTES.md", "x\n"),

@@ -4,10 +4,11 @@
 /// which it has seen. So two slots and two staging halves suffice, and start never waits.
 #include "group/local/local_transport.h"
 
+#include "core/machine.h"
+
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <thread>
 
 namespace zero {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 /// A peer that is running answers within some hundred nanoseconds. Where ranks may be waiting for this one's core, looking on is vain.
 int32_t looks_per_poll(int64_t ranks) {
   constexpr int32_t kLooks = 16;
-  return ranks <= static_cast<int64_t>(std::thread::hardware_concurrency()) ? kLooks : 1;
+  return ranks <= online_cores() ? kLooks : 1;
 }
 
 }  // namespace

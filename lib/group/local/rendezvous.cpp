@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 namespace zero {
@@ -14,15 +16,21 @@ namespace {
 /// How long a guest waits for who knows more: after the deadline for the hub's word about it, after the hub's end for the watch's.
 constexpr int64_t kVerdictMs = 200;
 
-/// Ready at the second look: lets others run in between.
+/// Ready at a later look: lets others run in between, and lets this thread sleep when it has tried often.
 class Pause final : public Waitable {
  public:
+  explicit Pause(int64_t tries) : until_ns_(now_ns() + std::min(kLongestNs, tries * kStepNs)) {}
+
   Status poll(bool *out_ready) override {
-    *out_ready = std::exchange(looked_, true);
+    *out_ready = std::exchange(looked_, true) && now_ns() >= until_ns_;
     return {};
   }
 
  private:
+  static constexpr int64_t kStepNs = 100'000;
+  static constexpr int64_t kLongestNs = 5'000'000;
+
+  int64_t until_ns_;
   bool looked_ = false;
 };
 
@@ -53,6 +61,8 @@ class Guest final : public Waitable {
       ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
                  "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)", terms_.name_of(terms_.rank),
                  lld(::getpid()), lld(terms_.size));
+      ZERO_CHECK(received != Received::refused, ZERO_E_SYSTEM, "rank %lld (process %lld) cannot receive what the others bring: %s",
+                 terms_.name_of(terms_.rank), lld(::getpid()), std::strerror(errno));
       if (received == Received::nothing) break;
       if (received == Received::packet) {
         ZERO_TRY(take(std::move(packet)));
@@ -84,7 +94,10 @@ class Guest final : public Waitable {
     hello.process = mine_.process;
     hello.agree = terms_.agree;
     // A hub that is gone already is noticed by the first look at the socket.
-    said_hello_ = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get()) != Sent::full;
+    const Sent sent = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get());
+    ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld) cannot send the others what it brings: %s",
+               terms_.name_of(terms_.rank), lld(::getpid()), std::strerror(errno));
+    said_hello_ = sent != Sent::full;
     return {};
   }
 
@@ -130,13 +143,13 @@ class Guest final : public Waitable {
 Task call_off(MeetingTerms terms, Status cause) {
   constexpr int64_t kMomentMs = 1000;
   terms.deadline = Deadline::after_ms(std::min(kMomentMs, terms.deadline.left_ms()));
-  while (!terms.deadline.passed()) {
+  for (int64_t tries = 0; !terms.deadline.passed(); ++tries) {
     const OwnedFd socket = connect_to_hub(terms.name);
     if (socket.valid() && identify(socket.get()).user == ::geteuid()) {
       refuse(cause, socket.get(), terms.rank, terms.size);
       if (terms.size == 2) break;
     }
-    Pause pause;
+    Pause pause(tries);
     ZERO_CO_AWAIT(pause);
   }
   co_return Status();
@@ -168,7 +181,7 @@ Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
   ZERO_CO_CHECK(mine.blob.size() <= kMaxBlobBytes, ZERO_E_INVALID_ARGUMENT, "a blob of %zu bytes passes the limit of %zu", mine.blob.size(),
                 kMaxBlobBytes);
   mine.process = ::getpid();
-  for (;;) {
+  for (int64_t tries = 0;; ++tries) {
     OwnedFd socket;
     Role role = Role::again;
     Status entered = enter_meeting(terms.name, &socket, &role);
@@ -193,7 +206,7 @@ Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
     }
     if (terms.watch) ZERO_CO_TRY(terms.watch());
     if (terms.deadline.passed()) co_return timed_out(terms, 0);
-    Pause pause;
+    Pause pause(tries);
     ZERO_CO_AWAIT(pause);
   }
 }

@@ -124,6 +124,10 @@ Status Hub::hear_new() {
       status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)",
                              lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size));
     }
+    if (received == Received::refused) {
+      status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot receive what the others bring: %s",
+                             lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
+    }
     // Who ends the meeting is told why together with those behind it.
     if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
     ZERO_TRY(status);
@@ -198,6 +202,8 @@ Status Hub::send_tables(bool *out_done) {
       header.same_process = joiner.process == guest.identity.process ? 1 : 0;
       const int fd = header.same_process != 0 ? -1 : joiner.fd.get();
       const Sent sent = about == to ? Sent::done : send_packet(guest.socket.get(), header, joiner.blob, fd);
+      ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot answer the others: %s",
+                 lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
       // A rank that is gone by now is found out by whoever uses what it brought.
       if (sent == Sent::closed) guest.socket.reset(-1);
       if (sent == Sent::full) {

@@ -38,6 +38,11 @@ OwnedFd make_socket() {
   return open_fd([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
 }
 
+/// By the peer, or by this process, whose program may have closed descriptors that are not its own.
+bool means_closed(int error) {
+  return error == ECONNRESET || error == EPIPE || error == ENOTCONN || error == ECONNREFUSED || error == EBADF || error == ENOTSOCK;
+}
+
 /// Takes the first descriptor of a message and closes any other.
 OwnedFd take_descriptor(msghdr *message) {
   OwnedFd first;
@@ -74,7 +79,8 @@ Received receive_packet(int socket, Packet *out) {
     // When packets and the peer's end come between its two looks, or the peer has ended without reading all it was sent, Linux reports the
     // end before the packets: only the second report is final.
   } while ((nbytes < 0 && errno == EINTR) || ((nbytes == 0 || (nbytes < 0 && errno == ECONNRESET)) && !std::exchange(ended, true)));
-  if (nbytes < 0) return errno == EAGAIN ? Received::nothing : Received::closed;
+  if (nbytes < 0 && errno == EAGAIN) return Received::nothing;
+  if (nbytes < 0) return means_closed(errno) ? Received::closed : Received::refused;
   out->fd = take_descriptor(&message);
   if (nbytes == 0) return Received::closed;
   if ((message.msg_flags & MSG_TRUNC) != 0 || static_cast<size_t>(nbytes) < sizeof(PacketHeader)) return Received::garbage;
@@ -110,7 +116,8 @@ Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blo
   } while (nbytes < 0 && errno == EINTR);
   if (nbytes >= 0) return Sent::done;
   // Too many descriptors in flight, or no buffer: both pass once the peer has read.
-  return errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS ? Sent::full : Sent::closed;
+  if (errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS) return Sent::full;
+  return means_closed(errno) ? Sent::closed : Sent::refused;
 }
 
 PeerIdentity identify(int socket) {

@@ -39,10 +39,11 @@ struct Packet {
   OwnedFd fd;
 };
 
-enum class Received { packet, nothing, closed, garbage, no_descriptors };
+/// refused: the system will not do it, by errno; what is closed has ended on either side.
+enum class Received { packet, nothing, closed, garbage, no_descriptors, refused };
 Received receive_packet(int socket, Packet *out);
 
-enum class Sent { done, full, closed };
+enum class Sent { done, full, closed, refused };
 /// fd < 0: none. The blob's size goes into the header.
 Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blob, int fd);
 
