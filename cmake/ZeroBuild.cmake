@@ -44,6 +44,13 @@ macro(zero_find_cuda_toolkit)
   set(CMAKE_MINIMUM_REQUIRED_VERSION ${zero_minimum_required_version})
 endmacro()
 
+# Compiles a target's files a few at a time, where ZERO_UNITY asks for it: what they include is then read and expanded once for each few.
+function(zero_unity target batch)
+  if(ZERO_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
+  endif()
+endfunction()
+
 # The roots that a layer may include from: a folder of links to just the folders it may see, so that a forbidden include does not compile.
 #   zero_layer_roots(<target> <folders...>)
 function(zero_layer_roots target)
@@ -76,6 +83,7 @@ function(zero_layer name)
   else()
     target_precompile_headers(${name} REUSE_FROM zero_core)
   endif()
+  zero_unity(${name} 8)
   if(ZERO_COVERAGE)
     # Only layers have counters: kernels and tests run at their usual speed.
     target_compile_options(${name} PRIVATE --coverage -O0 -fprofile-update=atomic)

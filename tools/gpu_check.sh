@@ -17,8 +17,7 @@ cuda_tests=(kernels/loaded_kernels_test memory/cuda_module_test kernels/cuda_ker
   examples/fashion_compute_cuda_test)
 cuda_nccl_tests=(api/cuda_nccl_api_test)
 # Over the emulation of CUDA, with this machine's compilers.
-emulated_tests=(kernels/device_kernels_test memory/device_test engine/device_optimizer_test engine/device_failures_test
-  engine/device_line_up_test engine/device_steps_test engine/device_tier_test engine/device_tier_failures_test engine/device_verify_test
+emulated_tests=(kernels/device_kernels_test memory/device_test engine/engine_devices_test engine/device_tier_failures_test
   api/device_api_test examples/fashion_compute_test)
 emulated_nccl_tests=(group/nccl_table_test group/nccl_collectives_test engine/nccl_training_test faults/nccl_faults_test api/nccl_api_test)
 limit=${LIMIT:-570}

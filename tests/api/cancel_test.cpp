@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-namespace zero::test {
+namespace zero::test::cancel_test {
 namespace {
 
 /// A thread that makes one call, with its cancellation asked for before.
@@ -105,4 +105,4 @@ TEST(Cancellation, StaysHeldOffWhereTheProgramDoesThat) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::cancel_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::config_test {
 namespace {
 
 /// Every key that the library knows.
@@ -196,4 +196,4 @@ TEST(Library, AModuleThatCannotBeLoadedIsAnAnswerAndNoError) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::config_test

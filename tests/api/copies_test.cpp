@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-namespace zero::test {
+namespace zero::test::copies_test {
 namespace {
 
 /// One of the copies.
@@ -53,4 +53,4 @@ TEST(Copies, RanksOfTwoCopiesInOneProcessAreToldSo) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::copies_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::device_test {
 namespace {
 
 constexpr int64_t kCount = 1000;
@@ -225,4 +225,4 @@ TEST(DeviceCalls, ADeviceThatIsNotThereIsAnErrorOfCreate) {
 TEST(DeviceCalls, DevicesAreAFeature) { EXPECT_EQ(zero_has_feature(ZERO_FEATURE_CUDA), 1); }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::group_test {
 namespace {
 
 std::string unique_name(const char *stem) {
@@ -411,4 +411,4 @@ TEST(Group, DescriptionsAreCutToFit) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::group_test

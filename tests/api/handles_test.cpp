@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::api {
+namespace zero::api::handles_test {
 namespace {
 
 /// Counts its living instances.
@@ -138,4 +138,4 @@ TEST(Handles, EveryKindHasAName) {
 }
 
 }  // namespace
-}  // namespace zero::api
+}  // namespace zero::api::handles_test

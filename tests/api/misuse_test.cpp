@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace zero::test {
+namespace zero::test::misuse_test {
 namespace {
 
 std::set<std::string> exported_functions() {
@@ -173,4 +173,4 @@ TEST_F(WrongState, ARequestUnderWayGivesNothing) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::misuse_test

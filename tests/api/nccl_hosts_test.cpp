@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-namespace zero::test {
+namespace zero::test::nccl_hosts_test {
 namespace {
 
 using Id = std::array<char, 256>;
@@ -241,4 +241,4 @@ TEST(NcclHosts, RanksThatDoNotComeAreNamed) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_hosts_test

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::nccl_test {
 namespace {
 
 template <class Body>
@@ -285,4 +285,4 @@ TEST_F(NcclCalls, AnOptimizerOnTheDeviceStepsOverIt) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_test

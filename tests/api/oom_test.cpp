@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::oom_test {
 namespace {
 
 constexpr int64_t kCount = 600;
@@ -260,4 +260,4 @@ TEST(OutOfMemoryAtFirst, ACreationThatFailedLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::oom_test

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace zero::test {
+namespace zero::test::request_test {
 namespace {
 
 /// Optimizers of two ranks that this thread holds, of stage 3, with a parameter of eight elements; begun.
@@ -115,4 +115,4 @@ TEST(Requests, ResultsAreThereWhenTheRequestHasEndedAndItsStatusStays) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::request_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::status_test {
 namespace {
 
 TEST(Status, AThreadThatNeverFailedHasNoError) {
@@ -149,4 +149,4 @@ TEST(Dtype, SizesInBytes) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::status_test

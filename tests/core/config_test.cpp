@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-namespace zero {
+namespace zero::config_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -171,4 +171,4 @@ TEST(Config, UnknownKeysAreUnsupportedNotIgnored) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::config_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero {
+namespace zero::doorbell_test {
 namespace {
 
 constexpr int64_t kLongNs = 60'000'000'000;
@@ -151,4 +151,4 @@ TEST(Backoff, ARingEndsThePause) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::doorbell_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace zero {
+namespace zero::dtype_test {
 namespace {
 
 TEST(DType, SizesAndNamesAreThoseOfTheHeaders) {
@@ -38,4 +38,4 @@ TEST(ReduceOp, NamesAreThoseOfTheHeadersAndUnknownOnesHaveNone) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::dtype_test

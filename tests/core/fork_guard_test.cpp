@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-namespace zero {
+namespace zero::fork_guard_test {
 namespace {
 
 // Each test uses a child as the "first process", so that the guard is not made in the test program itself.
@@ -77,4 +77,4 @@ TEST(ForkGuard, AChildEndsWhateverTheParentsThreadsHeld) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::fork_guard_test

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero {
+namespace zero::frame_cache_test {
 namespace {
 
 TEST(FrameCache, ABlockGivenBackIsHandedOutAgainForItsSizeClass) {
@@ -91,4 +91,4 @@ TEST(FrameCache, WorksAsAnAllocator) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::frame_cache_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace zero {
+namespace zero::hash_test {
 namespace {
 
 TEST(Hash, PartsHashAsTheWhole) {
@@ -48,4 +48,4 @@ TEST(Hash, IsXxh3) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::hash_test

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace zero {
+namespace zero::log_test {
 namespace {
 
 using test::LogFile;
@@ -119,4 +119,4 @@ TEST(Log, LinesOfSeveralProcessesDoNotMix) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::log_test

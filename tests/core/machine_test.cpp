@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-namespace zero {
+namespace zero::machine_test {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -115,4 +115,4 @@ TEST(Machine, ReadsTheFirstVersionOfControlGroups) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::machine_test

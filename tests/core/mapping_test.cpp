@@ -13,7 +13,7 @@
 #include <fstream>
 #include <string>
 
-namespace zero {
+namespace zero::mapping_test {
 namespace {
 
 int64_t page() { return ::sysconf(_SC_PAGESIZE); }
@@ -209,4 +209,4 @@ TEST(Mapping, SaysWhenAFileCannotBeSizedAndClosesIt) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mapping_test

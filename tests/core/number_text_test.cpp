@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace zero {
+namespace zero::number_text_test {
 namespace {
 
 TEST(NumberText, ReadsBackAsTheSameNumber) {
@@ -49,4 +49,4 @@ TEST(NumberText, BoundsAreThoseOfTheHeaders) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::number_text_test

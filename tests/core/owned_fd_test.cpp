@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero {
+namespace zero::owned_fd_test {
 namespace {
 
 int open_one() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -145,4 +145,4 @@ TEST(OwnedFd, WhatTheProgramPutsInAHeldPlaceStays) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::owned_fd_test

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace zero {
+namespace zero::pages_test {
 namespace {
 
 constexpr int kCollapse = 25;
@@ -142,4 +142,4 @@ TEST(Pages, OfNoFileAreRefusedAndLeaveNothingBehind) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::pages_test

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace zero {
+namespace zero::partition_test {
 namespace {
 
 int64_t random_cases(int64_t subset, int64_t full) { return test::full_tests() ? full : subset; }
@@ -155,4 +155,4 @@ TEST(FlatLayout, RandomTensorsKeepTheRuleAndDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::partition_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace zero {
+namespace zero::peer_copy_test {
 namespace {
 
 constexpr int64_t kMost = 40'000;
@@ -98,4 +98,4 @@ TEST(PeerCopy, LearnsFromLargeCopiesOnly) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::peer_copy_test

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero {
+namespace zero::progress_thread_test {
 namespace {
 
 /// Opened by the test, looked at by the progress thread.
@@ -248,4 +248,4 @@ TEST(ProgressThread, LetsGoOfAQueueThatIsEmpty) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::progress_thread_test

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-namespace zero {
+namespace zero::status_test {
 namespace {
 
 constexpr int32_t kCodes[] = {ZERO_OK,
@@ -150,4 +150,4 @@ TEST(Status, OnlyCodesFromMinus300ToMinus399PoisonAGroup) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::status_test

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero {
+namespace zero::task_test {
 namespace {
 
 /// Ready after some looks, or when opened; an error when told so.
@@ -380,4 +380,4 @@ TEST(OperationQueue, ThreadsThatWaitAdvanceOneAnothersOperations) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::task_test

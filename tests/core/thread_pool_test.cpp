@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero {
+namespace zero::thread_pool_test {
 namespace {
 
 /// Runs pieces that wait a little, so that workers get some; returns the threads that ran one.
@@ -163,4 +163,4 @@ TEST(ThreadPool, WorkersRoundToNearestAndTakeNoSignals) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::thread_pool_test

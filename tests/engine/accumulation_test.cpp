@@ -15,7 +15,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::accumulation_test {
 namespace {
 
 constexpr int32_t kLast = ZERO_MICRO_STEP_LAST;
@@ -205,8 +205,8 @@ TEST(Accumulation, SumsAreThoseOfFloat64WithinTheirRoundings) {
               static_cast<long long>(count.values), static_cast<long long>(count.outside));
 }
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class AccumulationStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, AccumulationStages, testing::Range<int64_t>(0, 4));
 
 /// Gives what a caller that adds up in fp32 by itself would give.
 void give_own_sums(Optimizer &optimizer, const Model &model, int64_t step, int64_t micro_steps) {
@@ -224,7 +224,7 @@ void give_own_sums(Optimizer &optimizer, const Model &model, int64_t step, int64
   }
 }
 
-TEST_P(Stages, LocalSumsInF32AreTheBitsOfACallerThatAddsUpItself) {
+TEST_P(AccumulationStages, LocalSumsInF32AreTheBitsOfACallerThatAddsUpItself) {
   int64_t cases = 0;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (int64_t ranks = 1; ranks <= 4; ++ranks) {
@@ -311,7 +311,7 @@ void expect_cost(DType dtype, bool in_f32, int32_t kind, int64_t ranks, int64_t 
   });
 }
 
-TEST_P(Stages, SumsOfShardsCost4BytesPerOwnedElementAndLocalSumsAFullGradient) {
+TEST_P(AccumulationStages, SumsOfShardsCost4BytesPerOwnedElementAndLocalSumsAFullGradient) {
   for (const int64_t ranks : {1, 2, 4}) {
     for (const int32_t kind : {kLocal, kReduce}) {
       expect_cost(DType::f32, false, kind, ranks, GetParam());
@@ -364,7 +364,7 @@ void misuse(Optimizer &optimizer, int32_t kind) {
   EXPECT_EQ(optimizer.grad_acquire(0, &data, &accumulate).code(), ZERO_E_STATE);
 }
 
-TEST_P(Stages, CallsInAWrongOrderAreErrorsThatChangeNothing) {
+TEST_P(AccumulationStages, CallsInAWrongOrderAreErrorsThatChangeNothing) {
   for (const int64_t ranks : {1, 2, 3}) {
     for (const std::vector<int32_t> &sequence : kSequences) {
       Model model;
@@ -415,7 +415,7 @@ void give_with_interruption(Optimizer &optimizer, const Model &model, int64_t nu
   }
 }
 
-TEST_P(Stages, AMicroStepWhileAGradientIsAcquiredIsAnErrorThatChangesNothing) {
+TEST_P(AccumulationStages, AMicroStepWhileAGradientIsAcquiredIsAnErrorThatChangesNothing) {
   for (const int64_t ranks : {1, 2, 3}) {
     for (const std::vector<int32_t> &sequence : kSequences) {
       if (sequence.empty()) continue;
@@ -443,4 +443,4 @@ TEST_P(Stages, AMicroStepWhileAGradientIsAcquiredIsAnErrorThatChangesNothing) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::accumulation_test

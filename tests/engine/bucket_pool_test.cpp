@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-namespace zero {
+namespace zero::bucket_pool_test {
 namespace {
 
 constexpr int64_t kNbytes = 4096;
@@ -88,4 +88,4 @@ TEST(BucketPool, WithALimitAllBuffersAreAsLargeAsTheLargestBucket) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::bucket_pool_test

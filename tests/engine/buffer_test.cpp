@@ -10,7 +10,7 @@
 #include <random>
 #include <utility>
 
-namespace zero::test {
+namespace zero::test::buffer_test {
 namespace {
 
 Status run_task(Buffer &buffer, Task task) { return buffer.queue()->run(std::move(task)); }
@@ -171,4 +171,4 @@ TEST(Buffer, OneRankWithoutMemoryIsAnErrorOnAll) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::buffer_test

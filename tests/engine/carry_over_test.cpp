@@ -9,7 +9,7 @@
 #include <cstring>
 #include <map>
 
-namespace zero::test {
+namespace zero::test::carry_over_test {
 namespace {
 
 /// Everything that a caller can read of a run.
@@ -294,4 +294,4 @@ TEST(CarryOver, EverySlotThatIsListedCanBeReadAndWrittenAndNoOther) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::carry_over_test

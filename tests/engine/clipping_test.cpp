@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::clipping_test {
 namespace {
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class ClippingStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, ClippingStages, testing::Range<int64_t>(0, 4));
 
 /// Trains and compares the kept values with bounds that follow every rounding.
 int64_t follow(const Model &model, const Manner &manner) {
@@ -65,7 +65,7 @@ Model model_of(DType dtype, int64_t ranks, double loss_scale) {
   return model;
 }
 
-TEST_P(Stages, ClippingByNormAndByValueFollowFloat64) {
+TEST_P(ClippingStages, ClippingByNormAndByValueFollowFloat64) {
   int64_t values = 0;
   Every every(7);
   for (int64_t ranks = 1; ranks <= 4; ++ranks) {
@@ -89,7 +89,7 @@ TEST_P(Stages, ClippingByNormAndByValueFollowFloat64) {
 }
 
 /// 0 is no limit, and so would this one be in fp32.
-TEST_P(Stages, ALimitBelowTheLeastFp32Clips) {
+TEST_P(ClippingStages, ALimitBelowTheLeastFp32Clips) {
   Model model = model_of(DType::f32, 2, 1);
   model.recipe.clip_value = 1e-46;
   Manner manner;
@@ -114,4 +114,4 @@ TEST(Clipping, InBothWaysAtOnceIsRefused) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::clipping_test

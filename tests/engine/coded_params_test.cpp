@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::coded_params_test {
 namespace {
 
 constexpr int64_t kCount = 5000;  ///< not whole lines
@@ -338,4 +338,4 @@ TEST(CodedParams, NeedAnF32Master) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::coded_params_test

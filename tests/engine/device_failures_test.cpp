@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::device_failures_test {
 namespace {
 
 /// Memory of the host that a device of its own is asked about.
@@ -120,4 +120,4 @@ TEST(DeviceFailures, AParameterThatCannotBeWrittenReachesEveryRank) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_failures_test

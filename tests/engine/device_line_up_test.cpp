@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::device_line_up_test {
 namespace {
 
 using LinedUp = DeviceTest;
@@ -232,4 +232,4 @@ TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_line_up_test

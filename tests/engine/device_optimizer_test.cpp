@@ -13,7 +13,7 @@
 #include <array>
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::device_optimizer_test {
 namespace {
 
 const DeviceMemory kDevice(0);
@@ -182,4 +182,4 @@ TEST_F(OnDevice, WithoutADeviceStreamsAreErrors) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_optimizer_test

@@ -10,7 +10,7 @@
 #include <functional>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::device_steps_test {
 namespace {
 
 const int64_t kReplays = few_tests() ? 12 : 100;
@@ -433,4 +433,4 @@ TEST_F(StepsOnDevice, StepsOfSeveralRanksAreNotCaptured) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_steps_test

@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-namespace zero::test {
+namespace zero::test::device_tier_failures_test {
 namespace {
 
 const DeviceMemory kDevices[] = {DeviceMemory(0), DeviceMemory(1)};
@@ -236,4 +236,4 @@ TEST(FailingDevices, ReachEveryRank) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_tier_failures_test

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::device_tier_test {
 namespace {
 
 const DeviceMemory kDevice(0);
@@ -447,4 +447,4 @@ TEST_F(KeptOnDevice, RanksOfSeveralHostsAreAnErrorThatLeavesTheGroup) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_tier_test

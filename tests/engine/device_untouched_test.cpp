@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::device_untouched_test {
 namespace {
 
 using UntouchedOnDevice = DeviceTest;
@@ -199,4 +199,4 @@ TEST_F(UntouchedOnDevice, AStepCountThatOneRankSetsIsAMismatch) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_untouched_test

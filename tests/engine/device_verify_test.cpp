@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::device_verify_test {
 namespace {
 
 using VerifyOnDevice = DeviceTest;
@@ -175,4 +175,4 @@ TEST_F(VerifyOnDevice, IsOrderedByItsStream) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_verify_test

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::first_values_test {
 namespace {
 
 TEST(Begin, ReplicasThatDifferAreNamed) {
@@ -286,4 +286,4 @@ TEST_P(RemaindersOf, WrittenElementsAreZeroWhereTheyChange) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::first_values_test

@@ -17,7 +17,7 @@
 #include <numeric>
 #include <sstream>
 
-namespace zero::test {
+namespace zero::test::footprint_test {
 namespace {
 
 /// AdamW with bf16 gradients; bytes per element of the parameter, and of master and moments together.
@@ -238,4 +238,4 @@ TEST_P(Footprint, IsWhatFormulaAccountingHookAndSystemSay) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::footprint_test

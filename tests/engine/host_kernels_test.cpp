@@ -13,7 +13,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace zero::test {
+namespace zero::test::host_kernels_test {
 namespace {
 
 std::vector<float> values_of(uint64_t stream, int64_t count) {
@@ -254,4 +254,4 @@ TEST(HostReducer, WhatGoesPastTheCachesHasTheSameBits) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::host_kernels_test

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::inference_test {
 namespace {
 
 class Inference : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {};
@@ -66,4 +66,4 @@ TEST_P(Inference, KeepsParametersAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::inference_test

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::init_param_test {
 namespace {
 
 constexpr int64_t kSeed = 4711;
@@ -172,4 +172,4 @@ TEST_F(BadInitialisers, AreErrorsWithTheReason) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::init_param_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace zero::test {
+namespace zero::test::known_results_test {
 namespace {
 
 class KnownResultsOverProcesses : public testing::TestWithParam<int64_t> {};
@@ -101,4 +101,4 @@ TEST(OptimizersOverProcesses, ARankThatCannotShareItsMemoryLeavesNobodyWaiting) 
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::known_results_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace zero::test {
+namespace zero::test::layout_test {
 namespace {
 
 constexpr uint64_t kModels = 200;
@@ -118,4 +118,4 @@ TEST(Params, DtypesThatAreRefusedNameThoseThatAreNot) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::layout_test

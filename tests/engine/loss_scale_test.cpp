@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::loss_scale_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -159,11 +159,11 @@ TEST(DynamicLossScale, KeepsWithinItsBoundsAndUsesItsFactors) {
                                               {false, 60, 0, 0, 3, 3}});
 }
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class LossScaleStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, LossScaleStages, testing::Range<int64_t>(0, 4));
 
 /// Powers of two change no bits of fp32, as long as nothing leaves its range.
-TEST_P(Stages, AStaticScaleIsTakenOutAgainToTheBit) {
+TEST_P(LossScaleStages, AStaticScaleIsTakenOutAgainToTheBit) {
   for (const int64_t ranks : {1, 2, 3}) {
     for (const char *algorithm : elementwise_names()) {
       Model model;
@@ -188,7 +188,7 @@ TEST_P(Stages, AStaticScaleIsTakenOutAgainToTheBit) {
   }
 }
 
-TEST_P(Stages, AStaticScaleStaysThroughOverflows) {
+TEST_P(LossScaleStages, AStaticScaleStaysThroughOverflows) {
   Config config;
   ASSERT_TRUE(config.set_i64(ZERO_KEY_STAGE, GetParam()).ok());
   ASSERT_TRUE(config.set_f64(ZERO_KEY_LOSS_SCALE, 512).ok());
@@ -209,7 +209,7 @@ TEST_P(Stages, AStaticScaleStaysThroughOverflows) {
 }
 
 /// 2 * 40000 is above 65504, the largest of f16, while each rank's gradient is below it.
-TEST_P(Stages, FiniteGradientsWhoseSumLeavesF16SkipTheStep) {
+TEST_P(LossScaleStages, FiniteGradientsWhoseSumLeavesF16SkipTheStep) {
   for (const bool averages : {false, true}) {
     Config config = dynamic_config({1024, 0, 0, 0, 0, 0, 0}, GetParam());
     ASSERT_TRUE(config.set_i64(ZERO_KEY_DIVISOR, averages ? ZERO_DIVISOR_RANKS : ZERO_DIVISOR_ONE).ok());
@@ -224,7 +224,7 @@ TEST_P(Stages, FiniteGradientsWhoseSumLeavesF16SkipTheStep) {
   }
 }
 
-TEST_P(Stages, LocalSumsThatLeaveF16SkipTheStep) {
+TEST_P(LossScaleStages, LocalSumsThatLeaveF16SkipTheStep) {
   for (const int64_t ranks : {1, 2}) {
     for (const bool in_f32 : {false, true}) {
       Config config = dynamic_config({1024, 0, 0, 0, 0, 0, 0}, GetParam());
@@ -251,7 +251,7 @@ TEST_P(Stages, LocalSumsThatLeaveF16SkipTheStep) {
 }
 
 /// Sums of shards are fp32: what overflows f16 on the way but not in the end is no overflow.
-TEST_P(Stages, SumsOfShardsMayPassBeyondF16) {
+TEST_P(LossScaleStages, SumsOfShardsMayPassBeyondF16) {
   Config config = dynamic_config({1024, 0, 0, 0, 0, 0, 0}, GetParam());
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = make_plain(group, config, DType::f16);
@@ -268,7 +268,7 @@ TEST_P(Stages, SumsOfShardsMayPassBeyondF16) {
 }
 
 /// Moves the scalars of one run into another, which goes on as the first does.
-TEST_P(Stages, ScalarsAreCarriedOver) {
+TEST_P(LossScaleStages, ScalarsAreCarriedOver) {
   const Config config = dynamic_config({64, 4, 3, 0, 0, 0, 0}, GetParam());
   run_world(2, [&](const std::shared_ptr<Group> &group) {
     const bool rows[] = {true, false, true, false, false, true, true, false, false, false, false, false, true, true};
@@ -367,4 +367,4 @@ TEST(LossScale, BoundsThatCrossAreRefusedAlsoForAStaticScale) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::loss_scale_test

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::memory_need_test {
 namespace {
 
 constexpr int64_t kElements = 1'000'000;
@@ -205,4 +205,4 @@ TEST(MemoryNeed, RanksOfAControlGroupShareWhatItHasLeft) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::memory_need_test

@@ -40,7 +40,7 @@ void operator delete[](void *data) noexcept { std::free(data); }
 void operator delete(void *data, std::size_t) noexcept { std::free(data); }
 void operator delete[](void *data, std::size_t) noexcept { std::free(data); }
 
-namespace zero::test {
+namespace zero::test::memory_test {
 namespace {
 
 MemoryUse use_of(const Optimizer &optimizer, int32_t category) {
@@ -431,4 +431,4 @@ TEST(SealAgain, AfterMemoryWasShortCostsAndDoesTheSame) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::memory_test

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::mismatch_test {
 namespace {
 
 class Mismatch : public testing::TestWithParam<int64_t> {};
@@ -107,4 +107,4 @@ TEST_P(Mismatch, AMicroStepThatIsReducedOnOneRankOnlyIsToldAtOnce) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::mismatch_test

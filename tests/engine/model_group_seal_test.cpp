@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::model_group_seal_test {
 namespace {
 
 /// 2 data x 2 model: ranks 0 and 2 hold one half of the model, 1 and 3 the other.
@@ -136,4 +136,4 @@ TEST(ModelGroup, ReplicasOfOneAnotherAreNoModelGroup) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::model_group_seal_test

@@ -12,11 +12,11 @@
 #include <limits>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::model_group_test {
 namespace {
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class ModelGroupStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, ModelGroupStages, testing::Range<int64_t>(0, 4));
 
 /// A tensor of the whole model, as one half of the model's ranks holds it.
 struct Piece {
@@ -111,7 +111,7 @@ void expect_pieces(const CutRank &mine, const CutModel &cut, const std::vector<B
   }
 }
 
-TEST_P(Stages, TheNormOfAModelCutOverRanksIsThatOfTheWholeModel) {
+TEST_P(ModelGroupStages, TheNormOfAModelCutOverRanksIsThatOfTheWholeModel) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const bool untouched : {false, true}) {
       const CutModel cut = cut_model(dtype);
@@ -163,7 +163,7 @@ TEST_P(Stages, TheNormOfAModelCutOverRanksIsThatOfTheWholeModel) {
 
 /// Two experts on each half of the model, with gradients 2 and 4, and 6 and 8. The norm is sqrt(4 + 16 + 36 + 64) = sqrt(120) = 10.954;
 /// elsewhere the halves' norms sqrt(20) and sqrt(100) were averaged over ranks as if these held the same: 7.236 (DeepSpeed, issue 8475).
-TEST_P(Stages, ExpertsOnDifferentRanksHaveNorm10_954AndNot7_236) {
+TEST_P(ModelGroupStages, ExpertsOnDifferentRanksHaveNorm10_954AndNot7_236) {
   CutModel cut;
   cut.whole.ranks = 2;
   cut.whole.counts = {1, 1, 1, 1};
@@ -182,7 +182,7 @@ TEST_P(Stages, ExpertsOnDifferentRanksHaveNorm10_954AndNot7_236) {
   });
 }
 
-TEST_P(Stages, AParameterThatBothHalvesHoldCountsOnce) {
+TEST_P(ModelGroupStages, AParameterThatBothHalvesHoldCountsOnce) {
   CutModel cut;
   cut.whole.ranks = 2;
   cut.whole.counts = {600, 300};
@@ -199,7 +199,7 @@ TEST_P(Stages, AParameterThatBothHalvesHoldCountsOnce) {
   });
 }
 
-TEST_P(Stages, ANonFiniteGradientInOneHalfSkipsInBoth) {
+TEST_P(ModelGroupStages, ANonFiniteGradientInOneHalfSkipsInBoth) {
   const CutModel cut = cut_model(DType::f32);
   Manner manner;
   manner.stage = GetParam();
@@ -237,7 +237,7 @@ TEST_P(Stages, ANonFiniteGradientInOneHalfSkipsInBoth) {
 }
 
 /// A model group without replicas: each half has an optimizer in a world of one.
-TEST_P(Stages, WithoutReplicasAParameterThatBothHalvesHoldCountsOnceToo) {
+TEST_P(ModelGroupStages, WithoutReplicasAParameterThatBothHalvesHoldCountsOnceToo) {
   Model model;
   Manner manner;
   manner.stage = GetParam();
@@ -264,7 +264,7 @@ TEST_P(Stages, WithoutReplicasAParameterThatBothHalvesHoldCountsOnceToo) {
 }
 
 /// Ranks 1 and 2 hold a tensor alike that rank 0 does not have, as tensor-parallel ranks of a later stage of a pipeline do.
-TEST_P(Stages, AParameterThatOnlySomeRanksHoldCountsOnceWhenAllButTheLowestOfThemSetTheKey) {
+TEST_P(ModelGroupStages, AParameterThatOnlySomeRanksHoldCountsOnceWhenAllButTheLowestOfThemSetTheKey) {
   Model model;
   Manner manner;
   manner.stage = GetParam();
@@ -290,7 +290,7 @@ TEST_P(Stages, AParameterThatOnlySomeRanksHoldCountsOnceWhenAllButTheLowestOfThe
 }
 
 /// All ranks apply, or all get an error: also those of the half whose weights are fine.
-TEST_P(Stages, WeightsOfOneHalfThatAddUpToZeroAreAnErrorInBothAndTheNextStepWorks) {
+TEST_P(ModelGroupStages, WeightsOfOneHalfThatAddUpToZeroAreAnErrorInBothAndTheNextStepWorks) {
   CutModel cut = cut_model(DType::f32);
   cut.whole.divisor = ZERO_DIVISOR_WEIGHTS;
   Manner manner;
@@ -330,7 +330,7 @@ void run_cut(int64_t stage, Body body) {
 }
 
 /// The other half learns of it at once instead of waiting for its deadline.
-TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
+TEST_P(ModelGroupStages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
   run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     begin_everywhere(*world, mine);
     // Ranks 0 and 2 hold one half.
@@ -351,7 +351,7 @@ TEST_P(Stages, AnOptimizerThatIsLostInOneHalfIsAnErrorInTheOther) {
 }
 
 /// Squares of gradients that were scaled in different ways have no sum.
-TEST_P(Stages, LossScalesThatDifferBetweenHalvesAreAMismatch) {
+TEST_P(ModelGroupStages, LossScalesThatDifferBetweenHalvesAreAMismatch) {
   run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     begin_everywhere(*world, mine);
     ASSERT_TRUE(mine.optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, mine.half == 0 ? 64 : 32).ok());
@@ -378,7 +378,7 @@ void expect_abort_ends_steps(int64_t stage, const std::function<void(const CutRa
   });
 }
 
-TEST_P(Stages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
+TEST_P(ModelGroupStages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
   const Status cause = Status::error(ZERO_E_ABORTED, "given up");
   expect_abort_ends_steps(GetParam(), [&](const CutRank &mine, int64_t rank) {
     if (rank == 0) mine.data->fail(cause);
@@ -389,7 +389,7 @@ TEST_P(Stages, AnAbortOfOneGroupEndsStepsThatWaitInTheOther) {
 }
 
 /// Rank 0 waits for rank 2, its replica, when rank 1, without an optimizer by then, gives up what it shares with rank 0.
-TEST_P(Stages, AnAbortByARankThatReleasedItsOptimizerEndsStepsThatWaitInTheOther) {
+TEST_P(ModelGroupStages, AnAbortByARankThatReleasedItsOptimizerEndsStepsThatWaitInTheOther) {
   run_cut(GetParam(), [](const std::shared_ptr<Group> &world, CutRank mine) {
     begin_everywhere(*world, mine);
     if (world->rank() == 0) {
@@ -405,7 +405,7 @@ TEST_P(Stages, AnAbortByARankThatReleasedItsOptimizerEndsStepsThatWaitInTheOther
   });
 }
 
-TEST_P(Stages, ReplicasThatDifferInOneHalfAreAnErrorInTheOther) {
+TEST_P(ModelGroupStages, ReplicasThatDifferInOneHalfAreAnErrorInTheOther) {
   run_cut(GetParam(), [](const std::shared_ptr<Group> &world, const CutRank &mine) {
     if (mine.half == 0) {
       void *data = nullptr;
@@ -427,4 +427,4 @@ TEST_P(Stages, ReplicasThatDifferInOneHalfAreAnErrorInTheOther) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::model_group_test

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::module_buffers_test {
 namespace {
 
 constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8};
@@ -167,4 +167,4 @@ TEST(ModuleBuffers, AreCheckedWhenRegistered) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::module_buffers_test

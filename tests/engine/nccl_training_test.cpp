@@ -12,7 +12,7 @@
 
 #include <array>
 
-namespace zero::test {
+namespace zero::test::nccl_training_test {
 namespace {
 
 /// Runs body(group, local) on every rank: a group that reaches devices, and one over the local transport alone.
@@ -127,4 +127,4 @@ TEST_F(TrainingOverNccl, TrainingsOnTheHostHaveTheBitsOfTheLocalTransport) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_training_test

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::nonfinite_test {
 namespace {
 
 constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
@@ -170,4 +170,4 @@ TEST(NonFinite, SkippedStepsLeaveNarrowStatesAlone) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nonfinite_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <tuple>
 
-namespace zero::test {
+namespace zero::test::one_copy_test {
 namespace {
 
 Model model_of(int64_t ranks) {
@@ -173,4 +173,4 @@ TEST(OneCopyRefused, InStagesWithoutWholeParametersOfOneOwner) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::one_copy_test

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace zero::test {
+namespace zero::test::one_pass_test {
 namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
@@ -173,4 +173,4 @@ TEST(OnePass, SplitStepsReduceFirst) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::one_pass_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::out_of_memory_test {
 namespace {
 
 std::shared_ptr<Optimizer> unsealed(const std::shared_ptr<Group> &group, const Config &config, std::vector<int64_t> counts) {
@@ -136,4 +136,4 @@ TEST(OutOfMemory, ACallThatFailedIsNotUnderWay) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::out_of_memory_test

@@ -12,11 +12,11 @@
 #include <cstring>
 #include <span>
 
-namespace zero::test {
+namespace zero::test::param_sets_test {
 namespace {
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class ParamSetsStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, ParamSetsStages, testing::Range<int64_t>(0, 4));
 
 /// A tensor as these tests register it.
 struct Tensor {
@@ -132,7 +132,7 @@ void change(Optimizer &optimizer, int64_t set, int64_t number, const char *algor
   EXPECT_EQ(optimizer.set_f64(set, ZERO_KEY_MOMENTUM, 1 - 1 / (x + 1)).code(), expected(ZERO_KEY_MOMENTUM));
 }
 
-TEST_P(Stages, SetsHaveTheBitsOfSeparateOptimizers) {
+TEST_P(ParamSetsStages, SetsHaveTheBitsOfSeparateOptimizers) {
   std::vector<SetOf> sets = {kSets[0]};
   for (const char *name : elementwise_names()) sets.push_back({name, std::strcmp(name, "sgd") == 0 ? 0.9 : 0});
   const int64_t count = std::ssize(sets);
@@ -180,7 +180,7 @@ TEST_P(Stages, SetsHaveTheBitsOfSeparateOptimizers) {
   }
 }
 
-TEST_P(Stages, FrozenParametersStayAndCostOnlyThemselves) {
+TEST_P(ParamSetsStages, FrozenParametersStayAndCostOnlyThemselves) {
   const std::vector<Tensor> tensors = {{4096, DType::f32}, {8192, DType::f32, 0, true}, {2048, DType::bf16}, {1024, DType::bf16, 0, true}};
   for (const int64_t ranks : {1, 2, 4}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
@@ -224,7 +224,7 @@ TEST_P(Stages, FrozenParametersStayAndCostOnlyThemselves) {
 }
 
 /// The gradient of a tied tensor is that of both names: as if the caller had added them on each rank, in the gradient's dtype.
-TEST_P(Stages, TiedTensorsAreUpdatedOnceWithTheSumOfBothGradients) {
+TEST_P(ParamSetsStages, TiedTensorsAreUpdatedOnceWithTheSumOfBothGradients) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const int64_t ranks : {1, 2, 3}) {
       const std::vector<Tensor> tensors = {{300, dtype}, {700, dtype}, {300, dtype, 0, false, 0}};
@@ -270,7 +270,7 @@ TEST_P(Stages, TiedTensorsAreUpdatedOnceWithTheSumOfBothGradients) {
 }
 
 /// The address that one name gave is the caller's until all of it was given: another name's gradient would be written there.
-TEST_P(Stages, ATiedGradientThatIsBeingFilledIsNotOverwritten) {
+TEST_P(ParamSetsStages, ATiedGradientThatIsBeingFilledIsNotOverwritten) {
   const std::vector<Tensor> tensors = {{300, DType::f32}, {300, DType::f32, 0, false, 0}};
   for (const int64_t ranks : {1, 2}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
@@ -312,7 +312,7 @@ void train_unfilled(Optimizer &optimizer, const std::vector<Tensor> &tensors, in
   }
 }
 
-TEST_P(Stages, WhatNobodyFilledStaysUntouchedOnAllRanksAndWhatOneRankFilledIsUpdatedOnAll) {
+TEST_P(ParamSetsStages, WhatNobodyFilledStaysUntouchedOnAllRanksAndWhatOneRankFilledIsUpdatedOnAll) {
   int64_t cases = 0;
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const int64_t ranks : {1, 2, 3}) {
@@ -347,7 +347,7 @@ TEST_P(Stages, WhatNobodyFilledStaysUntouchedOnAllRanksAndWhatOneRankFilledIsUpd
   std::printf("stage %lld: %lld cases\n", static_cast<long long>(GetParam()), static_cast<long long>(cases));
 }
 
-TEST_P(Stages, MastersThatWereWrittenWaitForBeginWhereAStepLeavesTheirParameterUntouched) {
+TEST_P(ParamSetsStages, MastersThatWereWrittenWaitForBeginWhereAStepLeavesTheirParameterUntouched) {
   const std::vector<Tensor> tensors = {{300, DType::bf16}, {531, DType::bf16}};
   for (const int64_t ranks : {1, 2, 3}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
@@ -367,7 +367,7 @@ TEST_P(Stages, MastersThatWereWrittenWaitForBeginWhereAStepLeavesTheirParameterU
   }
 }
 
-TEST_P(Stages, WhatNobodyFilledCountsAsZeroByDefault) {
+TEST_P(ParamSetsStages, WhatNobodyFilledCountsAsZeroByDefault) {
   const std::vector<Tensor> tensors = {{300, DType::f32}, {31, DType::f32}, {700, DType::f32}};
   for (const int64_t ranks : {1, 3}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
@@ -393,7 +393,7 @@ TEST_P(Stages, WhatNobodyFilledCountsAsZeroByDefault) {
 
 /// precision_test follows averages of every form; here each set has a decay of its own, which changes in each step. Differences from
 /// float64: one difference, one constant and one sum in fp32 for each step.
-TEST_P(Stages, AveragesFollowFloat64WithTheDecayOfTheirSet) {
+TEST_P(ParamSetsStages, AveragesFollowFloat64WithTheDecayOfTheirSet) {
   const std::vector<Tensor> tensors = {{300, DType::f32, 0}, {700, DType::bf16, 1}, {31, DType::bf16, 2}};
   for (const int64_t ranks : {1, 2, 3}) {
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
@@ -436,4 +436,4 @@ TEST_P(Stages, AveragesFollowFloat64WithTheDecayOfTheirSet) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::param_sets_test

@@ -9,7 +9,7 @@
 #include <functional>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::phases_test {
 namespace {
 
 std::shared_ptr<Optimizer> bare_optimizer(const std::shared_ptr<Group> &group, const Config &config = {}) {
@@ -373,7 +373,7 @@ TEST(Timeout, NamesTheCallAndWhatTheOtherRankDidLast) {
   });
 }
 
-TEST(Params, AcquiredAgainHaveTheSameAddress) {
+TEST(AcquiredParams, HaveTheSameAddressAgain) {
   for (int64_t stage = 0; stage < 4; ++stage) {
     Model model;
     model.ranks = 2;
@@ -405,4 +405,4 @@ TEST(Params, AcquiredAgainHaveTheSameAddress) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::phases_test

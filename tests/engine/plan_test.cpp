@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-namespace zero::test {
+namespace zero::test::plan_test {
 namespace {
 
 std::vector<int64_t> backwards(size_t count) {
@@ -224,4 +224,4 @@ TEST(ShardWeights, AreOneNonNegativeIntegerPerRank) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::plan_test

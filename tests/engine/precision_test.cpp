@@ -14,7 +14,7 @@
 #include <map>
 #include <mutex>
 
-namespace zero::test {
+namespace zero::test::precision_test {
 namespace {
 
 /// Builds that watch memory or threads take a fifth of the combinations.
@@ -394,4 +394,4 @@ TEST(Precision, BytesPerParameterAreThoseOfTheFormulaToTheByte) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::precision_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-namespace zero::test {
+namespace zero::test::prefetch_test {
 namespace {
 
 Model layers(int64_t ranks) {
@@ -318,4 +318,4 @@ TEST(Prefetch, AnOptimizerMayBeReleasedWhileGathersRunAhead) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::prefetch_test

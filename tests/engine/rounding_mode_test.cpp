@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::rounding_mode_test {
 namespace {
 
 constexpr int64_t kCount = 700;
@@ -146,4 +146,4 @@ TEST_P(RoundingMode, OfOneRankChangesNoBits) {
 INSTANTIATE_TEST_SUITE_P(Worlds, RoundingMode, testing::Combine(testing::Values(1, 2), testing::Values(0, 1, 2)));
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::rounding_mode_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::slot_memory_test {
 namespace {
 
 constexpr uint64_t kModels = 120;
@@ -151,4 +151,4 @@ TEST(TensorSlots, CutsOfScalesAreLines) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::slot_memory_test

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace zero::test {
+namespace zero::test::stages_agree_test {
 namespace {
 
 const int64_t kModels = few_tests() ? 8 : 24;
@@ -134,4 +134,4 @@ TEST(StagesAgreeBitForBit, LargeModels) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::stages_agree_test

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::step_test {
 namespace {
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class StepStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, StepStages, testing::Range<int64_t>(0, 4));
 
 /// A hyper-parameter of the model, or what it is where nobody sets it.
 double hyper(const Model &model, int32_t key, double otherwise) {
@@ -97,7 +97,7 @@ double largest_difference(const Model &model, const Manner &manner, Expected &&e
 }
 
 /// Every row's values are its own, so that one taken for another shows.
-TEST_P(Stages, FollowFloat64For100Steps) {
+TEST_P(StepStages, FollowFloat64For100Steps) {
   const struct {
     const char *algorithm;
     double momentum, nesterov;
@@ -129,7 +129,7 @@ TEST_P(Stages, FollowFloat64For100Steps) {
 }
 
 /// A column of two elements has a direction of norm 1, whose singular value each iteration of Newton and Schulz maps by one polynomial.
-TEST_P(Stages, MuonTakesAsManyIterationsAsItIsTold) {
+TEST_P(StepStages, MuonTakesAsManyIterationsAsItIsTold) {
   for (const double iterations : {2.0, 5.0}) {
     Model model;
     model.ranks = 2;
@@ -154,7 +154,7 @@ TEST_P(Stages, MuonTakesAsManyIterationsAsItIsTold) {
   }
 }
 
-TEST_P(Stages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
+TEST_P(StepStages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
   Model model;
   model.counts = {300, 5, 40};
   Manner manner;
@@ -196,7 +196,7 @@ TEST_P(Stages, ANonFiniteGradientAnywhereSkipsTheStepEverywhere) {
   }
 }
 
-TEST_P(Stages, AFiniteSumThatOverflowsSkipsToo) {
+TEST_P(StepStages, AFiniteSumThatOverflowsSkipsToo) {
   Model model;
   model.ranks = 2;
   model.counts = {20};
@@ -213,7 +213,7 @@ TEST_P(Stages, AFiniteSumThatOverflowsSkipsToo) {
   });
 }
 
-TEST_P(Stages, MissingGradientsCountAsZeroAndAreTold) {
+TEST_P(StepStages, MissingGradientsCountAsZeroAndAreTold) {
   Model model;
   model.ranks = 2;
   model.counts = {300, 40, 600};
@@ -245,7 +245,7 @@ TEST_P(Stages, MissingGradientsCountAsZeroAndAreTold) {
   });
 }
 
-TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
+TEST_P(StepStages, TheCallersOwnAlgorithmRunsOnViews) {
   Model model;
   model.ranks = 2;
   model.counts = {300, 7, 900};
@@ -289,7 +289,7 @@ TEST_P(Stages, TheCallersOwnAlgorithmRunsOnViews) {
   });
 }
 
-TEST_P(Stages, TheSplitStepIsTheStep) {
+TEST_P(StepStages, TheSplitStepIsTheStep) {
   Model model;
   model.ranks = 2;
   model.counts = {500, 30};
@@ -335,7 +335,7 @@ TEST(Stalled, GradientsThatComeInTheirOrderAreNot) {
 }
 
 /// A rank that heard of the failure of its group tells those that wait for it in the optimizer, whose groups are others.
-TEST_P(Stages, AFailureOfTheGroupEndsStepsThatWait) {
+TEST_P(StepStages, AFailureOfTheGroupEndsStepsThatWait) {
   Model model;
   model.ranks = 3;
   model.counts = {300};
@@ -357,4 +357,4 @@ TEST_P(Stages, AFailureOfTheGroupEndsStepsThatWait) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::step_test

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -222,4 +222,4 @@ TEST(Trace, MayBeReadWhileStepsGoOn) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::trace_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::trailing_gathers_test {
 namespace {
 
 constexpr int64_t kRanks = 4;
@@ -175,4 +175,4 @@ TEST_P(Trailing, InitialisersAreRefusedWhileAnAcquireWaits) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::trailing_gathers_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace zero::test {
+namespace zero::test::training_run_test {
 namespace {
 
 constexpr kernels::VerdictRules kSkips{
@@ -45,4 +45,4 @@ TEST(TrainingRun, EditsStayUntilRanksHaveCompared) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::training_run_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::untouched_test {
 namespace {
 
 class Untouched : public testing::TestWithParam<int64_t> {};
@@ -292,4 +292,4 @@ TEST(UntouchedTensors, AveragesOfTensorsThatAreSeldomFilledComeToTheirParameters
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::untouched_test

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::update_counts_test {
 namespace {
 
 class Counts : public testing::TestWithParam<int64_t> {};
@@ -223,4 +223,4 @@ TEST_P(Counts, AStepCountThatOneRankSetsIsAMismatch) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::update_counts_test

@@ -9,7 +9,7 @@
 
 #include <cstdio>
 
-namespace zero::test {
+namespace zero::test::verify_test {
 namespace {
 
 TEST(Verify, FindsEverySingleBitAndNamesIt) {
@@ -70,4 +70,4 @@ TEST(Verify, ComesAfterBeginAndBetweenSteps) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::verify_test

@@ -7,14 +7,14 @@
 
 #include <functional>
 
-namespace zero::test {
+namespace zero::test::vote_test {
 namespace {
 
-class Stages : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Stage, Stages, testing::Range<int64_t>(0, 4));
+class VoteStages : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Stage, VoteStages, testing::Range<int64_t>(0, 4));
 
 /// Both values are named to both ranks.
-TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
+TEST_P(VoteStages, WhatRanksSetDifferentlyIsAMismatch) {
   Model model;
   model.ranks = 2;
   model.counts = {300};
@@ -41,7 +41,7 @@ TEST_P(Stages, WhatRanksSetDifferentlyIsAMismatch) {
 }
 
 /// Whatever the way of a step: without reductions before, with them, or with both on the progress thread.
-TEST_P(Stages, AStepMeetsNoReduce) {
+TEST_P(VoteStages, AStepMeetsNoReduce) {
   Model model;
   model.ranks = 3;
   model.counts = {300, 5000};
@@ -66,4 +66,4 @@ TEST_P(Stages, AStepMeetsNoReduce) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::vote_test

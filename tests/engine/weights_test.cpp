@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::weights_test {
 namespace {
 
 /// In each stage.
@@ -203,4 +203,4 @@ TEST_P(GradientWeights, AddNothingToWhatContributionsSend) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::weights_test

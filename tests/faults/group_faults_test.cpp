@@ -19,7 +19,7 @@
 #include <latch>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::group_faults_test {
 namespace {
 
 constexpr int64_t kRanks = 3;
@@ -402,4 +402,4 @@ TEST(GroupFaultsProcesses, ARankThatExitsWithoutReleaseIsLost) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::group_faults_test

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-namespace zero {
+namespace zero::local_kill_test {
 namespace {
 
 using test::barrier;
@@ -217,4 +217,4 @@ TEST(LocalKill, QuietDoesNotWaitForTheDead) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_kill_test

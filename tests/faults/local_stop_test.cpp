@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace zero {
+namespace zero::local_stop_test {
 namespace {
 
 using test::barrier;
@@ -107,4 +107,4 @@ TEST(LocalStop, WaitingForAStoppedRankSleeps) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_stop_test

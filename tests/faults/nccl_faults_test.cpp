@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::nccl_faults_test {
 namespace {
 
 constexpr int64_t kRanks = 3;
@@ -445,4 +445,4 @@ TEST_F(NcclFaults, DevicesThatFailAreAnErrorOnEveryRank) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_faults_test

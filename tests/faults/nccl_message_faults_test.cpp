@@ -12,7 +12,7 @@
 #include <barrier>
 #include <functional>
 
-namespace zero::test {
+namespace zero::test::nccl_message_faults_test {
 namespace {
 
 constexpr int64_t kRanks = 2;
@@ -242,4 +242,4 @@ INSTANTIATE_TEST_SUITE_P(Memory, NcclMessageFaults, testing::Bool(),
                          [](const auto &test) { return test.param ? "OfDevices" : "OfTheHost"; });
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_message_faults_test

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::nccl_streams_test {
 namespace {
 
 constexpr int64_t kRanks = 2;
@@ -155,4 +155,4 @@ TEST_F(NcclStreams, LongMessagesFromTheHostAndToIt) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_streams_test

@@ -28,7 +28,7 @@ extern "C" int __wrap_fcntl(int fd, int command, ...) {
   return __real_fcntl(fd, command, argument);
 }
 
-namespace zero::test {
+namespace zero::test::seal_stop_test {
 namespace {
 
 constexpr int64_t kRanks = 2;
@@ -70,4 +70,4 @@ TEST(SealStop, ARankThatStopsBeforeAMeetingIsATimeoutThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::seal_stop_test

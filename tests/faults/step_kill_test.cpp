@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-namespace zero::test {
+namespace zero::test::step_kill_test {
 namespace {
 
 constexpr int64_t kLimitMs = 30'000;
@@ -114,4 +114,4 @@ TEST(StepKill, EveryLivingRankIsToldAndItsOptimizerRefusesWhatFollows) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::step_kill_test

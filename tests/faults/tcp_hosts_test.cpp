@@ -27,7 +27,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::tcp_hosts_test {
 namespace {
 
 constexpr int64_t kRanks = 4;  // two on each host, host by host
@@ -254,4 +254,4 @@ TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::tcp_hosts_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace zero {
+namespace zero::answer_test {
 namespace {
 
 TEST(Answer, TextSaysWhereTheRankStands) {
@@ -52,4 +52,4 @@ TEST(Answer, WaitEndsWithoutAnswers) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::answer_test

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::blame_test {
 namespace {
 
 constexpr int64_t kBlamesMs = 300;  ///< deadline of the rank whose text is looked at
@@ -163,4 +163,4 @@ TEST(Blame, FewOfManyRanksAreAskedBeside) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::blame_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace zero::test {
+namespace zero::test::collectives_processes_test {
 namespace {
 
 constexpr int64_t kTimeoutMs = 240'000;
@@ -57,4 +57,4 @@ TEST(CollectivesOverProcessesMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBot
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::collectives_processes_test

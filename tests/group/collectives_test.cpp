@@ -13,7 +13,7 @@
 #include <cstring>
 #include <iterator>
 
-namespace zero::test {
+namespace zero::test::collectives_test {
 namespace {
 
 GroupOptions small_staging() {
@@ -220,4 +220,4 @@ TEST(CollectivesOverThreadsMismatch, EveryPairIsAnErrorOnEveryRankThatNamesBothC
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::collectives_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero {
+namespace zero::fingerprint_test {
 namespace {
 
 Fingerprint all_reduce() {
@@ -171,4 +171,4 @@ TEST(Fingerprint, MessagesDifferByCountDtypeSequenceOrDirection) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::fingerprint_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-namespace zero {
+namespace zero::group_test {
 namespace {
 
 /// Adds nothing up.
@@ -118,4 +118,4 @@ TEST(ToldToPeers, NamesOnceWhoReportedAFailure) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::group_test

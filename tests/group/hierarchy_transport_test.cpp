@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace zero {
+namespace zero::hierarchy_transport_test {
 namespace {
 
 /// Rank 1 waits for rank 2, which is late, and then for rank 0, which does not come.
@@ -40,4 +40,4 @@ TEST(HierarchyTransport, DerivingWaitsForBothWaysNoLongerThanTheDeadline) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::hierarchy_transport_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace zero {
+namespace zero::host_test {
 namespace {
 
 using Numbers = std::vector<int64_t>;
@@ -39,4 +39,4 @@ TEST(Host, ABlockIsThePowerOfTwoThatEveryHostHoldsWhole) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::host_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace zero {
+namespace zero::launch_test {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -266,4 +266,4 @@ TEST(Env, AWorldOfAnotherSizeThanTheLaunchersIsRefused) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::launch_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-namespace zero {
+namespace zero::local_message_test {
 namespace {
 
 using test::barrier;
@@ -253,4 +253,4 @@ TEST(LocalMessage, StandingsOfAMessageNameItsPeerOnly) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_message_test

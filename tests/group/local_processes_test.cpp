@@ -21,7 +21,7 @@
 #include <random>
 #include <thread>
 
-namespace zero {
+namespace zero::local_processes_test {
 namespace {
 
 using test::barrier;
@@ -391,4 +391,4 @@ TEST(LocalProcesses, NothingIsSaidAgainstOneThatCannotBeLookedAt) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_processes_test

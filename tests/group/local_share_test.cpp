@@ -11,7 +11,7 @@
 #include <cstring>
 #include <thread>
 
-namespace zero {
+namespace zero::local_share_test {
 namespace {
 
 using test::barrier;
@@ -432,4 +432,4 @@ TEST(LocalDerive, DerivedTransportsOutliveTheirParentAndPoisonStaysWithThem) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_share_test

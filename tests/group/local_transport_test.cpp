@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-namespace zero {
+namespace zero::local_transport_test {
 namespace {
 
 using test::barrier;
@@ -339,4 +339,4 @@ TEST(LocalTransport, RanksOutsideTheSizeAreRefused) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::local_transport_test

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace zero::test {
+namespace zero::test::long_wait_test {
 namespace {
 
 constexpr int64_t kRanks = 3;
@@ -96,4 +96,4 @@ TEST(LongWait, IsInTheLogOfRanksThatShareMemory) { expect_remarks(over_memory); 
 TEST(LongWait, IsInTheLogOfRanksThatAskOneAnother) { expect_remarks(over_sockets); }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::long_wait_test

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-namespace zero {
+namespace zero::mpi_memory_test {
 namespace {
 
 using test::barrier;
@@ -87,4 +87,4 @@ TEST(MpiMemory, AGroupThatHasFailedIsReleasedWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mpi_memory_test

@@ -9,7 +9,7 @@
 /// As in a program that is linked to an MPI.
 extern "C" __attribute__((visibility("default"))) int MPI_Init_thread() { return 0; }
 
-namespace zero {
+namespace zero::mpi_module_test {
 namespace {
 
 Status load(const std::string &path) {
@@ -52,4 +52,4 @@ TEST(MpiModule, OneModuleServesTheProcess) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mpi_module_test

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-namespace zero {
+namespace zero::mpi_root_test {
 namespace {
 
 using fake_mpi::Call;
@@ -181,4 +181,4 @@ TEST(MpiRoots, WithoutThreadMultipleOneThreadMakesAllGroups) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mpi_root_test

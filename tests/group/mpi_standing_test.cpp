@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace zero {
+namespace zero::mpi_standing_test {
 namespace {
 
 using test::all_ranks;
@@ -95,4 +95,4 @@ TEST(MpiStandings, WhereAllThatAreAwaitedWaitTooOthersAreAsked) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mpi_standing_test

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <thread>
 
-namespace zero {
+namespace zero::mpi_threads_test {
 namespace {
 
 using fake_mpi::Call;
@@ -381,4 +381,4 @@ TEST(MpiThreads, AFailureThatFollowsAMessageDoesNotUndoIt) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::mpi_threads_test

@@ -15,7 +15,7 @@
 #include <barrier>
 #include <cstdio>
 
-namespace zero::test {
+namespace zero::test::nccl_collectives_test {
 namespace {
 
 /// Every case runs over threads as well (collectives_test.cpp); here cases differ in the ways that pieces take.
@@ -384,4 +384,4 @@ TEST(NcclRounds, LargePiecesOfTheHostArrive) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_collectives_test

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero {
+namespace zero::nccl_failures_test {
 namespace {
 
 using namespace test;
@@ -236,4 +236,4 @@ TEST_F(NcclTableDeathTest, CallsComeFromThreadsOnTheCommunicatorsDevice) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::nccl_failures_test

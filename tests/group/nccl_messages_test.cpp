@@ -7,7 +7,7 @@
 #include <barrier>
 #include <cstring>
 
-namespace zero::test {
+namespace zero::test::nccl_messages_test {
 namespace {
 
 constexpr int64_t kLarge = (int64_t{1} << 16) + 3;
@@ -195,4 +195,4 @@ INSTANTIATE_TEST_SUITE_P(Under, MessagesOverNccl, testing::Values(Under{"all", c
                          [](const auto &test) { return test.param.name; });
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_messages_test

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace zero {
+namespace zero::nccl_module_test {
 namespace {
 
 Status load(const std::string &path) {
@@ -50,4 +50,4 @@ TEST(NcclModule, AnNcclThatIsTooOldIsRefusedEachTime) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::nccl_module_test

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::nccl_spread_test {
 namespace {
 
 constexpr int64_t kRanks = 4;
@@ -139,4 +139,4 @@ TEST(NcclSpread, DifferentOffersAndMissingPlacesAreNone) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::nccl_spread_test

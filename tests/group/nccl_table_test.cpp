@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero {
+namespace zero::nccl_table_test {
 namespace {
 
 using namespace test;
@@ -217,4 +217,4 @@ TEST_F(NcclTable, TheVersionIsThatOfTheLibraryInTheProcess) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::nccl_table_test

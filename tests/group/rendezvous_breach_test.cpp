@@ -16,7 +16,7 @@
 #include <atomic>
 #include <optional>
 
-namespace zero {
+namespace zero::rendezvous_breach_test {
 namespace {
 
 using test::connect_stranger;
@@ -334,4 +334,4 @@ TEST(RendezvousBreach, TooFewDescriptorsOfTheHubAreToldToAllWhoHaveCome) {
 #endif
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::rendezvous_breach_test

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-namespace zero {
+namespace zero::rendezvous_guest_test {
 namespace {
 
 using test::bind_raw;
@@ -148,4 +148,4 @@ TEST(RendezvousGuest, TooFewDescriptorsOfAGuestAreItsErrorAtOnce) {
 #endif
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::rendezvous_guest_test

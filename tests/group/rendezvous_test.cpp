@@ -8,7 +8,7 @@
 #include <atomic>
 #include <random>
 
-namespace zero {
+namespace zero::rendezvous_test {
 namespace {
 
 using test::connect_raw;
@@ -256,4 +256,4 @@ TEST(Rendezvous, OneNameServesMeetingAfterMeeting) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::rendezvous_test

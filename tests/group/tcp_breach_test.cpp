@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace zero {
+namespace zero::tcp_breach_test {
 namespace {
 
 using test::await_failure;
@@ -157,4 +157,4 @@ TEST_F(TcpGarbage, RandomBytesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_breach_test

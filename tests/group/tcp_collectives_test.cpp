@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace zero::test {
+namespace zero::test::tcp_collectives_test {
 namespace {
 
 /// Runs body(group, report) on thread ranks and expects no failure; returns rank 0's number of cases.
@@ -74,4 +74,4 @@ TEST(TcpCollectivesSplit, RanksThatWereInDifferentGroupsBeforeMakeOneTogether) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::tcp_collectives_test

@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-namespace zero {
+namespace zero::tcp_failures_test {
 namespace {
 
 using test::await_failure;
@@ -328,4 +328,4 @@ TEST(TcpFailuresOfGroups, BeneathHierarchiesAMessageThatNobodySendsNamesItsPeerT
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_failures_test

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-namespace zero {
+namespace zero::tcp_leader_breach_test {
 namespace {
 
 using test::attempt_to_meet;
@@ -165,4 +165,4 @@ TEST(TcpLeaderBreach, ARankThatComesAgainIsGreetedAgain) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_leader_breach_test

@@ -13,7 +13,7 @@
 #include <new>
 #include <random>
 
-namespace zero {
+namespace zero::tcp_link_test {
 namespace {
 
 using test::await_frame;
@@ -263,4 +263,4 @@ TEST(TcpLink, WhatAFullSocketDoesNotTakeGoesLater) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_link_test

@@ -13,7 +13,7 @@
 #include <functional>
 #include <random>
 
-namespace zero {
+namespace zero::tcp_meeting_breach_test {
 namespace {
 
 using test::attempt_to_meet;
@@ -320,4 +320,4 @@ TEST(TcpMeetingBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
 #endif
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_meeting_breach_test

@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-namespace zero {
+namespace zero::tcp_meeting_test {
 namespace {
 
 using test::await_frame;
@@ -365,4 +365,4 @@ TEST(TcpId, HostsAndPortsThatCanBeInNoIdAreRefused) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_meeting_test

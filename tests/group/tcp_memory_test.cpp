@@ -7,7 +7,7 @@
 
 #include <new>
 
-namespace zero {
+namespace zero::tcp_memory_test {
 namespace {
 
 using test::call;
@@ -86,4 +86,4 @@ TEST(TcpMemory, WhatHasArrivedIsGivenBackWithoutMemory) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_memory_test

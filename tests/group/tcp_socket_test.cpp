@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-namespace zero {
+namespace zero::tcp_socket_test {
 namespace {
 
 int option(const OwnedFd &socket, int level, int name) {
@@ -51,4 +51,4 @@ TEST(TcpSocket, ShortFramesDoNotWaitForEachOther) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_socket_test

@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-namespace zero {
+namespace zero::tcp_transport_test {
 namespace {
 
 using test::barrier;
@@ -398,4 +398,4 @@ TEST(TcpTransport, MemoryIsSharedWithNobody) {
 }
 
 }  // namespace
-}  // namespace zero
+}  // namespace zero::tcp_transport_test

@@ -13,7 +13,7 @@
 #include <limits>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::block_scaled_test {
 namespace {
 
 constexpr DType kFormats[] = {DType::f8e4m3, DType::f8ue5m3};
@@ -187,4 +187,4 @@ TEST(BlockScaled, StochasticRoundingKeepsTheMean) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::block_scaled_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::block_test {
 namespace {
 
 constexpr int64_t kCount = 3000;
@@ -85,4 +85,4 @@ TEST(Block, TheNextWindowBeginsWhereThisOneEnds) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::block_test

@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::convert_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
@@ -142,4 +142,4 @@ TEST(StochasticRounding, LeavesWhatTheFormatHas) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::convert_test

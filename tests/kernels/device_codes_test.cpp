@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace zero::kernels {
+namespace zero::kernels::device_codes_test {
 namespace {
 
 using test::DeviceMemory;
@@ -218,4 +218,4 @@ TEST_F(DeviceCodes, ValuesAreFollowedByMastersThatDoNotRoundToThem) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_codes_test

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace zero::kernels {
+namespace zero::kernels::device_hash_test {
 namespace {
 
 using test::DeviceMemory;
@@ -95,4 +95,4 @@ TEST_F(DeviceHashes, OfRangesThatDifferInTwoHighestBitsAllDiffer) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_hash_test

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::device_lamb_test {
 namespace {
 
 using test::DeviceMemory;
@@ -127,4 +127,4 @@ TEST_F(DeviceLamb, PiecesWithoutNormsHaveNoRatio) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_lamb_test

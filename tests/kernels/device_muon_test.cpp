@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::device_muon_test {
 namespace {
 
 using test::DeviceMemory;
@@ -196,4 +196,4 @@ TEST_F(DeviceMuon, DirectionsMayBeZeroOrNotFinite) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_muon_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::device_reduce_test {
 namespace {
 
 using test::DeviceMemory;
@@ -261,4 +261,4 @@ TEST_F(DeviceReduce, LongSumsAreLookedAtWhole) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_reduce_test

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-namespace zero::kernels {
+namespace zero::kernels::device_update_test {
 namespace {
 
 using test::DeviceMemory;
@@ -112,4 +112,4 @@ TEST_F(DeviceUpdate, NoChunksAreNoWork) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_update_test

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::device_values_test {
 namespace {
 
 using test::DeviceMemory;
@@ -221,4 +221,4 @@ TEST_F(DeviceValues, LongRangesAreWhole) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_values_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::device_verdict_test {
 namespace {
 
 using test::DeviceMemory;
@@ -157,4 +157,4 @@ TEST_F(DeviceVerdict, PutBytesArriveAndTheNextStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::device_verdict_test

@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::elementwise_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -320,4 +320,4 @@ TEST(AddSquares, DoesNotDependOnCutsAtLines) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::elementwise_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::exact_sum_test {
 namespace {
 
 /// The sum as single bits, bit i of weight 2^(i - 1074), with carries at once.
@@ -141,4 +141,4 @@ TEST(ExactSum, KeepsZerosInfinitiesAndNan) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::exact_sum_test

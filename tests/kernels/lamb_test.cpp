@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::lamb_test {
 namespace {
 
 const Algorithm &lamb_row() { return *find_algorithm("lamb"); }
@@ -262,4 +262,4 @@ TEST(Lamb, AgreesWithItsAuthorsFormula) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::lamb_test

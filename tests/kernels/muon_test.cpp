@@ -15,7 +15,7 @@
 #include <cstring>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::muon_test {
 namespace {
 
 std::vector<float> special_values(test::Random &random, int64_t count) {
@@ -404,4 +404,4 @@ TEST(Muon, AZeroGradientLeavesOnlyDecay) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::muon_test

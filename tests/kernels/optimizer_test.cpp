@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::optimizer_test {
 namespace {
 
 using SlotValues = std::vector<std::vector<float>>;  ///< parameter, gradient, states
@@ -285,4 +285,4 @@ TEST(Optimizers, SgdWithoutMomentumNeedsNoState) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::optimizer_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace zero::kernels {
+namespace zero::kernels::power_test {
 namespace {
 
 /// powl errs by less than a unit of its 64 bits, so its rounding to a double is that of the power unless the power is close to the middle
@@ -42,4 +42,4 @@ TEST(Power, Ends) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::power_test

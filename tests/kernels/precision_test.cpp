@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::precision_test {
 namespace {
 
 using test::Model;
@@ -253,4 +253,4 @@ TEST(Precision, EveryOptimizerAndStorageStaysInItsIntervalForAHundredSteps) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::precision_test

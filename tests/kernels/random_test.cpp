@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::random_test {
 namespace {
 
 /// Known answers that come with Random123.
@@ -148,4 +148,4 @@ TEST(Initialise, NormalsAreThoseOfBoxAndMuller) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::random_test

@@ -15,7 +15,7 @@
 #include <limits>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::reduce_test {
 namespace {
 
 using test::fraction_nbits;
@@ -409,4 +409,4 @@ TEST(Formats, EveryBfloat16IsReadAndEveryTieIsRoundedToEven) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::reduce_test

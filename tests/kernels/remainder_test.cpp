@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::remainder_test {
 namespace {
 
 constexpr int64_t kBlock = 1 << 16;
@@ -100,4 +100,4 @@ TEST(Remainder, EveryTargetHasTheBitsOfTheReferenceAndKeepsToItsRange) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::remainder_test

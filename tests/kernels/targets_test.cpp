@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-namespace zero::kernels {
+namespace zero::kernels::targets_test {
 namespace {
 
 TEST(Targets, ReferenceComesFirstAndEveryTableIsComplete) {
@@ -88,4 +88,4 @@ TEST(Algorithms, UnknownNamesHaveNoRow) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::targets_test

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::torch_vectors_test {
 namespace {
 
 uint64_t fnv1a(std::span<const float> values) {
@@ -106,4 +106,4 @@ TEST(Torch, EveryTargetHasTheBitsOfTorch) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::torch_vectors_test

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace zero::kernels {
+namespace zero::kernels::update_test {
 namespace {
 
 using test::all_storages;
@@ -397,4 +397,4 @@ TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
 }
 
 }  // namespace
-}  // namespace zero::kernels
+}  // namespace zero::kernels::update_test

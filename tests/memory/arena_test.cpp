@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::arena_test {
 namespace {
 
 struct Counted {
@@ -211,4 +211,4 @@ TEST(Accounting, ThreadsLoseNoBytes) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::arena_test

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace zero::test {
+namespace zero::test::device_test {
 namespace {
 
 constexpr int64_t kLateUs = 200;
@@ -307,4 +307,4 @@ TEST(Device, AnExceptionEndsCopiesFirst) {
 }
 
 }  // namespace
-}  // namespace zero::test
+}  // namespace zero::test::device_test

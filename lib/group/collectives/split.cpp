@@ -7,13 +7,13 @@
 namespace zero {
 namespace {
 
-struct Choice {
+struct ColorAndKey {
   int64_t color;
   int64_t key;
 };
 
 /// Ranks of this color, in the order of key, then rank.
-std::vector<int64_t> members_of(const std::vector<Choice> &choices, int64_t color) {
+std::vector<int64_t> members_of(const std::vector<ColorAndKey> &choices, int64_t color) {
   std::vector<int64_t> members;
   for (size_t rank = 0; rank < choices.size(); ++rank) {
     if (choices[rank].color == color) members.push_back(static_cast<int64_t>(rank));
@@ -32,8 +32,8 @@ Task reach_devices(Group &group, Transport &transport, std::shared_ptr<const Red
                           reached.text());
 }
 
-Task split_rounds(Group &group, Choice mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
-  std::vector<Choice> choices(static_cast<size_t>(group.size()), mine);
+Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
+  std::vector<ColorAndKey> choices(static_cast<size_t>(group.size()), mine);
   Pieces pieces(group.size());
   for (Offer &offer : pieces.offers) offer = {&mine, sizeof mine};
   for (Arrival &arrival : pieces.arrivals) arrival.nbytes = sizeof mine;

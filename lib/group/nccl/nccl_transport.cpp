@@ -10,9 +10,9 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kPieceAlignment = 256;
 
-constexpr int64_t aligned(int64_t nbytes) { return round_up(nbytes, kAlignment); }
+constexpr int64_t piece_aligned(int64_t nbytes) { return round_up(nbytes, kPieceAlignment); }
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Status NcclTransport::allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *ar
   return {};
 }
 
-int64_t NcclTransport::round_area_nbytes() const { return round_nbytes() + size() * kAlignment; }
+int64_t NcclTransport::round_area_nbytes() const { return round_nbytes() + size() * kPieceAlignment; }
 
 /// Data of devices moves in longer rounds: each waits for the device a few times.
 int64_t NcclTransport::round_nbytes() const {
@@ -64,7 +64,7 @@ int64_t NcclTransport::round_nbytes() const {
 
 int64_t NcclTransport::host_step() const {
   const int64_t step = under_->round_nbytes() / std::max<int64_t>(size() - 1, 1);
-  return std::max<int64_t>(step / kAlignment * kAlignment, 1);
+  return std::max<int64_t>(step / kPieceAlignment * kPieceAlignment, 1);
 }
 
 Status NcclTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
@@ -119,7 +119,7 @@ Status NcclTransport::copy_lifted() {
                lld(rank()), lld(round_nbytes()));
     piece.copy = areas_.leaving->data() + used;
     reducer_->copy(piece.copy, piece.data, piece.nbytes, piece.nbytes);
-    used += aligned(piece.nbytes);
+    used += piece_aligned(piece.nbytes);
   }
   return reducer_->settle();
 }
@@ -142,7 +142,7 @@ Status NcclTransport::find_places(bool *out_all) {
     if (awaited && arrival.place != nullptr) ZERO_TRY(lane_->find(arrival.place, &here));
     has_place_[peer] = here;
     *out_all = *out_all && (here || !awaited);
-    if (awaited && !here) room += aligned(arrival.nbytes);
+    if (awaited && !here) room += piece_aligned(arrival.nbytes);
   }
   lacks_room_ = room > areas_.arriving->nbytes();
   return {};
@@ -218,7 +218,7 @@ Status NcclTransport::make_room() {
   int64_t room = 0;
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
     if (static_cast<int64_t>(peer) == rank() || heard_[peer].on_device == 0 || has_place_[peer]) continue;
-    room += aligned(moved_nbytes(heard_[peer]));
+    room += piece_aligned(moved_nbytes(heard_[peer]));
   }
   const int64_t had = areas_.arriving->nbytes();
   if (room > had) ZERO_TRY(allocate_area(std::max(room, 2 * had), &areas_.arriving));
@@ -251,7 +251,7 @@ void NcclTransport::list_pieces() {
     const int64_t in = moved_nbytes(heard_[peer]);
     if (heard_[peer].on_device == 0 || in == 0) continue;
     void *to = has_place_[peer] ? arrivals_[peer].place : staging;
-    if (!has_place_[peer]) staging += aligned(in);
+    if (!has_place_[peer]) staging += piece_aligned(in);
     arrivals_[peer].data = to;
     moves_.push_back({to, in, static_cast<int64_t>(peer), ZERO_NCCL_RECV});
   }
