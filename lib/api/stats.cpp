@@ -35,18 +35,18 @@ std::string library_text() {
   std::string text =
       std::string("libzero ") + zero_version() + ", ABI " + std::to_string(ZERO_ABI_MAJOR) + "." + std::to_string(ZERO_ABI_MINOR);
   text += "\nkernel targets:";
-  for (const kernels::Table *table : kernels::supported()) text += std::string(" ") + table->target;
+  for (const kernels::Table *target : kernels::supported()) text += std::string(" ") + target->target;
   text += std::string("; in use: ") + kernels::active().target;
   const char *wanted = std::getenv("ZERO_KERNEL_TARGET");
   if (wanted != nullptr && std::string_view(wanted) != kernels::active().target) {
     text += std::string(", not ZERO_KERNEL_TARGET=") + wanted;
   }
-  const zero_mpi_table *table = nullptr;
-  const Status status = load_mpi_module({}, &table);
+  const zero_mpi_table *mpi = nullptr;
+  const Status status = load_mpi_module({}, &mpi);
   if (status.ok()) {
     char library[512] = "";
-    table->library_text(library, sizeof library);
-    text += std::string("\nMPI module: ") + table->build + ", " + library;
+    mpi->library_text(library, sizeof library);
+    text += std::string("\nMPI module: ") + mpi->build + ", " + library;
   } else {
     text += std::string("\nMPI module: not loaded: ") + status.text();
   }
