@@ -16,6 +16,8 @@
 
 namespace zero::test {
 
+constexpr int64_t kCount = World::kCount;
+
 /// One bad value of an argument.
 struct Bad {
   uint64_t word;

@@ -4,8 +4,6 @@
 namespace zero::test {
 namespace {
 
-constexpr int64_t kCount = World::kCount;
-
 /// Arguments of a collective on the world of one: everything may be sent and received.
 template <class... Rest>
 std::tuple<zero_group *, const void *, int64_t, void *, int64_t, Rest...> moving(Bench &b, Rest... rest) {

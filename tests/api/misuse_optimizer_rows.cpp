@@ -6,8 +6,6 @@
 namespace zero::test {
 namespace {
 
-constexpr int64_t kCount = World::kCount;
-
 Arg id() { return values({-1, 1, INT64_MAX, INT64_MIN}); }
 Arg offset() { return values({-1, 5, kCount + 1, INT64_MAX, INT64_MIN}); }
 Arg elements() { return values({-1, 7, INT64_MAX, INT64_MIN}); }

@@ -6,8 +6,6 @@
 namespace zero::test {
 namespace {
 
-constexpr int64_t kCount = World::kCount;
-
 /// Functions that return no status: called with whatever is bad for them.
 void add_special(Rows &rows, const char *name, std::function<void(Bench &)> run) { rows.push_back({name, std::move(run)}); }
 

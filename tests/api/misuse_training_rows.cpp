@@ -7,8 +7,6 @@
 namespace zero::test {
 namespace {
 
-constexpr int64_t kCount = World::kCount;
-
 Arg id(const char *argument) {
   return [=](Bench &bench) {
     std::vector<Bad> bad = values({-1, 1, INT64_MAX, INT64_MIN})(bench);

@@ -48,15 +48,15 @@ Status run_all_reduce(Group &group) {
   return group.queue()->run(all_reduce(group, &value, &value, 1, DType::f32, ReduceOp::sum));
 }
 
-Outcome timed_all_reduce(Group &group) {
+TimedOutcome timed_all_reduce(Group &group) {
   return timed([&] { return run_all_reduce(group); });
 }
 
 /// Runs one good all_reduce on all ranks, then odd(group) on rank 2 and rest(group) on the others; returns the others' outcomes.
-template <class OddRank, class Rest = Outcome (*)(Group &)>
-std::vector<Outcome> with_odd_rank(const char *name, OddRank odd, Rest rest = timed_all_reduce) {
+template <class OddRank, class Rest = TimedOutcome (*)(Group &)>
+std::vector<TimedOutcome> with_odd_rank(const char *name, OddRank odd, Rest rest = timed_all_reduce) {
   const std::string at = meeting(name);
-  std::vector<Outcome> outcomes(kRanks);
+  std::vector<TimedOutcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
     const Status made = connect(at, rank, kRanks, &group);
@@ -103,11 +103,11 @@ TEST(GroupFaultsThreads, AMessageThatNobodySendsIsATimeoutThatNamesItsPeer) {
       },
       [](Group &group) {
         float value = 1;
-        Outcome outcome = timed([&] { return group.recv_queue(kOdd)->run(group.recv(&value, 1, DType::f32, kOdd)); });
+        TimedOutcome outcome = timed([&] { return group.recv_queue(kOdd)->run(group.recv(&value, 1, DType::f32, kOdd)); });
         EXPECT_EQ(value, 1);
         return outcome;
       });
-  for (const Outcome &outcome : outcomes) {
+  for (const TimedOutcome &outcome : outcomes) {
     const std::string text = outcome.status.text();
     EXPECT_EQ(outcome.status.code(), ZERO_E_TIMEOUT) << text;
     EXPECT_NE(text.find("recv(f32, count 1, from rank 2)"), std::string::npos) << text;
@@ -138,7 +138,7 @@ TEST(GroupFaultsThreads, ASlowRankIsNotADeadOne) {
       sleep_ms(kDeadlineMs / 2);
       EXPECT_TRUE(run_all_reduce(*group).ok());
     });
-    for (const Outcome &outcome : outcomes) EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
+    for (const TimedOutcome &outcome : outcomes) EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
   }
 }
 
@@ -188,9 +188,9 @@ TEST(GroupFaultsThreads, ARankThatReleasesAGroupBecauseTheOneAboveWasAbortedSays
 /// Rank 0, alone in its part, aborts the world; rank 1 waits with wait(part) in the other part, in whose every call rank 2 is missing.
 /// The part is split from the world, or from a group between that is released. Returns what rank 1 got.
 template <class Wait>
-Outcome abort_from_outside(Wait wait, bool between = false) {
+TimedOutcome abort_from_outside(Wait wait, bool between = false) {
   const std::string at = meeting("abort_outside");
-  Outcome outcome;
+  TimedOutcome outcome;
   std::latch done(1);
   run_thread_ranks(3, [&](int64_t rank) {
     std::shared_ptr<Group> world;
@@ -220,7 +220,7 @@ Outcome abort_from_outside(Wait wait, bool between = false) {
 
 TEST(GroupFaultsThreads, AbortReachesGroupsThatTheAbortingRankIsNotIn) {
   float value = 1;
-  const Outcome outcomes[] = {
+  const TimedOutcome outcomes[] = {
       abort_from_outside(run_all_reduce),
       abort_from_outside(run_all_reduce, true),
       abort_from_outside([&](Group &part) { return part.send_queue(1)->run(part.send(&value, 1, DType::f32, 1)); }),
@@ -231,7 +231,7 @@ TEST(GroupFaultsThreads, AbortReachesGroupsThatTheAbortingRankIsNotIn) {
         return part.usable();
       }),
   };
-  for (const Outcome &outcome : outcomes) expect_errors({outcome}, ZERO_E_ABORTED, {"gave the world up"}, 50 + kGraceMs);
+  for (const TimedOutcome &outcome : outcomes) expect_errors({outcome}, ZERO_E_ABORTED, {"gave the world up"}, 50 + kGraceMs);
 }
 
 /// Calls call(part) until it fails, as often as is needed to hear of an abort.

@@ -55,10 +55,10 @@ class NcclFaults : public OverFakeNccl<testing::Test> {
 
   /// Connects the ranks, calls prepare() when one all_reduce has gone well, and returns the outcomes of the next one; then calls
   /// after(group) on each rank.
-  static std::vector<Outcome> run(
+  static std::vector<TimedOutcome> run(
       const std::function<void()> &prepare, const std::function<void(Group &)> &after = [](Group &) {}) {
     const std::string meeting = nccl_meeting();
-    std::vector<Outcome> outcomes(kRanks);
+    std::vector<TimedOutcome> outcomes(kRanks);
     std::barrier together(kRanks);
     run_thread_ranks(kRanks, [&](int64_t rank) {
       std::shared_ptr<Group> group;
@@ -152,7 +152,7 @@ TEST_F(NcclFaults, WhatHangsKeepsTheAreasThatItMayRead) {
     if (rank == 0) fake_nccl_hang_abort(fake_nccl_every_rank);
     together.arrive_and_wait();
     group->set_deadline_ms(kDeadlineMs);
-    const Outcome outcome = timed(sum);
+    const TimedOutcome outcome = timed(sum);
     expect_errors({outcome}, ZERO_E_TIMEOUT, {"NCCL has not moved"}, kDeadlineMs + kGraceMs);
   });
   EXPECT_EQ(nccl_quarantined(), kRanks);
@@ -170,14 +170,14 @@ TEST_F(NcclFaults, OtherGroupsGoOnBesideOneInQuarantine) {
   });
   EXPECT_EQ(nccl_quarantined(), 1);
   const auto outcomes = run([] {});
-  for (const Outcome &outcome : outcomes) EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
+  for (const TimedOutcome &outcome : outcomes) EXPECT_TRUE(outcome.status.ok()) << outcome.status.text();
   fake_nccl_release();
   expect_nothing_left(objects_);
 }
 
 TEST_F(NcclFaults, AbortEndsACallThatWaitsForNccl) {
   const std::string meeting = nccl_meeting();
-  std::vector<Outcome> outcomes(kRanks);
+  std::vector<TimedOutcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
     const Data data(rank);
@@ -201,7 +201,7 @@ TEST_F(NcclFaults, AbortEndsACallThatWaitsForNccl) {
 
 TEST_F(NcclFaults, ARankThatLeavesBeforeItsPartIsNamed) {
   const std::string meeting = nccl_meeting();
-  std::vector<Outcome> outcomes(kRanks);
+  std::vector<TimedOutcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
     const Data data(rank);
@@ -249,9 +249,9 @@ TEST_F(NcclFaults, ARankThatLeavesSaysSoBeforeItAwaitsTheEndOfNccl) {
 }
 
 /// Connects ranks that cannot; the odd one comes late.
-std::vector<Outcome> outcomes_of_connecting(int64_t rendezvous_ms, int64_t late_ms = 0) {
+std::vector<TimedOutcome> outcomes_of_connecting(int64_t rendezvous_ms, int64_t late_ms = 0) {
   const std::string meeting = nccl_meeting();
-  std::vector<Outcome> outcomes(kRanks);
+  std::vector<TimedOutcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
     if (rank == kOdd) sleep_ms(late_ms);
@@ -262,8 +262,8 @@ std::vector<Outcome> outcomes_of_connecting(int64_t rendezvous_ms, int64_t late_
 }
 
 /// Who finds out first tells the others.
-void expect_not_connected(const std::vector<Outcome> &outcomes, int64_t limit_ms) {
-  for (const Outcome &outcome : outcomes) {
+void expect_not_connected(const std::vector<TimedOutcome> &outcomes, int64_t limit_ms) {
+  for (const TimedOutcome &outcome : outcomes) {
     const int32_t code = outcome.status.code();
     EXPECT_TRUE(code == ZERO_E_RENDEZVOUS || code == ZERO_E_PEER_FAILED) << status_name(code) << ": " << outcome.status.text();
     expect_errors({outcome}, code, {"rank ", " waited ", " ms "}, limit_ms);
@@ -305,7 +305,7 @@ TEST_F(NcclFaults, ARankThatIsLateToACommunicatorDoesNotGiveNcclTheTimeAnew) {
 /// Ranks 2 and 1 make a group that NCCL never connects; rank 0, which is told, is none of its ranks.
 TEST_F(NcclFaults, ASplitThatNcclDoesNotConnectSaysWhoseRanksItCounts) {
   const std::string meeting = nccl_meeting();
-  std::vector<Outcome> outcomes(kRanks);
+  std::vector<TimedOutcome> outcomes(kRanks);
   run_thread_ranks(kRanks, [&](int64_t rank) {
     std::shared_ptr<Group> group;
     ASSERT_TRUE(connect_nccl(meeting, rank, kRanks, &group).ok());
@@ -390,7 +390,7 @@ TEST_F(NcclFaults, AnyCallThatFailsIsAnErrorAndLeavesNothing) {
     fake_nccl_reset();
     fake_nccl_fail(nullptr, number);
     const std::string meeting = nccl_meeting();
-    std::vector<Outcome> outcomes(kRanks);
+    std::vector<TimedOutcome> outcomes(kRanks);
     run_thread_ranks(kRanks, [&](int64_t rank) {
       const Data data(rank);
       outcomes[static_cast<size_t>(rank)] = timed([&] {
@@ -402,8 +402,8 @@ TEST_F(NcclFaults, AnyCallThatFailsIsAnErrorAndLeavesNothing) {
     });
     const bool failed = fake_nccl_failed() != 0;
     failures += failed ? 1 : 0;
-    for (const Outcome &outcome : outcomes) EXPECT_LE(outcome.waited_ms, 3 * kGraceMs) << number << ": " << outcome.status.text();
-    const auto bad = [](const Outcome &outcome) { return !outcome.status.ok(); };
+    for (const TimedOutcome &outcome : outcomes) EXPECT_LE(outcome.waited_ms, 3 * kGraceMs) << number << ": " << outcome.status.text();
+    const auto bad = [](const TimedOutcome &outcome) { return !outcome.status.ok(); };
     EXPECT_TRUE(failed || std::none_of(outcomes.begin(), outcomes.end(), bad)) << number;
     expect_nothing_left(objects_);
     EXPECT_EQ(fake_nccl_objects(), 0) << number;
@@ -418,7 +418,7 @@ TEST_F(NcclFaults, DevicesThatFailAreAnErrorOnEveryRank) {
   for (int64_t number = 0; number < kMostCalls; number += 1 + number / 16) {
     fake_nccl_reset();
     const std::string meeting = nccl_meeting();
-    std::vector<Outcome> outcomes(kRanks);
+    std::vector<TimedOutcome> outcomes(kRanks);
     std::barrier together(kRanks);
     run_thread_ranks(kRanks, [&](int64_t rank) {
       const Data data(rank);
@@ -434,7 +434,7 @@ TEST_F(NcclFaults, DevicesThatFailAreAnErrorOnEveryRank) {
       if (rank == 0) emulated_fail_from(-1);
       together.arrive_and_wait();
     });
-    for (const Outcome &outcome : outcomes) {
+    for (const TimedOutcome &outcome : outcomes) {
       EXPECT_LE(outcome.waited_ms, 3 * kGraceMs) << number << ": " << outcome.status.text();
       failures += outcome.status.ok() ? 0 : 1;
     }

@@ -24,7 +24,7 @@ constexpr int64_t kNbytes = 100'000;
 constexpr int32_t kRemoteError = 6;
 
 /// One message from the sender to the receiver.
-Outcome pass(Group &group, DeviceCases &device, MailPlaces places, int64_t number) {
+TimedOutcome pass(Group &group, DeviceCases &device, MailPlaces places, int64_t number) {
   const int64_t begin = now_ns();
   Mails mails;
   if (group.rank() == kSender) mails.push_back(Mail::send(group, device, kReceiver, number, kNbytes, places.sender_on_device));
@@ -41,10 +41,10 @@ class NcclMessageFaults : public OverFakeNccl<testing::TestWithParam<bool>> {
 
   /// Connects the ranks, lets `good` messages pass, calls prepare(), and returns the outcomes of the next; then calls after(group) on each
   /// rank.
-  static std::vector<Outcome> run(
+  static std::vector<TimedOutcome> run(
       int64_t good, const std::function<void()> &prepare, const std::function<void(Group &)> &after = [](Group &) {}) {
     const std::string meeting = nccl_meeting();
-    std::vector<Outcome> outcomes(kRanks);
+    std::vector<TimedOutcome> outcomes(kRanks);
     std::barrier together(kRanks);
     run_thread_ranks(kRanks, [&](int64_t rank) {
       std::shared_ptr<Group> group;
@@ -127,7 +127,7 @@ TEST_P(NcclMessageFaults, APeerThatLeavesIsNamed) {
       if (rank == 0) fake_nccl_stick(kReceiver, 0);
       together.arrive_and_wait();
       if (rank == kSender) {
-        const Outcome outcome = pass(*group, device, places(), 1);
+        const TimedOutcome outcome = pass(*group, device, places(), 1);
         expect_errors({outcome}, ZERO_E_PEER_LEFT, {"rank 1"}, 2 * kGraceMs);
         return;
       }

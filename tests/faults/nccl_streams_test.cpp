@@ -79,11 +79,11 @@ class NcclStreams : public OverFakeNccl<testing::Test> {
 
  private:
   template <class Body>
-  static Outcome timed_with_stream(Group &group, const Body &body) {
+  static TimedOutcome timed_with_stream(Group &group, const Body &body) {
     if (group.rank() != kStuck) return timed(body);
     StuckStream stream(kStuck % kDevices);
     EXPECT_TRUE(group.reducer()->follow(stream.get()).ok());
-    Outcome outcome = timed(body);
+    TimedOutcome outcome = timed(body);
     EXPECT_FALSE(group.quiet());
     stream.go_on();
     for (int wait = 0; wait < 10'000 && !group.quiet(); ++wait) sleep_ms(1);
@@ -91,9 +91,9 @@ class NcclStreams : public OverFakeNccl<testing::Test> {
     return outcome;
   }
 
-  void expect_timeout(bool comes, std::string_view words, const std::function<Outcome(Group &, DeviceCases &)> &part) {
+  void expect_timeout(bool comes, std::string_view words, const std::function<TimedOutcome(Group &, DeviceCases &)> &part) {
     const std::string meeting = nccl_meeting();
-    std::vector<Outcome> outcomes(1);
+    std::vector<TimedOutcome> outcomes(1);
     std::barrier together(kRanks);
     run_thread_ranks(kRanks, [&](int64_t rank) {
       std::shared_ptr<Group> group;

@@ -17,23 +17,23 @@ namespace zero::test {
 
 inline int64_t ms_since(int64_t begin_ns) { return (now_ns() - begin_ns) / 1'000'000; }
 
-struct Outcome {
+struct TimedOutcome {
   Status status;
   int64_t waited_ms = 0;
 };
 
 /// Of a call that returns a Status.
 template <class Call>
-Outcome timed(Call &&call) {
+TimedOutcome timed(Call &&call) {
   const int64_t begin = now_ns();
   Status status = call();
   return {std::move(status), ms_since(begin)};
 }
 
 /// All have that error, whose text has these words, and came within the limit.
-inline void expect_errors(const std::vector<Outcome> &outcomes, int32_t code, std::initializer_list<std::string_view> words,
+inline void expect_errors(const std::vector<TimedOutcome> &outcomes, int32_t code, std::initializer_list<std::string_view> words,
                           int64_t limit_ms) {
-  for (const Outcome &outcome : outcomes) {
+  for (const TimedOutcome &outcome : outcomes) {
     EXPECT_EQ(outcome.status.code(), code) << status_name(outcome.status.code()) << ": " << outcome.status.text();
     for (const std::string_view each : words) EXPECT_TRUE(contains(outcome.status, each)) << outcome.status.text();
     EXPECT_LE(outcome.waited_ms, limit_ms) << outcome.status.text();

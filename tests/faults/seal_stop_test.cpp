@@ -58,7 +58,7 @@ TEST(SealStop, ARankThatStopsBeforeAMeetingIsATimeoutThatNamesIt) {
           const auto optimizer = unsealed_optimizer(group);
           group->set_deadline_ms(kDeadlineMs);
           if (rank == 0) meetings_left = meeting;
-          const Outcome outcome = timed([&] { return optimizer->seal_queue()->run(optimizer->seal()); });
+          const TimedOutcome outcome = timed([&] { return optimizer->seal_queue()->run(optimizer->seal()); });
           write_text(out_fd,
                      std::to_string(outcome.waited_ms) + " ms, " + status_name(outcome.status.code()) + ": " + outcome.status.text());
           const bool late = rank != 0 && outcome.waited_ms > kDeadlineMs + kGraceMs;

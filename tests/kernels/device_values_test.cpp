@@ -23,7 +23,7 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 
 using Bytes = std::vector<uint8_t>;
 
-int64_t random_count(Random &random) { return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : random.below(3000); }
+int64_t any_count(Random &random) { return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : random.below(3000); }
 DType random_float(Random &random) { return kFloats[random.below(3)]; }
 
 /// One element more than asked for, which must stay as it is where something is written.
@@ -67,7 +67,7 @@ TEST_F(DeviceValues, ChecksFindWhatTheHostFinds) {
   DeviceMemory memory;
   int64_t found = 0;
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = random_count(random);
+    const int64_t count = any_count(random);
     const DType dtype = random_float(random);
     Bytes values = random_values(random, dtype, count, false);
     // One value that is odd, at any place; the element behind the last one does not count.
@@ -111,7 +111,7 @@ TEST_F(DeviceValues, FlagsStayRaised) {
 TEST_F(DeviceValues, ConversionsHaveTheBitsOfTheHost) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = random_count(random);
+    const int64_t count = any_count(random);
     const DType dtype = random_float(random);
     const DType out_dtype = random_float(random);
     Bytes values = random_values(random, dtype, count, random.below(2) == 0);
@@ -134,7 +134,7 @@ TEST_F(DeviceValues, ConversionsHaveTheBitsOfTheHost) {
 TEST_F(DeviceValues, ScalingHasTheBitsOfTheHost) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = random_count(random);
+    const int64_t count = any_count(random);
     const float factor = random.below(4) == 0 ? 1.0F : random.value(20) * 100;
     Bytes values = random_values(random, DType::f32, count, random.below(2) == 0);
     const bool in_place = random.below(2) == 0;
@@ -155,7 +155,7 @@ TEST_F(DeviceValues, ScalingHasTheBitsOfTheHost) {
 TEST_F(DeviceValues, AddingHasTheBitsOfTheHost) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(4000); ++i) {
-    const int64_t count = random_count(random);
+    const int64_t count = any_count(random);
     const DType dtype = random_float(random);
     const DType sum_dtype = random_float(random);
     const float factor = random.below(3) == 0 ? 1.0F : random.value(20);
@@ -180,7 +180,7 @@ TEST_F(DeviceValues, AddingHasTheBitsOfTheHost) {
 TEST_F(DeviceValues, SquaresAreThoseOfTheHost) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(2000); ++i) {
-    const int64_t count = i % 20 == 0 ? 60000 + random.below(40000) : random_count(random);
+    const int64_t count = i % 20 == 0 ? 60000 + random.below(40000) : any_count(random);
     const DType dtype = random_float(random);
     const int64_t kind = random.below(8);  // mostly numbers; any bits hold infinities and NaN, one value of them one of these at most
     Bytes values = random_values(random, dtype, count, kind == 0);
