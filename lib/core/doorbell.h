@@ -49,15 +49,29 @@ class Listening {
 /// One moment of a loop that waits for another core.
 void relax();
 
-/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one).
+/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one). Where many loops of
+/// this process wait at once, none yields and sleeps grow with their number per core: what they wait for needs a core as well.
 class Backoff {
  public:
+  Backoff() = default;
+  Backoff(const Backoff &) = delete;
+  ~Backoff() { leave(); }
+
+  /// The next pause is the shortest again.
+  void begin_anew() {
+    leave();
+    round_ = 0;
+  }
+
   /// One pause, after a look that followed the making of `listenings`.
   void pause(std::span<const Listening> listenings);
   void pause(const Listening &listening = {}) { pause({&listening, 1}); }
 
  private:
+  void leave();
+
   int32_t round_ = 0;
+  bool counted_ = false;  ///< among the loops that wait
 };
 
 }  // namespace zero

@@ -97,7 +97,7 @@ class ProgressThread {
     for (;;) {
       const std::span<const Listening> heard = listen();
       if (take_arrivals()) {
-        pacing = Pacing();
+        pacing.begin_anew();
       } else if (watched_.empty()) {
         arrived_.wait(heard.back().seen(), kLongestRestNs);
       } else if (look()) {

@@ -109,6 +109,7 @@ class Pacing {
  public:
   void pause(std::span<const Listening> listenings);
   void pause(const Listening &listening) { pause({&listening, 1}); }
+  void begin_anew() { backoff_.begin_anew(); }
 
  private:
   Backoff backoff_;

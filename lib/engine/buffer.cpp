@@ -1,6 +1,7 @@
 /// @file Sharded buffers: cuts, memory, and the collectives on them.
 #include "engine/buffer.h"
 
+#include "core/descriptor_room.h"
 #include "core/hash.h"
 #include "core/number_text.h"
 #include "engine/agreement.h"
@@ -70,6 +71,11 @@ Status Buffer::allocate() {
   const MemorySource source{&hook_, &accounting_, group_->transport().within_process()};
   const int64_t nbytes = own().count() * dtype_nbytes(dtype_);
   if (group_->size() == 1) return Arena::create_private(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
+  if (const int64_t to_meet = group_->transport().descriptors_to_meet(); to_meet > 0) {
+    const std::string what = "rank " + std::to_string(group_->rank()) + " has too few file descriptors to share a buffer among " +
+                             std::to_string(group_->size()) + " ranks, not all of which are threads of its process";
+    ZERO_TRY(check_descriptors(to_meet + 1, what.c_str()));
+  }
   return Arena::create_shared(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
 }
 

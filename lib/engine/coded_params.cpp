@@ -35,7 +35,7 @@ Task CodedParams::decode(Group &group, int64_t id, std::byte *whole) {
   kernels::Elements codes;
   if (tensors_.sharded(id)) {
     const Slot &scales = *tensors_.memory().find(ZERO_SLOT_PARAM_SCALE);
-    const Cuts &cuts = layout_.plan().param(id).cuts;
+    const Cuts cuts = layout_.plan().param_cuts(id);
     const Cuts lines = TensorSlots::entry_cuts(tensors_.place(scales, id), cuts);
     codes = {gathered_.data(), dtype, reinterpret_cast<float *>(gathered_.data() + round_up(count, kLine))};
     ZERO_CO_AWAIT(all_gather(group, tensors_.own_cut(stored, id), codes.data, cuts, dtype, static_cast<uint64_t>(id)));

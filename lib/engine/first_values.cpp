@@ -180,7 +180,7 @@ Task FirstValues::take_copies_of_root() {
       continue;
     }
     const int64_t element = dtype_nbytes(params_[id].dtype);
-    const Cuts &cuts = plan().param(id).cuts;
+    const Cuts cuts = plan().param_cuts(id);
     if (self == 0) {
       const std::byte *whole = copies_[static_cast<size_t>(id)].data();
       for (size_t rank = 0; rank < offers.size(); ++rank) offers[rank] = {whole + cuts[rank].begin * element, cuts[rank].count() * element};

@@ -82,7 +82,7 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       loss_scale_(loss_scale),
       layout_(params_, settings_, sets_),
       plan_(layout_.plan()),
-      tensors_(params_, layout_, slots_, group_->rank(), updates_all()),
+      tensors_(params_, layout_, slots_, updates_all()),
       coded_params_(params_, layout_, tensors_, kernels_),
       run_(loss_scale.first(), device_kernels_.get()),
       update_counts_(kernels_),

@@ -237,6 +237,7 @@ class Optimizer {
   Status allocate_on_device();
   Task reach();
   Task share_memory();
+  Status check_room_to_meet() const;
   NeedOptions needs() const;
   Task reach_devices(bool *out);
   bool lines_up() const;

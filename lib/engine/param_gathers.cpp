@@ -59,11 +59,12 @@ Task ParamGathers::gather_bucket(int64_t index, Trace::Track track) {
   const SlotPlace &place = slots.place(slots.param(), index);
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
   if (track == Trace::Track::gathers) group_->set_caller(Caller::gather_behind);
-  ZERO_CO_AWAIT(all_gather(*group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype));
+  const Cuts cuts = layout_.plan().bucket_cuts(index);
+  ZERO_CO_AWAIT(all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype));
   if (!layout_.format_in(bucket).coded()) co_return Status();
   const SlotPlace &scales = slots.place(*slots.find(ZERO_SLOT_PARAM_SCALE), index);
-  const Cuts cuts = TensorSlots::entry_cuts(scales, bucket.cuts);
-  co_return co_await all_gather(*group_, scales.at(bucket.own.begin), scales.at(0), cuts, scales.dtype);
+  const Cuts lines = TensorSlots::entry_cuts(scales, cuts);
+  co_return co_await all_gather(*group_, scales.at(bucket.own.begin), scales.at(0), lines, scales.dtype);
 }
 
 /// What was gathered ahead is copied when it is wanted elsewhere.
@@ -87,9 +88,10 @@ Task ParamGathers::whole(int64_t id, std::byte **data, bool *out_pooled) {
 }
 
 Task ParamGathers::gather_tensor(int64_t id, std::byte *whole) {
-  if (tensors_.coded(id)) return coded_params_.decode(*group_, id, whole);
-  return all_gather(*group_, tensors_.own_cut(tensors_.memory().param(), id), whole, layout_.plan().param(id).cuts, params_[id].dtype,
-                    static_cast<uint64_t>(id));
+  if (tensors_.coded(id)) co_return co_await coded_params_.decode(*group_, id, whole);
+  const Cuts cuts = layout_.plan().param_cuts(id);
+  co_return co_await all_gather(*group_, tensors_.own_cut(tensors_.memory().param(), id), whole, cuts, params_[id].dtype,
+                                static_cast<uint64_t>(id));
 }
 
 /// On the progress thread, or that of whoever waits.

@@ -101,9 +101,7 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
   int64_t count = 0;
   ZERO_TRY(check_tensor_shape(shown.c_str(), shape, ndim, &count));
   ZERO_TRY(check_tie(shown.c_str(), type, {shape, static_cast<size_t>(ndim)}, options));
-  int64_t before = 0;
-  for (const Param &param : params_) before += param.count;
-  ZERO_CHECK(count <= kMostElements - before, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %s elements",
+  ZERO_CHECK(count <= kMostElements - element_count_, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %s elements",
              shown.c_str(), bound_text(kMostElements).c_str());
   ZERO_CHECK(!names_.contains(name), ZERO_E_INVALID_ARGUMENT, "a parameter with the name %s was added before; names must be unique",
              shown.c_str());
@@ -114,6 +112,7 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
     params_.pop_back();
     throw;
   }
+  element_count_ += count;
   *out_id = size() - 1;
   return {};
 }

@@ -71,6 +71,7 @@ class Params {
   Status check_tie(const char *name, DType dtype, std::span<const int64_t> shape, const ParamOptions &options) const;
 
   std::vector<Param> params_;
+  int64_t element_count_ = 0;  ///< of all of them
   std::unordered_set<std::string> names_;
   std::vector<int64_t> order_;
 };

@@ -6,9 +6,8 @@
 
 namespace zero {
 
-Plan::Plan(const PlanInput &input) {
+Plan::Plan(const PlanInput &input) : weights_(input.weights) {
   lay_out(input);
-  cut_buckets(input);
   assign_whole_tensors(input);
   cut_params(input);
   set_order(input);
@@ -26,7 +25,7 @@ void Plan::lay_out(const PlanInput &input) {
     const auto space = static_cast<size_t>(tensor.space);
     const int64_t begin =
         input.spaces[space].whole_tensors ? layouts[space].append_line(tensor.count) : layouts[space].append(tensor.count);
-    params_.push_back({{begin, begin + tensor.count}, -1, {}});
+    params_.push_back({{begin, begin + tensor.count}, -1});
     element_count_ += tensor.count;
     if (tensor.count > 0) place_tensor(input, static_cast<int64_t>(id), begin, &open_buckets[space]);
   }
@@ -53,19 +52,12 @@ void Plan::place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64
   placed.bucket = *open_bucket;
 }
 
-void Plan::cut_buckets(const PlanInput &input) {
-  for (PlannedBucket &bucket : buckets_) {
-    if (input.spaces[static_cast<size_t>(bucket.space)].whole_tensors) continue;
-    for (int64_t rank = 0; rank < input.weights.size(); ++rank) bucket.cuts.push_back(input.weights.shard({0, bucket.flat.count()}, rank));
-  }
-}
-
 /// The costliest tensor goes to the rank that has the least to do in proportion to its weight (Graham, "Bounds on multiprocessing timing
 /// anomalies", 1969: within 4/3 of the best); ties go to the first.
 void Plan::assign_whole_tensors(const PlanInput &input) {
   std::vector<int64_t> whole;
   for (int64_t index = 0; index < bucket_count(); ++index) {
-    if (bucket(index).cuts.empty()) whole.push_back(index);
+    if (input.spaces[static_cast<size_t>(bucket(index).space)].whole_tensors) whole.push_back(index);
   }
   const auto cost = [&](int64_t index) { return input.tensors[static_cast<size_t>(bucket(index).params.front())].cost; };
   std::stable_sort(whole.begin(), whole.end(), [&](int64_t a, int64_t b) { return cost(a) > cost(b); });
@@ -82,37 +74,59 @@ void Plan::assign_whole_tensors(const PlanInput &input) {
       }
     }
     load[static_cast<size_t>(owner)] += cost(index);
-    PlannedBucket &home = buckets_[static_cast<size_t>(index)];
-    const int64_t end = home.flat.count();
-    for (int64_t rank = 0; rank < input.weights.size(); ++rank) {
-      home.cuts.push_back(rank < owner ? Range{0, 0} : rank == owner ? Range{0, end} : Range{end, end});
-    }
+    buckets_[static_cast<size_t>(index)].whole_owner = owner;
   }
 }
 
 void Plan::cut_params(const PlanInput &input) {
-  for (PlannedBucket &home : buckets_) {
-    home.own = home.cuts[static_cast<size_t>(input.rank)];
+  for (int64_t index = 0; index < bucket_count(); ++index) {
+    PlannedBucket &home = buckets_[static_cast<size_t>(index)];
+    home.own = bucket_cut(index, input.rank);
     for (const int64_t id : home.params) {
-      cut_param(id, home, input.rank);
-      home.own_element_count += param(id).cuts[static_cast<size_t>(input.rank)].count();
+      const Range own = own_param_cut(id);
+      if (own.empty()) continue;
+      views_.push_back({id, own.begin, own.count()});
+      home.own_element_count += own.count();
     }
     own_element_count_ += home.own_element_count;
   }
-  for (size_t id = 0; id < params_.size(); ++id) {
-    if (input.tensors[id].tied_to >= 0) params_[id] = param(input.tensors[id].tied_to);
-  }
 }
 
-void Plan::cut_param(int64_t id, const PlannedBucket &home, int64_t rank) {
-  PlannedParam &placed = params_[static_cast<size_t>(id)];
-  const int64_t begin = placed.flat.begin - home.flat.begin;
-  for (const Range &cut : home.cuts) {
-    const Range part = intersect({begin, begin + placed.flat.count()}, cut);
-    placed.cuts.push_back(part.empty() ? Range{} : Range{part.begin - begin, part.end - begin});
-  }
-  const Range own = placed.cuts[static_cast<size_t>(rank)];
-  if (!own.empty()) views_.push_back({id, own.begin, own.count()});
+/// What of a tensor lies in a range of its bucket, counted within the tensor.
+Range Plan::part_of(int64_t id, Range in_bucket) const {
+  const PlannedParam &placed = param(id);
+  const int64_t begin = placed.flat.begin - bucket(placed.bucket).flat.begin;
+  const Range part = intersect({begin, begin + placed.flat.count()}, in_bucket);
+  return part.empty() ? Range{} : Range{part.begin - begin, part.end - begin};
+}
+
+Range Plan::bucket_cut(int64_t index, int64_t rank) const {
+  const PlannedBucket &home = bucket(index);
+  const int64_t end = home.flat.count();
+  if (home.whole_owner < 0) return weights_.shard({0, end}, rank);
+  return rank < home.whole_owner ? Range{0, 0} : rank == home.whole_owner ? Range{0, end} : Range{end, end};
+}
+
+Cuts Plan::bucket_cuts(int64_t index) const {
+  Cuts cuts(static_cast<size_t>(rank_count()));
+  for (int64_t rank = 0; rank < rank_count(); ++rank) cuts[static_cast<size_t>(rank)] = bucket_cut(index, rank);
+  return cuts;
+}
+
+Range Plan::param_cut(int64_t id, int64_t rank) const {
+  const int64_t home = param(id).bucket;
+  return home < 0 ? Range{} : part_of(id, bucket_cut(home, rank));
+}
+
+Range Plan::own_param_cut(int64_t id) const {
+  const int64_t home = param(id).bucket;
+  return home < 0 ? Range{} : part_of(id, bucket(home).own);
+}
+
+Cuts Plan::param_cuts(int64_t id) const {
+  Cuts cuts(static_cast<size_t>(rank_count()));
+  for (int64_t rank = 0; rank < rank_count(); ++rank) cuts[static_cast<size_t>(rank)] = param_cut(id, rank);
+  return cuts;
 }
 
 /// A bucket can be reduced when the last of its tensors is ready.

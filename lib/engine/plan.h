@@ -38,7 +38,6 @@ struct PlanInput {
 struct PlannedParam {
   Range flat;           ///< in its flat space
   int64_t bucket = -1;  ///< -1 for a tensor without elements
-  Cuts cuts;            ///< who owns which of its elements, counted within the tensor
 };
 
 struct PlannedBucket {
@@ -47,8 +46,8 @@ struct PlannedBucket {
   std::vector<int64_t> params;    ///< ids of the tensors that lie here, in flat order; tied ones are left out
   int64_t element_count = 0;      ///< elements of tensors, gaps left out
   int64_t own_element_count = 0;  ///< those in this rank's cut
-  Cuts cuts;                      ///< counted within the bucket
-  Range own;                      ///< this rank's cut
+  int64_t whole_owner = -1;       ///< the rank that owns all of it, where tensors are not cut; otherwise -1
+  Range own;                      ///< this rank's cut, counted within the bucket
   std::vector<Range> gaps;        ///< elements of no tensor, counted within the bucket
 };
 
@@ -69,6 +68,21 @@ class Plan {
   const PlannedParam &param(int64_t id) const { return params_[static_cast<size_t>(id)]; }
   const PlannedBucket &bucket(int64_t index) const { return buckets_[static_cast<size_t>(index)]; }
   int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
+
+  /// @name Who owns what: computed where it is asked for, so that a plan holds nothing for each pair of a rank and a tensor
+  /// @{
+  int64_t rank_count() const { return weights_.size(); }
+  /// Counted within the bucket.
+  Range bucket_cut(int64_t index, int64_t rank) const;
+  Cuts bucket_cuts(int64_t index) const;
+  /// Counted within the tensor; {0, 0} where the rank owns none of it.
+  Range param_cut(int64_t id, int64_t rank) const;
+  /// Those of a tensor without elements are empty ranges.
+  Cuts param_cuts(int64_t id) const;
+  /// This rank's param_cut.
+  Range own_param_cut(int64_t id) const;
+  /// @}
+
   /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
   /// Most of them that are held at once when gradients come in the order of the input: those that wait for some of theirs, but two where
@@ -83,13 +97,13 @@ class Plan {
  private:
   void lay_out(const PlanInput &input);
   void place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket);
-  void cut_buckets(const PlanInput &input);
   void assign_whole_tensors(const PlanInput &input);
   void cut_params(const PlanInput &input);
-  void cut_param(int64_t id, const PlannedBucket &home, int64_t rank);
+  Range part_of(int64_t id, Range in_bucket) const;
   void set_order(const PlanInput &input);
   void count_held(const PlanInput &input, std::span<const size_t> last);
 
+  Weights weights_;
   std::vector<PlannedParam> params_;
   std::vector<PlannedBucket> buckets_;
   std::vector<int64_t> order_;

@@ -103,7 +103,8 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   bool finite = true;
   group_->set_caller(goal == Goal::slot ? Caller::gradients : Caller::micro_sums);
   if (goal == Goal::slot) {
-    ReduceScatter call{contribution, own, &bucket.cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
+    const Cuts cuts = plan_.bucket_cuts(index);
+    ReduceScatter call{contribution, own, &cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
     call.weights = weights_of(place.dtype);
     ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   } else {
@@ -120,7 +121,8 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
 Task Reductions::gather_bucket(int64_t index) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
-  co_return co_await all_gather(*group_, place.at(bucket.own.begin), place.at(0), bucket.cuts, place.dtype);
+  const Cuts cuts = plan_.bucket_cuts(index);
+  co_return co_await all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype);
 }
 
 Task Reductions::gather() {
@@ -134,7 +136,8 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   const bool first = !summed_[static_cast<size_t>(index)];
   float *to = first ? sums_of(index) : arrived_;
   const DType dtype = slots_.place(slots_.grad(), index).dtype;
-  ReduceScatter call{contribution, to, &bucket.cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  const Cuts cuts = plan_.bucket_cuts(index);
+  ReduceScatter call{contribution, to, &cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
   call.what = kMicroSums;
   call.weights = weights_of(dtype);
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));

@@ -2,6 +2,7 @@
 #include "engine/optimizer.h"
 
 #include "core/clock.h"
+#include "core/descriptor_room.h"
 #include "core/hash.h"
 #include "engine/agreement.h"
 #include "engine/device_reducer.h"
@@ -93,12 +94,23 @@ Task Optimizer::agree_on_plan() {
   ZERO_CO_AWAIT(compare_texts(*group_, kSealedDiffers, text));
   ZERO_CO_TRY(layout_.check_matrices());
   Status planned = params_.check_order();
+  if (planned.ok()) planned = check_room_to_meet();
   if (planned.ok()) planned = layout_.make(group_->rank());
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !settings_.on_device;
   MemoryNeed need = counts ? memory_need(plan_, layout_.formats(), needs()) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += module_buffers_.formula_nbytes();
   co_return co_await check_memory(*group_, std::move(planned), need, settings_.stage, settings_.memory_limit, memory_offer());
+}
+
+/// Before anything is made: groups meet, and memory is shared, one after another; what is shared keeps a descriptor each.
+Status Optimizer::check_room_to_meet() const {
+  constexpr int64_t kMostShared = 3;  // gradients, parameters, states
+  const int64_t to_meet = alone() ? 0 : group_->transport().descriptors_to_meet();
+  if (to_meet == 0) return {};
+  const std::string what = "rank " + std::to_string(group_->rank()) + " has too few file descriptors to seal an optimizer of " +
+                           std::to_string(group_->size()) + " ranks, not all of which are threads of its process";
+  return check_descriptors(to_meet + kMostShared, what.c_str());
 }
 
 NeedOptions Optimizer::needs() const {

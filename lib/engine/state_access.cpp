@@ -91,7 +91,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
   if (params_[id].count == 0) co_return Status();
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*from, id);
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
   const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
   ZERO_CO_AWAIT(read_range(*groups_.gather(), whole, {offset, offset + count}, data));
   co_return Status();
@@ -110,7 +110,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   if (params_[id].count == 0) co_return Status();
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*to, id);
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
   std::byte *own = tensors_.own_cut(*to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   const Slot *completes = slot == ZERO_SLOT_PARAM ? unwritten_remainder(id) : nullptr;
@@ -142,7 +142,7 @@ const Slot *Optimizer::unwritten_remainder(int64_t id) const {
 Task Optimizer::follow_owners(const Slot &state, int64_t id) {
   const SlotPlace &place = tensors_.place(state, id);
   if (!place.whole) co_return Status();
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param(id).cuts);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
   co_return co_await all_gather(*groups_.gather(), tensors_.own_cut(state, id), tensors_.at(state, id, 0), cuts, place.dtype);
 }
 

@@ -16,8 +16,8 @@ namespace zero {
 class TensorSlots {
  public:
   /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
-  TensorSlots(const Params &params, const Layout &layout, const SlotMemory &memory, int64_t rank, bool all)
-      : params_(params), layout_(layout), memory_(memory), rank_(static_cast<size_t>(rank)), all_(all) {}
+  TensorSlots(const Params &params, const Layout &layout, const SlotMemory &memory, bool all)
+      : params_(params), layout_(layout), memory_(memory), all_(all) {}
 
   const SlotMemory &memory() const { return memory_; }
 
@@ -38,7 +38,7 @@ class TensorSlots {
   /// @}
 
   /// Elements that this rank owns.
-  Range own(int64_t id) const { return has_elements(id) ? layout_.plan().param(id).cuts[rank_] : Range{}; }
+  Range own(int64_t id) const { return layout_.plan().own_param_cut(id); }
   /// Elements that it updates; none of a tied parameter.
   Range updated(int64_t id) const;
   /// True when it keeps only its cut of the parameter.
@@ -58,7 +58,6 @@ class TensorSlots {
   const Params &params_;
   const Layout &layout_;
   const SlotMemory &memory_;
-  const size_t rank_;
   const bool all_;
 };
 
