@@ -112,7 +112,8 @@ void Backoff::pause(std::span<const Listening> listenings) {
     return;
   }
   if (!std::exchange(counted_, true)) waiting_loops.fetch_add(1, std::memory_order_relaxed);
-  const int64_t crowds = std::clamp<int64_t>(waiting_loops.load(std::memory_order_relaxed) / (kCrowd * cores), 1, kMostCrowds);
+  const int64_t waiting = manner_ == Manner::in_crowd ? waiting_loops.load(std::memory_order_relaxed) : 0;
+  const int64_t crowds = std::clamp<int64_t>(waiting / (kCrowd * cores), 1, kMostCrowds);
   if (crowds > 1) round_ = std::max(round_, spins + kYields);
   const int32_t round = round_++;
   if (round < spins + kYields) {

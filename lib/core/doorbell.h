@@ -53,7 +53,11 @@ void relax();
 /// this process wait at once, none yields and sleeps grow with their number per core: what they wait for needs a core as well.
 class Backoff {
  public:
-  Backoff() = default;
+  enum class Manner {
+    in_crowd,  ///< as one of many
+    alone,     ///< for a loop that all others wait for
+  };
+  explicit Backoff(Manner manner = Manner::in_crowd) : manner_(manner) {}
   Backoff(const Backoff &) = delete;
   ~Backoff() { leave(); }
 
@@ -70,6 +74,7 @@ class Backoff {
  private:
   void leave();
 
+  const Manner manner_;
   int32_t round_ = 0;
   bool counted_ = false;  ///< among the loops that wait
 };

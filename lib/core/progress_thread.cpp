@@ -93,7 +93,7 @@ class ProgressThread {
 
   void run() {
     let_callers_go_on();
-    Pacing pacing;
+    Pacing pacing(Backoff::Manner::alone);
     for (;;) {
       const std::span<const Listening> heard = listen();
       if (take_arrivals()) {
