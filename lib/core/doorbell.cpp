@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <thread>
 #include <utility>
 
 namespace zero {
@@ -98,14 +97,14 @@ void Backoff::leave() {
 void Backoff::pause(std::span<const Listening> listenings) {
   // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
   // cores they hand it to one that is waited for.
-  static const int32_t spins = online_cores() > 1 ? 3 : 0;
+  static const int64_t cores = online_cores();
+  static const int32_t spins = cores > 1 ? 3 : 0;
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;
   // So many loops per core look about once in a millisecond at most, which leaves the core to what they wait for.
   constexpr int64_t kCrowd = 4;
   constexpr int64_t kMostCrowds = 256;
-  static const auto cores = static_cast<int64_t>(std::max(std::thread::hardware_concurrency(), 1U));
   if (round_ < spins) {
     ++round_;
     relax();
