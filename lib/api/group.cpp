@@ -6,11 +6,11 @@
 #include "core/config.h"
 #include "core/partition.h"
 #include "core/utf8.h"
-#include "engine/device_reducer.h"
-#include "engine/host_kernels.h"
+#include "engine/compute/device_reducer.h"
+#include "engine/compute/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
-#include "group/launch.h"
+#include "group/launcher.h"
 #include "group/tcp/tcp_id.h"
 
 #include <cstring>

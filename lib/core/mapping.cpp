@@ -5,7 +5,7 @@
 #include "core/descriptor_room.h"
 #include "core/owned_fd.h"
 #include "core/pages.h"
-#include "core/random.h"
+#include "core/system_random.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /// @file Cuts of a plan, which are computed where they are asked for, against a table of the owner of every element that is made another
 /// way and stored; and what a plan over many ranks takes.
-#include "engine/params.h"
-#include "engine/plan.h"
+#include "engine/layout/params.h"
+#include "engine/layout/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /// @file The plan: layout, buckets, cuts and order are pure arithmetic that must hold for any model.
-#include "engine/plan.h"
-#include "engine/ready_ranges.h"
-#include "engine/shard_weights.h"
+#include "engine/config/shard_weights.h"
+#include "engine/gradients/ready_ranges.h"
+#include "engine/layout/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "core/hash.h"
 #include "core/owned_fd.h"
-#include "core/random.h"
+#include "core/system_random.h"
 #include "core/thread_pool.h"
 
 #include <sys/eventfd.h>

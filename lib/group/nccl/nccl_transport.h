@@ -135,7 +135,7 @@ class NcclTransport final : public Transport {
   const zero_nccl_table &nccl_;
   std::shared_ptr<Transport> parent_;  ///< until copy_through() has ended
   std::shared_ptr<const Reducer> reducer_;
-  std::shared_ptr<DeviceLane> lane_;
+  std::shared_ptr<SideStream> lane_;
   std::unique_ptr<NcclComm> comm_;
   NcclAreas areas_;                                 ///< where pieces arrive that have no place, and where lifted ones leave from
   std::vector<std::shared_ptr<Mapping>> outgrown_;  ///< areas
