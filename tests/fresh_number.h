@@ -1,7 +1,7 @@
 /// @file A number that no other test uses: for names. Knows nothing of what is named.
 #pragma once
 
-#include "core/random.h"
+#include "core/system_random.h"
 
 #include <gtest/gtest.h>
 

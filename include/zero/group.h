@@ -81,6 +81,12 @@ enum zero_operation {
  *   size    [in]  1 .. 1024, the same on all ranks
  *   config  [in]  or NULL for defaults
  *   out     [out] the group, the caller's
+ * File descriptors. Where all ranks are threads of one process it needs 3 for each of them while they
+ * meet, and none afterwards, also for what is split, buffers and optimizers. A process beside which
+ * there are others needs 2 * size + 2 for each of its ranks, for a moment, while they meet, are split
+ * or share memory; it keeps one for each other process of the group, one for each buffer and up to 3
+ * for each optimizer of its ranks. Where its limit (RLIMIT_NOFILE, ulimit -n) is lower the call ends
+ * with ZERO_E_SYSTEM, whose text names the limit; the library never raises it.
  * Waits for all ranks, at most ZERO_KEY_RENDEZVOUS_MS. Errors: ZERO_E_RENDEZVOUS names missing, doubled or disagreeing ranks;
  * ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE, ZERO_E_OUT_OF_MEMORY, ZERO_E_SYSTEM. Threads: any. Since ZERO_0.1.
  */

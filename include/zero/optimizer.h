@@ -263,7 +263,8 @@ ZERO_API int32_t zero_optimizer_set_gather_order(zero_optimizer *optimizer, cons
  * Cuts the parameters into shards, agrees with all ranks that they have the same parameters and configuration (ZERO_E_MISMATCH names the
  * first difference) and allocates everything. Before that it adds up what the ranks of each host need: ZERO_E_OUT_OF_MEMORY on all ranks
  * when that is more than the host has (ZERO_KEY_MEMORY_LIMIT), with the figures of all stages. Errors also: ZERO_E_OUT_OF_MEMORY on a rank
- * whose allocation fails (ZERO_E_PEER_FAILED on the others; the group stays usable). As long as zero_group_status is ZERO_OK, all ranks may
+ * whose allocation fails, ZERO_E_SYSTEM on one that has too few file descriptors (see
+ * zero_group_create_local; ZERO_E_PEER_FAILED on the others; the group stays usable). As long as zero_group_status is ZERO_OK, all ranks may
  * then call seal again, but not with a model group. Since ZERO_0.1.
  */
 ZERO_API int32_t zero_optimizer_seal(zero_optimizer *optimizer);

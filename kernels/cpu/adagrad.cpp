@@ -1,7 +1,7 @@
 /// @file Adagrad, SIMD: adagrad.h states the formula.
 #include "kernels/adagrad.h"
 
-#include "kernels/cpu/slots-inl.h"
+#include "kernels/cpu/simd_slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {

@@ -1,7 +1,7 @@
 /// @file Adam and AdamW, SIMD: adam.h states the formula.
 #include "kernels/adam.h"
 
-#include "kernels/cpu/slots-inl.h"
+#include "kernels/cpu/simd_slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {

@@ -1,7 +1,7 @@
 /// @file Lion, SIMD: lion.h states the formula.
 #include "kernels/lion.h"
 
-#include "kernels/cpu/slots-inl.h"
+#include "kernels/cpu/simd_slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {

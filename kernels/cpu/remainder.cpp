@@ -1,5 +1,5 @@
 /// @file fp32 kept as a bf16 and the 16 bits that it lacks, SIMD: 8 bytes per element must move.
-#include "kernels/cpu/remainder-inl.h"
+#include "kernels/cpu/simd_remainder-inl.h"
 #include "kernels/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();

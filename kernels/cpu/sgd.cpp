@@ -1,7 +1,7 @@
 /// @file Stochastic gradient descent, SIMD: sgd.h states the formula.
 #include "kernels/sgd.h"
 
-#include "kernels/cpu/slots-inl.h"
+#include "kernels/cpu/simd_slots-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
@@ -16,15 +16,17 @@ struct Vectors {
       : negative_lr(hn::Set(D(), constants.negative_lr)),
         weight_decay(hn::Set(D(), constants.weight_decay)),
         momentum(hn::Set(D(), constants.momentum)),
-        gradient_weight(hn::Set(D(), constants.gradient_weight)) {}
+        gradient_weight(hn::Set(D(), constants.gradient_weight)),
+        adds_decay(hn::FirstN(D(), constants.adds_decay ? hn::Lanes(D()) : 0)) {}
   V negative_lr, weight_decay, momentum, gradient_weight;
+  hn::Mask<D> adds_decay;  ///< all lanes or none: a choice per element costs less than a second copy of every loop
 };
 
-template <bool kAddsDecay, MomentumForm kForm, class Form>
+template <MomentumForm kForm, class Form>
 HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   const V param = ends.param(i);
   V gradient = ends.gradient(i);
-  if constexpr (kAddsDecay) gradient = hn::MulAdd(c.weight_decay, param, gradient);
+  gradient = hn::IfThenElse(c.adds_decay, hn::MulAdd(c.weight_decay, param, gradient), gradient);
   constexpr bool kReads = kForm == MomentumForm::classic || kForm == MomentumForm::nesterov;
   constexpr bool kNesterov = kForm == MomentumForm::nesterov || kForm == MomentumForm::first_nesterov;
   V buffer = gradient;
@@ -39,21 +41,19 @@ HWY_INLINE void update(const Ends<Form> &ends, int64_t i, const Vectors &c) {
   }
 }
 
-template <bool kAddsDecay, MomentumForm kForm, class Form>
+template <MomentumForm kForm, class Form>
 void update_all(const Slots &given, const SgdConstants &constants) {
   const Slots slots = given;
   const Ends<Form> ends(slots);
   const Vectors vectors(constants);
   constexpr int kStates = kForm == MomentumForm::none && !Form::kHalfStates ? 0 : 1;
-  update_lines(slots, ends, kStates, [&](int64_t i) { update<kAddsDecay, kForm>(ends, i, vectors); });
+  update_lines(slots, ends, kStates, [&](int64_t i) { update<kForm>(ends, i, vectors); });
   reference::sgd_elements(rest_of_lines(slots, kStates), constants);
 }
 
 template <MomentumForm kForm>
 void run(const Slots &slots, const SgdConstants &constants) {
-  with_form(slots, [&]<class Form>(Form) {
-    (constants.adds_decay ? update_all<true, kForm, Form> : update_all<false, kForm, Form>)(slots, constants);
-  });
+  with_form(slots, [&]<class Form>(Form) { update_all<kForm, Form>(slots, constants); });
 }
 
 }  // namespace

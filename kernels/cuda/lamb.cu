@@ -1,6 +1,6 @@
 /// @file What LAMB does before its last pass: kernels/lamb.h on a device. Moments and norms are one launch and move 24 bytes per element
 /// with fp32 throughout: moments are read again where the block has just written them.
-#include "kernels/cuda/lamb.h"
+#include "kernels/cuda/device_lamb.h"
 
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/squares.h"

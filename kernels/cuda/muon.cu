@@ -1,6 +1,6 @@
 /// @file Muon: kernels/muon.h on a device, one launch after another, with the host's order of every sum. What a skipped step leaves in the
 /// workspace is never read.
-#include "kernels/cuda/muon.h"
+#include "kernels/cuda/device_muon.h"
 
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"

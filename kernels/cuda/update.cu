@@ -1,8 +1,8 @@
 /// @file The algorithms that update on devices, one row each, and what they compute with.
-#include "kernels/cuda/update.h"
+#include "kernels/cuda/device_update.h"
 
+#include "kernels/cuda/device_lamb.h"
 #include "kernels/cuda/entries.h"
-#include "kernels/cuda/lamb.h"
 #include "kernels/reference/muon-inl.h"
 #include "kernels/reference/updates-inl.h"
 

@@ -1,5 +1,5 @@
 /// @file zero/buffer.h.
-#include "engine/buffer.h"
+#include "engine/buffer/buffer.h"
 
 #include "api/request.h"
 #include "core/number_text.h"

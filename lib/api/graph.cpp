@@ -2,7 +2,7 @@
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "api/structs.h"
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 
 #include <zero/graph.h>
 

@@ -6,11 +6,11 @@
 #include "core/config.h"
 #include "core/partition.h"
 #include "core/utf8.h"
-#include "engine/device_reducer.h"
-#include "engine/host_kernels.h"
+#include "engine/compute/device_reducer.h"
+#include "engine/compute/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
-#include "group/launch.h"
+#include "group/launcher.h"
 #include "group/tcp/tcp_id.h"
 
 #include <cstring>
@@ -255,10 +255,7 @@ int32_t zero_group_share(const zero_group *group, int64_t count, int64_t rank, i
 int32_t zero_group_status(zero_group *group) {
   return api::call(group, "group", [&](Group &object) -> Status {
     object.queue()->progress();
-    for (int64_t peer = 0; peer < object.size(); ++peer) {
-      object.send_queue(peer)->progress();
-      object.recv_queue(peer)->progress();
-    }
+    object.progress_message_queues();
     return object.look();
   });
 }

@@ -1,6 +1,6 @@
 /// @file zero/optimizer.h: building an optimizer, gradients and views: calls that never wait for a task. Those that may are in
 /// optimizer_steps.cpp.
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 
 #include "api/checks.h"
 #include "api/nouns.h"

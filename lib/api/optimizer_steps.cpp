@@ -2,7 +2,7 @@
 #include "api/optimizer_work.h"
 #include "api/structs.h"
 #include "core/choice.h"
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 
 namespace zero::api {
 

@@ -1,7 +1,7 @@
 /// @file zero/request.h.
 #include "api/request.h"
 
-#include "engine/buffer.h"
+#include "engine/buffer/buffer.h"
 #include "group/group.h"
 
 namespace zero::api {

@@ -2,7 +2,7 @@
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "api/optimizer_work.h"
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 
 #include <zero/slots.h>
 

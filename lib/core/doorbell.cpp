@@ -13,9 +13,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace zero {
 namespace {
+
+/// Loops of this process that wait by more than spins.
+constinit std::atomic<int64_t> waiting_loops = 0;
 
 timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
 
@@ -85,24 +89,38 @@ void Doorbell::wait_any(std::span<const Listening> listenings, int64_t max_ns) {
   listenings.front().bell()->wait(listenings.front().seen(), max_ns);
 }
 
+void Backoff::leave() {
+  if (counted_) waiting_loops.fetch_sub(1, std::memory_order_relaxed);
+  counted_ = false;
+}
+
 void Backoff::pause(std::span<const Listening> listenings) {
   // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
   // cores they hand it to one that is waited for.
-  static const int32_t spins = online_cores() > 1 ? 3 : 0;
+  static const int64_t cores = online_cores();
+  static const int32_t spins = cores > 1 ? 3 : 0;
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;
-  const int32_t round = round_++;
-  if (round < spins) {
+  // So many loops per core look about once in a millisecond at most, which leaves the core to what they wait for.
+  constexpr int64_t kCrowd = 4;
+  constexpr int64_t kMostCrowds = 256;
+  if (round_ < spins) {
+    ++round_;
     relax();
     return;
   }
+  if (!std::exchange(counted_, true)) waiting_loops.fetch_add(1, std::memory_order_relaxed);
+  const int64_t waiting = manner_ == Manner::in_crowd ? waiting_loops.load(std::memory_order_relaxed) : 0;
+  const int64_t crowds = std::clamp<int64_t>(waiting / (kCrowd * cores), 1, kMostCrowds);
+  if (crowds > 1) round_ = std::max(round_, spins + kYields);
+  const int32_t round = round_++;
   if (round < spins + kYields) {
     ::sched_yield();
     return;
   }
   const int32_t doublings = std::min(round - spins - kYields, 5);
-  const int64_t sleep_ns = std::min(kFirstSleepNs << doublings, kLongestSleepNs);
+  const int64_t sleep_ns = std::min(kFirstSleepNs << doublings, kLongestSleepNs) * crowds;
   if (listenings.size() > 1) {
     Doorbell::wait_any(listenings, sleep_ns);
   } else if (listenings.size() == 1 && listenings.front().bell() != nullptr) {

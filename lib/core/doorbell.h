@@ -49,15 +49,34 @@ class Listening {
 /// One moment of a loop that waits for another core.
 void relax();
 
-/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one).
+/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one). Where many loops of
+/// this process wait at once, none yields and sleeps grow with their number per core: what they wait for needs a core as well.
 class Backoff {
  public:
+  enum class Manner {
+    in_crowd,  ///< as one of many
+    alone,     ///< for a loop that all others wait for
+  };
+  explicit Backoff(Manner manner = Manner::in_crowd) : manner_(manner) {}
+  Backoff(const Backoff &) = delete;
+  ~Backoff() { leave(); }
+
+  /// The next pause is the shortest again.
+  void begin_anew() {
+    leave();
+    round_ = 0;
+  }
+
   /// One pause, after a look that followed the making of `listenings`.
   void pause(std::span<const Listening> listenings);
   void pause(const Listening &listening = {}) { pause({&listening, 1}); }
 
  private:
+  void leave();
+
+  const Manner manner_;
   int32_t round_ = 0;
+  bool counted_ = false;  ///< among the loops that wait
 };
 
 }  // namespace zero

@@ -2,9 +2,10 @@
 /// see the same addresses.
 #include "core/mapping.h"
 
+#include "core/descriptor_room.h"
 #include "core/owned_fd.h"
 #include "core/pages.h"
-#include "core/random.h"
+#include "core/system_random.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -71,7 +72,7 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   uint64_t id = 0;
   ZERO_TRY(random_u64(&id));
   OwnedFd fd = open_fd([] { return ::memfd_create("libzero", MFD_CLOEXEC); });
-  ZERO_CHECK(fd.valid(), ZERO_E_SYSTEM, "cannot make a shared memory file: %s", std::strerror(errno));
+  ZERO_CHECK(fd.valid(), ZERO_E_SYSTEM, "cannot make a shared memory file: %s", system_error_text(errno).c_str());
   ZERO_CHECK(::ftruncate(fd.get(), nbytes) == 0, ZERO_E_OUT_OF_MEMORY, "cannot size a shared memory file to %lld bytes: %s", lld(nbytes),
              std::strerror(errno));
   const std::lock_guard lock(table().mutex);
@@ -79,13 +80,40 @@ Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
 }
 
 Status Mapping::create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  return create_private(nbytes, map_pages, out);
+}
+
+Status Mapping::create_sparse_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out) {
+  return create_private(nbytes, map_sparse_pages, out);
+}
+
+Status Mapping::create_private(int64_t nbytes, std::byte *(*map_memory)(int64_t), std::shared_ptr<Mapping> *out) {
   nbytes = std::max(nbytes, int64_t{::sysconf(_SC_PAGESIZE)});
   uint64_t id = 0;
   ZERO_TRY(random_u64(&id));
-  std::byte *data = map_pages(nbytes);
+  std::byte *data = map_memory(nbytes);
   ZERO_CHECK(data != nullptr, ZERO_E_OUT_OF_MEMORY, "cannot map %lld bytes of memory: %s", lld(nbytes), std::strerror(errno));
   const std::lock_guard lock(table().mutex);
   return enter(id, -1, data, nbytes, out);
+}
+
+std::shared_ptr<Mapping> Mapping::find(uint64_t id) {
+  std::shared_ptr<Mapping> found;
+  find_all({&id, 1}, {&found, 1});
+  return found;
+}
+
+/// What goes with its last holder meanwhile goes after the table is let go of.
+void Mapping::find_all(std::span<const uint64_t> ids, std::span<std::shared_ptr<Mapping>> out) {
+  const std::lock_guard lock(table().mutex);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto found = table().mappings.find(ids[i]);
+    if (found != table().mappings.end()) out[i] = found->second.lock();
+  }
+}
+
+void Mapping::close_fd() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
 Status Mapping::adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 namespace zero {
 
@@ -24,12 +25,23 @@ class Mapping {
   /// Zeroed memory for the threads of this process alone, who attach it by its id; in huge pages where the system has them. fd() is -1.
   static Status create_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out);
 
+  /// The same in small pages that are made when they are touched.
+  static Status create_sparse_for_threads(int64_t nbytes, std::shared_ptr<Mapping> *out);
+
   /// Memory of another kind, which the threads of this process reach at `data`. `release` gives it back, also when this fails.
   static Status adopt(std::byte *data, int64_t nbytes, std::function<void()> release, std::shared_ptr<Mapping> *out);
 
   /// The mapping with this id: the one this process has already, otherwise fd mapped; takes fd in any case. What was attached has no fd()
   /// and is left out of core dumps.
   static Status attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
+
+  /// The mapping with this id that this process has; nullptr: none.
+  static std::shared_ptr<Mapping> find(uint64_t id);
+  /// Those of several ids; nullptr for 0 and where there is none.
+  static void find_all(std::span<const uint64_t> ids, std::span<std::shared_ptr<Mapping>> out);
+
+  /// Once every process that is to attach it has: closes fd().
+  void close_fd();
 
   std::byte *data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
@@ -38,6 +50,7 @@ class Mapping {
 
  private:
   Mapping(uint64_t id, int fd, std::byte *data, int64_t nbytes) : id_(id), fd_(fd), data_(data), nbytes_(nbytes) {}
+  static Status create_private(int64_t nbytes, std::byte *(*map_memory)(int64_t), std::shared_ptr<Mapping> *out);
   static Status map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping> *out);
   static Status enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std::shared_ptr<Mapping> *out);
 

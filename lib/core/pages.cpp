@@ -73,6 +73,14 @@ std::byte *map_kind(int64_t nbytes, int kind, int fd) {
 
 std::byte *map_pages(int64_t nbytes) { return map_kind(nbytes, MAP_PRIVATE | MAP_ANONYMOUS, -1); }
 
+std::byte *map_sparse_pages(int64_t nbytes) {
+  constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void *data = ::mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE, kKind, -1, 0);
+  if (data == MAP_FAILED) return nullptr;
+  (void)::madvise(data, static_cast<size_t>(nbytes), MADV_NOHUGEPAGE);
+  return static_cast<std::byte *>(data);
+}
+
 std::byte *map_file_pages(int64_t nbytes, int fd) { return map_kind(nbytes, MAP_SHARED | MAP_NORESERVE, fd); }
 
 Status touch_pages(std::byte *data, int64_t nbytes) {

@@ -15,7 +15,10 @@ inline constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 /// failure, with the reason in errno. Ended by munmap.
 std::byte *map_pages(int64_t nbytes);
 
-/// The same of a memory file, whose pages all who map it share; `fd` stays the caller's.
+/// Such pages, each made when it is first touched, for what is large and used here and there. nullptr on failure, as above.
+std::byte *map_sparse_pages(int64_t nbytes);
+
+/// As map_pages, of a memory file, whose pages all who map it share; `fd` stays the caller's.
 std::byte *map_file_pages(int64_t nbytes, int fd);
 
 /// Touches every page of what these gave, before other processes map it: in huge pages where there are any, also for memory files

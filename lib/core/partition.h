@@ -45,6 +45,8 @@ constexpr Range even_share(int64_t count, int64_t rank, int64_t size) {
 /// Relative shard sizes of the ranks of a group.
 class Weights {
  public:
+  /// Of no rank.
+  Weights() = default;
   /// Equal shards over `size` ranks.
   explicit Weights(int64_t size);
   /// One non-negative weight per rank, with a sum between 1 and 2^31.
@@ -58,7 +60,7 @@ class Weights {
   Range shard(Range whole, int64_t rank) const;
 
  private:
-  std::vector<int64_t> prefix_;
+  std::vector<int64_t> prefix_ = {0};
 };
 
 /// Where tensors lie in the flat space: the rules of kLine and kTensorStart, in order of registration.

@@ -93,11 +93,11 @@ class ProgressThread {
 
   void run() {
     let_callers_go_on();
-    Pacing pacing;
+    Pacing pacing(Backoff::Manner::alone);
     for (;;) {
       const std::span<const Listening> heard = listen();
       if (take_arrivals()) {
-        pacing = Pacing();
+        pacing.begin_anew();
       } else if (watched_.empty()) {
         arrived_.wait(heard.back().seen(), kLongestRestNs);
       } else if (look()) {

@@ -2,8 +2,8 @@
 /// Groups are given a Reducer so that they need not know kernels.
 #pragma once
 
-#include "core/device_lane.h"
 #include "core/dtype.h"
+#include "core/side_stream.h"
 #include "core/status.h"
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Reducer {
   /// ZERO_E_INVALID_ARGUMENT for a stream of another device, ZERO_E_STATE for one that is captured.
   virtual Status follow(void *) const { return {}; }
   /// A stream beside the work of this object. Only where on_device().
-  virtual Status open_lane(std::shared_ptr<DeviceLane> *) const { return {}; }
+  virtual Status open_lane(std::shared_ptr<SideStream> *) const { return {}; }
   /// @}
 };
 

@@ -29,7 +29,7 @@ thread_local uint64_t ended_waits_here = 0;
 uint64_t ended_waits() noexcept { return ended_waits_here; }
 
 void Pacing::pause(std::span<const Listening> listenings) {
-  if (std::exchange(seen_, ended_waits()) != seen_) backoff_ = Backoff();
+  if (std::exchange(seen_, ended_waits()) != seen_) backoff_.begin_anew();
   backoff_.pause(listenings);
 }
 

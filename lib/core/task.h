@@ -107,8 +107,10 @@ uint64_t ended_waits() noexcept;
 /// The pauses of a loop that advances tasks: they begin anew, with the shortest, when a wait has ended.
 class Pacing {
  public:
+  explicit Pacing(Backoff::Manner manner = Backoff::Manner::in_crowd) : backoff_(manner) {}
   void pause(std::span<const Listening> listenings);
   void pause(const Listening &listening) { pause({&listening, 1}); }
+  void begin_anew() { backoff_.begin_anew(); }
 
  private:
   Backoff backoff_;

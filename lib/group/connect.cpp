@@ -3,10 +3,10 @@
 
 #include "core/clock.h"
 #include "core/hash.h"
-#include "core/random.h"
+#include "core/system_random.h"
 #include "group/collectives.h"
 #include "group/hierarchy_transport.h"
-#include "group/launch.h"
+#include "group/launcher.h"
 #include "group/local/local_transport.h"
 #include "group/module/zero_mpi_module.h"
 #include "group/mpi/mpi_transport.h"

@@ -31,10 +31,25 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
       deadline_ms_(deadline_ms),
       scratch_(scratch_nbytes(*transport_)),
       sent_messages_(static_cast<size_t>(size_)),
-      received_messages_(static_cast<size_t>(size_)) {
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    send_queues_.push_back(std::make_shared<OperationQueue>());
-    recv_queues_.push_back(std::make_shared<OperationQueue>());
+      received_messages_(static_cast<size_t>(size_)) {}
+
+const Group::MessageQueues &Group::message_queues() {
+  std::call_once(message_queues_made_, [this] {
+    MessageQueues made;
+    for (int64_t peer = 0; peer < size_; ++peer) {
+      made.send.push_back(std::make_shared<OperationQueue>());
+      made.recv.push_back(std::make_shared<OperationQueue>());
+    }
+    message_queues_ = std::move(made);
+    has_message_queues_.store(true, std::memory_order_release);
+  });
+  return message_queues_;
+}
+
+void Group::progress_message_queues() {
+  if (!has_message_queues_.load(std::memory_order_acquire)) return;
+  for (const auto *queues : {&message_queues_.send, &message_queues_.recv}) {
+    for (const std::shared_ptr<OperationQueue> &queue : *queues) queue->progress();
   }
 }
 
@@ -260,7 +275,7 @@ void Group::progress_messages(const OperationQueue *own) {
   if (messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
   const Helping helping;
   if (!helping.may()) return;
-  for (const auto *queues : {&send_queues_, &recv_queues_}) {
+  for (const auto *queues : {&message_queues().send, &message_queues().recv}) {
     for (const std::shared_ptr<OperationQueue> &queue : *queues) {
       if (queue.get() != own) (void)queue->progress();
     }

@@ -50,8 +50,8 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Collectives asked for by the group's user run here, in the order they came in.
   const std::shared_ptr<OperationQueue> &queue() { return queue_; }
   /// Messages to one peer, and from one peer, run in queues of their own.
-  const std::shared_ptr<OperationQueue> &send_queue(int64_t peer) { return send_queues_[static_cast<size_t>(peer)]; }
-  const std::shared_ptr<OperationQueue> &recv_queue(int64_t peer) { return recv_queues_[static_cast<size_t>(peer)]; }
+  const std::shared_ptr<OperationQueue> &send_queue(int64_t peer) { return message_queues().send[static_cast<size_t>(peer)]; }
+  const std::shared_ptr<OperationQueue> &recv_queue(int64_t peer) { return message_queues().recv[static_cast<size_t>(peer)]; }
 
   /// ZERO_OK, or the error that poisoned the group.
   Status usable();
@@ -85,6 +85,9 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
   Task collective(Fingerprint fingerprint, Task body);
 
+  /// Advances what was given to the queues of messages.
+  void progress_message_queues();
+
   /// Point to point, one message at a time per peer and direction.
   Task send(const void *data, int64_t count, DType dtype, int64_t peer);
   Task recv(void *data, int64_t count, DType dtype, int64_t peer);
@@ -115,6 +118,12 @@ class Group : public std::enable_shared_from_this<Group> {
 
   static constexpr uint64_t kCallsPerLook = 16;
 
+  struct MessageQueues {
+    std::vector<std::shared_ptr<OperationQueue>> send;
+    std::vector<std::shared_ptr<OperationQueue>> recv;
+  };
+  const MessageQueues &message_queues();
+
   struct Counters {
     std::atomic<int64_t> calls{0};
     std::atomic<int64_t> elements{0};
@@ -128,8 +137,9 @@ class Group : public std::enable_shared_from_this<Group> {
   Place place_;
   std::atomic<int64_t> deadline_ms_;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
-  std::vector<std::shared_ptr<OperationQueue>> send_queues_;
-  std::vector<std::shared_ptr<OperationQueue>> recv_queues_;
+  std::once_flag message_queues_made_;
+  std::atomic<bool> has_message_queues_{false};
+  MessageQueues message_queues_;  ///< by peer, from the first message on: most groups carry none
 
   /// That have begun and not ended. Messages which nobody ends may outlive the group.
   const std::shared_ptr<std::atomic<int64_t>> messages_ = std::make_shared<std::atomic<int64_t>>(0);

@@ -142,6 +142,8 @@ class Transport {
   virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
   /// Stops offering a shared mapping in place; call it before letting go of the mapping.
   virtual void unshare(const Mapping & /*mapping*/) {}
+  /// File descriptors that this process needs, for a moment, to share memory or to derive a transport.
+  virtual int64_t descriptors_to_meet() const { return 0; }
   /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).
   /// `tag` is the same on all members and differs between groups made by one call.
   virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;

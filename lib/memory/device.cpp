@@ -2,7 +2,7 @@
 #include "memory/device.h"
 
 #include "core/owned_fd.h"
-#include "memory/device_lane.h"
+#include "memory/cuda_side_stream.h"
 
 #include <algorithm>
 #include <utility>
@@ -188,9 +188,9 @@ Status Device::alloc_pinned(int64_t nbytes, std::shared_ptr<Mapping> *out) const
   return Mapping::adopt(static_cast<std::byte *>(data), nbytes, release, out);
 }
 
-Status Device::open_lane(std::shared_ptr<DeviceLane> *out) {
+Status Device::open_lane(std::shared_ptr<SideStream> *out) {
   ZERO_TRY(allocate());
-  auto lane = std::make_shared<CudaLane>(cuda_, index_, stream_);
+  auto lane = std::make_shared<CudaSideStream>(cuda_, index_, stream_);
   ZERO_TRY(lane->open());
   *out = std::move(lane);
   return {};

@@ -3,8 +3,8 @@
 /// tensors.
 #pragma once
 
-#include "core/device_lane.h"
 #include "core/mapping.h"
+#include "core/side_stream.h"
 #include "core/status.h"
 #include "memory/cuda_module.h"
 
@@ -81,7 +81,7 @@ class Device {
   /// Whether an address is memory of any device.
   Status find_any(const void *memory, bool *out_on_device) const;
   /// A stream beside that of this object, which it may outlive; allocates.
-  Status open_lane(std::shared_ptr<DeviceLane> *out);
+  Status open_lane(std::shared_ptr<SideStream> *out);
   /// Memory of `peer` may be used in this object's work from now on. ZERO_E_DEVICE where the devices do not reach each other.
   Status reach(int64_t peer) const;
   /// @}

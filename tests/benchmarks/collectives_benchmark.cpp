@@ -11,7 +11,7 @@
 #include "api/nouns.h"
 #include "collective_cases.h"
 #include "core/mapping.h"
-#include "engine/slot_memory.h"
+#include "engine/storage/slot_memory.h"
 #include "group/collectives.h"
 #include "kernels/kernels.h"
 #include "limits.h"

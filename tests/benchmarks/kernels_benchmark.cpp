@@ -2,7 +2,7 @@
 /// traffic that computes next to nothing (limits.h), interleaved in one run; matrices beside as many fma in registers. usage:
 /// kernels_benchmark [options of Google Benchmark]
 /// [--elements=N] [--threads=1,2]
-#include "engine/host_kernels.h"
+#include "engine/compute/host_kernels.h"
 #include "kernels/convert.h"
 #include "kernels/muon.h"
 #include "kernels/update.h"

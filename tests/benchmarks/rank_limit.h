@@ -2,7 +2,7 @@
 /// threads, to be taken in turns with what is compared with it. Knows no optimizer.
 #pragma once
 
-#include "engine/host_kernels.h"
+#include "engine/compute/host_kernels.h"
 #include "limits.h"
 #include "must.h"
 #include "samples.h"

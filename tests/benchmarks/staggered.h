@@ -2,7 +2,7 @@
 /// addresses that are equal but for a few bits, loops would compete with themselves for lines of the caches.
 #pragma once
 
-#include "engine/slot_memory.h"
+#include "engine/storage/slot_memory.h"
 #include "memory/arena.h"
 #include "must.h"
 

@@ -1,7 +1,7 @@
 /// @file What lib/core does where a sandbox refuses system calls: it falls back or says so, and never asks again without end.
 #include "core/clock.h"
 #include "core/doorbell.h"
-#include "core/random.h"
+#include "core/system_random.h"
 #include "tests/group/process_ranks.h"
 #include "tests/refused_calls.h"
 

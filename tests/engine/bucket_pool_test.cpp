@@ -1,5 +1,5 @@
 /// @file The pool of buckets: which buffers are taken again.
-#include "engine/bucket_pool.h"
+#include "engine/gradients/bucket_pool.h"
 
 #include "memory/accounting.h"
 

@@ -1,5 +1,5 @@
 /// @file Sharded buffers against plain arrays.
-#include "engine/buffer.h"
+#include "engine/buffer/buffer.h"
 #include "tests/engine/rank_worlds.h"
 
 #include <gtest/gtest.h>

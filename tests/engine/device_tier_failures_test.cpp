@@ -1,6 +1,6 @@
 /// @file Devices that keep an optimizer's memory and fail, are full, apart or another rank's alone, emulated: errors that name the cause on
 /// every rank, nothing left behind, and the same bits wherever contributions pass.
-#include "engine/device_kernels.h"
+#include "engine/compute/device_kernels.h"
 #include "tests/engine/device_memory.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"

@@ -1,5 +1,5 @@
 /// @file Kernels on several threads: neither the number of threads nor the caller's floating-point environment may change bits.
-#include "engine/host_kernels.h"
+#include "engine/compute/host_kernels.h"
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /// @file Buffers against plain arrays, trainings against plain kernels.
 #include "tests/engine/known_results.h"
 
-#include "engine/buffer.h"
+#include "engine/buffer/buffer.h"
 #include "tests/engine/bounded_training.h"
 #include "tests/engine/training.h"
 

@@ -1,7 +1,7 @@
 /// @file Buffers and trainings over local groups whose ranks are processes.
-#include "tests/engine/known_results.h"
 #include "core/clock.h"
-#include "engine/buffer.h"
+#include "engine/buffer/buffer.h"
+#include "tests/engine/known_results.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/group/meetings.h"
 #include "tests/group/process_ranks.h"

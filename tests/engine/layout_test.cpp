@@ -16,7 +16,7 @@ void expect_same_plan(const Layout &a, const Layout &b) {
   EXPECT_EQ(a.plan().order(), b.plan().order());
   for (int64_t index = 0; index < a.plan().bucket_count(); ++index) {
     EXPECT_EQ(a.plan().bucket(index).flat, b.plan().bucket(index).flat);
-    EXPECT_EQ(a.plan().bucket(index).cuts, b.plan().bucket(index).cuts);
+    EXPECT_EQ(a.plan().bucket_cuts(index), b.plan().bucket_cuts(index));
   }
 }
 

@@ -1,7 +1,7 @@
 /// @file Layouts of random models, as tests of what lies where need them: registered tensors with their settings, and one layout per rank.
 #pragma once
 
-#include "engine/layout.h"
+#include "engine/layout/layout.h"
 #include "tests/algorithms.h"
 #include "tests/engine/training.h"
 

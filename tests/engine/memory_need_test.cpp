@@ -1,5 +1,5 @@
 /// @file Seal refuses what does not fit before it takes anything, and says what would.
-#include "engine/memory_need.h"
+#include "engine/optimizer/memory_need.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 

@@ -1,7 +1,7 @@
 /// @file The plan: layout, buckets, cuts and order are pure arithmetic that must hold for any model.
-#include "engine/plan.h"
-#include "engine/ready_ranges.h"
-#include "engine/shard_weights.h"
+#include "engine/config/shard_weights.h"
+#include "engine/gradients/ready_ranges.h"
+#include "engine/layout/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST(Plan, EveryElementHasOneOwnerAndOnePlace) {
         EXPECT_TRUE(counts[id] < kLine || param.flat.begin % kLine == 0);
         if (counts[id] == 0) continue;
         int64_t end = 0;
-        for (const Range &cut : param.cuts) {
+        for (const Range &cut : plan.param_cuts(static_cast<int64_t>(id))) {
           if (cut.empty()) continue;
           EXPECT_EQ(cut.begin, end);
           end = cut.end;
@@ -143,7 +143,7 @@ TEST(Plan, TiedTensorsShareOnePlaceAndCountOnce) {
   const Plan plan = make_plan({{300, 0}, {500, 0}, {300, 0, 0}}, {{256}}, {1, 1}, 1);
   EXPECT_EQ(plan.element_count(), 800);
   EXPECT_EQ(plan.param(2).flat, plan.param(0).flat);
-  EXPECT_EQ(plan.param(2).cuts, plan.param(0).cuts);
+  EXPECT_EQ(plan.param_cuts(2), plan.param_cuts(0));
   // The gradient of the first bucket is complete when the last of both names is ready.
   EXPECT_EQ(plan.order(), (std::vector<int64_t>{1, 0}));
 }

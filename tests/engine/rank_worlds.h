@@ -2,7 +2,7 @@
 /// Knows nothing of optimizers.
 #pragma once
 
-#include "engine/host_kernels.h"
+#include "engine/compute/host_kernels.h"
 #include "group/connect.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"

@@ -1,6 +1,6 @@
 /// @file SlotMemory and TensorSlots: where each rank has each element of each slot.
-#include "engine/slot_memory.h"
-#include "engine/tensor_slots.h"
+#include "engine/storage/slot_memory.h"
+#include "engine/storage/tensor_slots.h"
 #include "layouts.h"
 
 #include <gtest/gtest.h>

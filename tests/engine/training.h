@@ -2,7 +2,7 @@
 /// Knows what may differ between runs whose bits must agree; never what the results should be.
 #pragma once
 
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
 /// @file What goes on from step to step, where the host judges. Devices that judge: device_steps_test.cpp.
-#include "engine/training_run.h"
+#include "engine/compute/training_run.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// @file A rank that stops within a seal, where ranks are about to meet: the others know within one deadline who is missing.
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/faults/outcomes.h"
 #include "tests/group/process_ranks.h"

@@ -1,5 +1,5 @@
 /// @file What each combination of launcher variables means: a table of environments and the world or the error they give.
-#include "group/launch.h"
+#include "group/launcher.h"
 
 #include <gtest/gtest.h>
 

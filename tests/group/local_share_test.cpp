@@ -277,7 +277,7 @@ TEST(LocalShare, MissingRanksAreNamedAsInTheGroupThatTheyMeetIn) {
   EXPECT_EQ(std::string(shared.text()), "1 of 3 ranks met to share memory or make a group within 50 ms; missing: rank 5, rank 6");
 }
 
-/// Both ranks have met; rank 0 then fails and lets go of what it brought before rank 1 looks at it.
+/// Rank 0 has brought something, fails and lets go of it before rank 1 looks at it.
 Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)> &meet, const std::function<void()> &let_go) {
   const std::string name = fresh_name();
   std::vector<std::shared_ptr<Transport>> transports(2);
@@ -285,8 +285,6 @@ Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)
   auto leader = std::make_unique<Operation>(meet(0, *transports[0]));
   EXPECT_FALSE(leader->advance());
   Operation guest(meet(1, *transports[1]));
-  EXPECT_FALSE(guest.advance());
-  EXPECT_FALSE(leader->advance());
   transports[0]->poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
   leader.reset();
   let_go();

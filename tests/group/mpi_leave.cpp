@@ -1,7 +1,7 @@
 /// @file Ranks that leave groups over MPI while others wait for them, run by mpirun: those are told at
 /// once, although the last release on a rank waits for the others' until the deadline of a rendezvous.
 /// Every rank returns non-zero when one of its checks fails; rank 0 prints the counts.
-#include "engine/host_kernels.h"
+#include "engine/compute/host_kernels.h"
 #include "group/collectives.h"
 #include "group/connect.h"
 #include "tests/group/mpi_ranks.h"

@@ -1,7 +1,7 @@
 /// @file Groups whose ranks are threads with a device each, over an NCCL of threads, and memory of such a device for cases.
 #pragma once
 
-#include "engine/device_reducer.h"
+#include "engine/compute/device_reducer.h"
 #include "group/connect.h"
 #include "memory/cuda_module.h"
 #include "tests/group/collective_cases.h"

@@ -1,6 +1,6 @@
 /// @file Ranks that meet over TCP from processes without standard input, output and error, or to which a sandbox refuses a system call:
 /// they keep away from what the program has closed, and fall back or fail soon.
-#include "engine/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 #include "group/collectives.h"
 #include "group/tcp/tcp_id.h"
 #include "group/tcp/tcp_transport.h"

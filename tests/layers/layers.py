@@ -15,6 +15,8 @@ BELOW = {
     "engine": {"core", "memory", "group", "checkpoint", "kernels"},
     "api": {"core", "memory", "group", "checkpoint", "kernels", "engine"},
 }
+# The rooms of lib/engine, bottom up: each may include from those before it.
+ROOMS = ("config", "compute", "ranks", "stats", "layout", "storage", "buffer", "parameters", "gradients", "update", "integrity", "optimizer")
 SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
 TRANSPORTS = {"local", "mpi", "nccl", "tcp"}
 TOP_FOLDERS = {".ci", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
@@ -93,6 +95,27 @@ def siblings_do_not_meet(tree):
         for first, name in included_layers(tree, path):
             if first != layer and {first, layer} <= SIBLINGS:
                 yield f"{path}: {layer} includes {name} of its sibling {first}"
+
+
+def rooms_are_in_order(tree):
+    for path in tree.under("lib/engine"):
+        parts = path.split("/")
+        own = parts[2] if len(parts) == 4 else None
+        if own not in ROOMS:
+            yield f"{path}: lies in no room of the engine; rooms are {', '.join(ROOMS)}"
+            continue
+        for bracket, name in tree.includes(path):
+            room = name.split("/")[1] if bracket == '"' and name.startswith("engine/") else own
+            if room not in ROOMS or ROOMS.index(room) > ROOMS.index(own):
+                yield f"{path}: {own} includes {name}, which is above it"
+
+
+def headers_have_names_of_their_own(tree):
+    first = {}
+    for path in sorted(tree.under("lib", "kernels")):
+        name = path.split("/")[-1]
+        if name.endswith(".h") and first.setdefault(name, path) != path:
+            yield f"{path}: {first[name]} has the same file name"
 
 
 def transports_do_not_meet(tree):
@@ -252,7 +275,8 @@ def nothing_is_left_over(tree):
                 yield f"{path}:{number}: names a path of one machine"
 
 
-LAWS = [includes_point_down, siblings_do_not_meet, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped,
+LAWS = [includes_point_down, siblings_do_not_meet, rooms_are_in_order, headers_have_names_of_their_own, transports_do_not_meet,
+        users_see_public_headers_only, vendor_headers_are_wrapped,
         files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, descriptors_are_above_two, numbers_have_points,
         folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
 

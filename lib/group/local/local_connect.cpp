@@ -8,14 +8,13 @@
 #include "core/clock.h"
 #include "core/hash.h"
 #include "core/owned_fd.h"
-#include "core/random.h"
+#include "core/system_random.h"
 #include "core/thread_pool.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -36,17 +35,24 @@ uint64_t copy_of_library() {
   return reinterpret_cast<uintptr_t>(&in_this_copy);
 }
 
-Status make_joiner(const Mapping *mapping, uint64_t identity, Joiner *out) {
+Joiner make_joiner(const Mapping *mapping, uint64_t identity) {
   MappingBlob blob{0, 0, identity, copy_of_library()};
   if (mapping != nullptr) {
     blob.mapping_id = mapping->id();
     blob.nbytes = mapping->nbytes();
-    if (mapping->fd() >= 0) out->fd = duplicate(mapping->fd());
-    ZERO_CHECK(out->fd.valid() || mapping->fd() < 0, ZERO_E_SYSTEM, "cannot duplicate a file descriptor: %s", std::strerror(errno));
   }
-  out->blob.resize(sizeof blob);
-  std::memcpy(out->blob.data(), &blob, sizeof blob);
-  return {};
+  Joiner joiner;
+  joiner.blob.resize(sizeof blob);
+  std::memcpy(joiner.blob.data(), &blob, sizeof blob);
+  return joiner;
+}
+
+/// What this process has of a joiner's mapping, which is one of this process's own.
+std::shared_ptr<const Mapping> find_own(std::span<const std::byte> blob) {
+  MappingBlob read;
+  if (blob.size() != sizeof read) return nullptr;
+  std::memcpy(&read, blob.data(), sizeof read);
+  return read.mapping_id != 0 ? Mapping::find(read.mapping_id) : nullptr;
 }
 
 Status read_blob(const Joiner &joiner, int64_t rank, MappingBlob *out) {
@@ -82,7 +88,7 @@ Status or_failure_of(Transport *group, Status status) {
 
 /// What all ranks must have in common to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
-  constexpr int64_t kVersion = 4;  // of fields that changed and left sizes as they were
+  constexpr int64_t kVersion = 5;  // of fields that changed and left sizes as they were
   const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
   return hash_of(values, sizeof values);
 }
@@ -162,55 +168,62 @@ Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions op
   co_return Status();
 }
 
-/// What this rank brings to the others.
-Status LocalTransport::prepare(LocalTransport *parent, const std::vector<int64_t> &members, Joiner *mine) {
+/// Ranks whose group's ranks are all threads of this process have no need of a memory file.
+Status LocalTransport::make_segment(const LocalTransport *parent, std::span<const int64_t> members) {
+  const bool here = size_ == 1 || (parent != nullptr && parent->within_process());
+  const auto create = here ? Mapping::create_sparse_for_threads : Mapping::create_shared;
   std::shared_ptr<Mapping> mapping;
-  ZERO_TRY(Mapping::create_shared(Segment::nbytes(size_, round_nbytes_), &mapping));
-  segments_[static_cast<size_t>(rank_)] = Segment(mapping, size_, round_nbytes_);
+  ZERO_TRY(create(Segment::nbytes(size_, round_nbytes_), &mapping));
+  (*segments_)[static_cast<size_t>(rank_)] = Segment(std::move(mapping), size_, round_nbytes_);
   own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
   ZERO_TRY(random_u64(&identity_));
-  if (parent != nullptr) {
-    root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : std::make_shared<SegmentTable>(parent->segments_);
-    for (const int64_t member : members) {
-      root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
-      names_.push_back(parent->name_of(member));
-    }
+  if (parent == nullptr) return {};
+  root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : parent->segments_;
+  for (const int64_t member : members) {
+    root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
   }
-  return size_ > 1 ? make_joiner(mapping.get(), identity_, mine) : processes_.open({::getpid()});
+  processes_.open_among(parent->processes_, members);
+  return {};
 }
 
 Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
-  const Deadline deadline = Deadline::after_ms(deadline_ms);
+  const bool first = parent == nullptr && size_ > 1;
+  MeetingTerms terms{.name = std::move(name), .rank = rank_, .size = size_, .deadline_ms = deadline_ms, .lend = find_own};
   // Given back for the meeting: a rank that lacks descriptors needs one to tell the others so.
   OwnedFd spare;
-  if (parent == nullptr && size_ > 1) spare = open_fd([] { return ::eventfd(0, EFD_CLOEXEC); });
-  Joiner mine;
-  const Status prepared = prepare(parent, members, &mine);
+  if (first) spare = open_fd([] { return ::eventfd(0, EFD_CLOEXEC); });
+  const Status prepared = make_segment(parent, members);
   spare.reset(-1);
-  MeetingTerms terms{.name = std::move(name), .rank = rank_, .size = size_, .deadline_ms = deadline_ms};
-  if (!prepared.ok() && parent == nullptr && size_ > 1) {
-    segments_[static_cast<size_t>(rank_)] = {};
+  if (!prepared.ok() && first) {
+    (*segments_)[static_cast<size_t>(rank_)] = {};
     Task calling = call_off(std::move(terms), cannot_come(prepared));
     ZERO_CO_AWAIT(calling);
   }
   ZERO_CO_TRY(prepared);
-  if (size_ == 1) co_return Status();
+  if (size_ > 1) co_return co_await meet(std::move(terms), parent, members);
+  co_return parent != nullptr ? Status() : processes_.open({::getpid()});
+}
+
+/// By a name, of ranks that may be other processes.
+Task LocalTransport::meet(MeetingTerms terms, LocalTransport *parent, const std::vector<int64_t> &members) {
+  const Deadline deadline = terms.deadline;
   terms.agree = layout_hash(size_, round_nbytes_);
   if (parent != nullptr) {
     terms.watch = [parent, &members] { return parent->watch_members(members); };
+    for (const int64_t member : members) names_.push_back(parent->name_of(member));
     terms.names = names_;
   }
   std::vector<Joiner> joiners;
-  Task meeting = rendezvous(std::move(terms), std::move(mine), &joiners);
+  Task meeting = rendezvous(std::move(terms), make_joiner(own().mapping().get(), identity_), &joiners);
   Status met = co_await meeting;
   if (met.ok()) met = or_failure_of(parent, attach_segments(std::move(joiners)));
   // For those who have met and attach this rank's segment.
   if (!met.ok()) own().header().poison.write(cannot_come(met));
   ZERO_CO_TRY(met);
   own().header().joined.store(1, std::memory_order_release);
-  ring_all();
   AllJoined all_joined(*this, 1, deadline, parent, members);
   ZERO_CO_AWAIT(all_joined);
+  own().mapping()->close_fd();
   // What texts named were ranks of the parent.
   names_.clear();
   co_return Status();
@@ -234,9 +247,9 @@ Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
     const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
     ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", name_of(peer),
                lld(processes[static_cast<size_t>(peer)]));
-    segments_[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
+    (*segments_)[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
   }
-  return processes_.open(std::move(processes));
+  return root_segments_ != nullptr ? Status() : processes_.open(std::move(processes));
 }
 
 Place LocalTransport::place() const {
@@ -270,29 +283,11 @@ Status LocalTransport::watch_members(std::span<const int64_t> members) {
 }
 
 Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
-  const uint64_t wanted = ++derived_ + 1;
+  ++derived_;
   out->assign(static_cast<size_t>(size_), {});
   (*out)[static_cast<size_t>(rank_)].mapping = mine;
   if (size_ == 1) co_return Status();
-
-  const Deadline deadline = Deadline::after_ms(deadline_ms);
-  Joiner joiner;
-  ZERO_CO_TRY(make_joiner(mine.get(), identity_, &joiner));
-  std::vector<int64_t> members;
-  MeetingTerms terms{.name = derived_name("share"), .rank = rank_, .size = size_, .agree = identity_, .deadline_ms = deadline_ms};
-  terms.watch = [this, &members] { return watch_members(members); };
-  for (int64_t rank = 0; rank < size_; ++rank) {
-    members.push_back(rank);
-    terms.names.push_back(name_of(rank));
-  }
-  std::vector<Joiner> joiners;
-  Task meeting = rendezvous(std::move(terms), std::move(joiner), &joiners);
-  ZERO_CO_AWAIT(meeting);
-  ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
-  own().header().joined.store(wanted, std::memory_order_release);
-  ring_all();
-  AllJoined all_joined(*this, wanted, deadline, this, members);
-  ZERO_CO_AWAIT(all_joined);
+  ZERO_CO_AWAIT(within_process() ? share_here(mine, out, deadline_ms) : share_by_name(mine, out, deadline_ms));
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);
     // Withdrawing must not fail: room for it is made now.
@@ -302,6 +297,26 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   co_return Status();
 }
 
+Task LocalTransport::share_by_name(const std::shared_ptr<Mapping> &mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
+  const uint64_t wanted = derived_ + 1;
+  const Deadline deadline = Deadline::after_ms(deadline_ms);
+  std::vector<int64_t> members;
+  MeetingTerms terms{
+      .name = derived_name("share"), .rank = rank_, .size = size_, .agree = identity_, .deadline_ms = deadline_ms, .lend = find_own};
+  terms.watch = [this, &members] { return watch_members(members); };
+  for (int64_t rank = 0; rank < size_; ++rank) {
+    members.push_back(rank);
+    terms.names.push_back(name_of(rank));
+  }
+  std::vector<Joiner> joiners;
+  Task meeting = rendezvous(std::move(terms), make_joiner(mine.get(), identity_), &joiners);
+  ZERO_CO_AWAIT(meeting);
+  ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
+  own().header().joined.store(wanted, std::memory_order_release);
+  AllJoined all_joined(*this, wanted, deadline, this, members);
+  co_return co_await all_joined;
+}
+
 Status LocalTransport::attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out) {
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
@@ -309,10 +324,15 @@ Status LocalTransport::attach_shared(std::vector<Joiner> joiners, std::vector<Pe
     ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), name_of(peer), &mapping));
     if (mapping == nullptr) continue;
     (*out)[static_cast<size_t>(peer)].mapping = mapping;
-    const std::lock_guard lock(sharing_mutex_);
-    attached_.push_back({peer, std::move(mapping)});
+    hold_shared(peer, std::move(mapping));
   }
   return {};
+}
+
+void LocalTransport::hold_shared(int64_t peer, std::shared_ptr<Mapping> mapping) {
+  const std::lock_guard lock(sharing_mutex_);
+  if (attached_.empty()) attached_.resize(static_cast<size_t>(size_));
+  attached_[static_cast<size_t>(peer)].push_back(std::move(mapping));
 }
 
 void LocalTransport::unshare(const Mapping &mapping) {
@@ -324,6 +344,9 @@ void LocalTransport::unshare(const Mapping &mapping) {
   withdraws_.store(true, std::memory_order_release);
 }
 
+/// Of the rank that leads: it listens, and has a socket of each of the others and what each of them brings.
+int64_t LocalTransport::descriptors_to_meet() const { return within_process() || size_ == 1 ? 0 : 2 * size_; }
+
 Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
   ++derived_;
   out->reset();
@@ -334,8 +357,12 @@ Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t d
   const auto new_size = static_cast<int64_t>(members.size());
   auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);
   transport->keep(footing_);
-  Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
-  ZERO_CO_AWAIT(connecting);
+  if (within_process() && new_size > 1) {
+    ZERO_CO_AWAIT(derive_here(*transport, members, tag, deadline_ms));
+  } else {
+    Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
+    ZERO_CO_AWAIT(connecting);
+  }
   *out = std::move(transport);
   co_return Status();
 }

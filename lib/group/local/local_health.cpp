@@ -69,7 +69,7 @@ Status LocalTransport::fail_for(const Status *cause) {
 }
 
 void LocalTransport::tell_all(const Status &failure) {
-  for (const Segment &segment : segments_) {
+  for (const Segment &segment : *segments_) {
     if (segment.mapping() != nullptr) segment.header().poison.write(failure);
   }
   // Whoever sees what the caller writes afterwards sees the failure too.

@@ -4,17 +4,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace zero {
+
+Status LocalTransport::make_messages() {
+  try {
+    std::call_once(messages_made_, [this] { messages_ = std::make_unique<Messages>(static_cast<size_t>(size_)); });
+    return {};
+  } catch (const std::bad_alloc &) {
+    return Status::error(ZERO_E_OUT_OF_MEMORY, "rank %lld is out of memory for messages between %lld ranks", name_of(rank_), lld(size_));
+  }
+}
+
 Status LocalTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   ZERO_TRY(health());
-  sendings_[static_cast<size_t>(peer)] = {fingerprint, static_cast<const std::byte *>(offer.data), offer.nbytes, 0, false, true};
+  ZERO_TRY(make_messages());
+  messages_->sendings[static_cast<size_t>(peer)] = {fingerprint, static_cast<const std::byte *>(offer.data), offer.nbytes, 0, false, true};
   return {};
 }
 
 Status LocalTransport::send_poll(int64_t peer, bool *out_done) {
   const Status before = health();
-  Sending &sending = sendings_[static_cast<size_t>(peer)];
+  Sending &sending = messages_->sendings[static_cast<size_t>(peer)];
   Mailbox &mailbox = own().mailbox(peer, Lane::messages);
   for (;;) {
     const uint64_t index = mailbox.posted.load(std::memory_order_relaxed);
@@ -47,7 +59,7 @@ void LocalTransport::post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox
   } else {
     message.kind = MessageKind::staged;
     message.offset = own().chunk_offset(peer, index % 2);
-    chunk_copies_[static_cast<size_t>(peer)].copy(own().at(message.offset), data, message.nbytes);
+    messages_->chunk_copies[static_cast<size_t>(peer)].copy(own().at(message.offset), data, message.nbytes);
   }
   sending.announced = true;
   sending.posted_nbytes += message.nbytes;
@@ -57,13 +69,14 @@ void LocalTransport::post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox
 
 Status LocalTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
   ZERO_TRY(health());
-  receivings_[static_cast<size_t>(peer)] = {fingerprint, static_cast<std::byte *>(data), nbytes, 0, false, true};
+  ZERO_TRY(make_messages());
+  messages_->receivings[static_cast<size_t>(peer)] = {fingerprint, static_cast<std::byte *>(data), nbytes, 0, false, true};
   return {};
 }
 
 Status LocalTransport::recv_poll(int64_t peer, bool *out_done) {
   const Status before = health();
-  Receiving &receiving = receivings_[static_cast<size_t>(peer)];
+  Receiving &receiving = messages_->receivings[static_cast<size_t>(peer)];
   Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::messages);
   for (;;) {
     *out_done = receiving.announced && receiving.taken_nbytes == receiving.nbytes;

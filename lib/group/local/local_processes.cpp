@@ -2,6 +2,7 @@
 #include "group/local/local_processes.h"
 
 #include "core/clock.h"
+#include "core/descriptor_room.h"
 #include "core/file_text.h"
 #include "core/owned_fd.h"
 
@@ -48,8 +49,8 @@ OwnedFd watch_process(int64_t process) {
 
 }  // namespace
 
-LocalProcesses::~LocalProcesses() {
-  for (const pollfd &watch : watches_) {
+LocalProcesses::Watch::~Watch() {
+  for (const pollfd &watch : fds) {
     if (watch.fd >= 0) ::close(watch.fd);
   }
 }
@@ -57,42 +58,54 @@ LocalProcesses::~LocalProcesses() {
 Status LocalProcesses::open(std::vector<int64_t> processes) {
   processes_ = std::move(processes);
   watch_of_rank_.assign(processes_.size(), -1);
+  watch_ = std::make_shared<Watch>();
+  std::vector<pollfd> &fds = watch_->fds;
   std::map<int64_t, int> known{{::getpid(), -1}};
-  watches_.reserve(processes_.size());
-  watched_.reserve(processes_.size());
+  fds.reserve(processes_.size());
   for (size_t rank = 0; rank < processes_.size(); ++rank) {
-    const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(watches_.size()));
+    const auto [entry, inserted] = known.try_emplace(processes_[rank], static_cast<int>(fds.size()));
     watch_of_rank_[rank] = entry->second;
     if (!inserted) continue;
     OwnedFd fd = watch_process(processes_[rank]);
     ZERO_CHECK(fd.valid() || errno == ESRCH, ZERO_E_SYSTEM, "cannot watch rank %zu (process %lld) by pidfd_open: %s", rank,
-               lld(processes_[rank]), std::strerror(errno));
-    watches_.push_back({fd.release(), POLLIN, 0});
-    watched_.push_back(processes_[rank]);
+               lld(processes_[rank]), system_error_text(errno).c_str());
+    fds.push_back({fd.release(), POLLIN, 0});
+    watch_->processes.push_back(processes_[rank]);
   }
-  ended_ = std::make_unique<std::atomic<bool>[]>(watches_.size());
-  for (size_t i = 0; i < watches_.size(); ++i) ended_[i] = watches_[i].fd < 0;
+  all_here_ = fds.empty();
+  watch_->ended = std::make_unique<std::atomic<bool>[]>(fds.size());
+  for (size_t i = 0; i < fds.size(); ++i) watch_->ended[i] = fds[i].fd < 0;
   return {};
+}
+
+void LocalProcesses::open_among(const LocalProcesses &all, std::span<const int64_t> members) {
+  watch_ = all.watch_;
+  for (const int64_t member : members) {
+    processes_.push_back(all.processes_[static_cast<size_t>(member)]);
+    watch_of_rank_.push_back(all.watch_of_rank_[static_cast<size_t>(member)]);
+    all_here_ = all_here_ && watch_of_rank_.back() < 0;
+  }
 }
 
 void LocalProcesses::look() {
   constexpr int64_t kIntervalNs = 2'000'000;
-  if (watches_.empty()) return;
+  if (all_here_) return;
   const int64_t now = now_ns();
-  if (now < next_look_ns_.load(std::memory_order_relaxed)) return;
-  const std::unique_lock lock(look_mutex_, std::try_to_lock);
+  if (now < watch_->next_look_ns.load(std::memory_order_relaxed)) return;
+  const std::unique_lock lock(watch_->look_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  next_look_ns_.store(now + kIntervalNs, std::memory_order_relaxed);
-  const int told = ::poll(watches_.data(), watches_.size(), 0);
+  watch_->next_look_ns.store(now + kIntervalNs, std::memory_order_relaxed);
+  std::vector<pollfd> &fds = watch_->fds;
+  const int told = ::poll(fds.data(), fds.size(), 0);
   // A system that refuses to tell which have ended is asked for each.
   const bool refused = told < 0 && errno != EINTR;
   if (told <= 0 && !refused) return;
-  for (size_t i = 0; i < watches_.size(); ++i) {
-    pollfd &watch = watches_[i];
-    const bool ended = refused ? process_state(watched_[i]) == ProcessState::ended : watch.revents != 0 && has_ended(&watch, watched_[i]);
+  for (size_t i = 0; i < fds.size(); ++i) {
+    const int64_t process = watch_->processes[i];
+    const bool ended = refused ? process_state(process) == ProcessState::ended : fds[i].revents != 0 && has_ended(&fds[i], process);
     if (!ended) continue;
-    ended_[i].store(true, std::memory_order_release);
-    watches_[i].events = 0;
+    watch_->ended[i].store(true, std::memory_order_release);
+    fds[i].events = 0;
   }
 }
 
@@ -110,7 +123,7 @@ bool LocalProcesses::has_ended(pollfd *watch, int64_t process) const {
 
 bool LocalProcesses::ended(int64_t rank) const {
   const int watch = watch_of_rank_[static_cast<size_t>(rank)];
-  return watch >= 0 && ended_[static_cast<size_t>(watch)].load(std::memory_order_acquire);
+  return watch >= 0 && watch_->ended[static_cast<size_t>(watch)].load(std::memory_order_acquire);
 }
 
 }  // namespace zero

@@ -94,11 +94,21 @@ struct Mailbox {
 
 enum class Lane : int64_t { rounds = 0, messages = 1 };
 
+/// What a rank brings to a derived object, for ranks that are threads of its process.
+struct Bringing {
+  std::atomic<uint64_t> key;         ///< of the object; what follows was written before. 0: none yet
+  std::atomic<uint64_t> mapping_id;  ///< 0: nothing
+  std::atomic<uint64_t> identity;    ///< of a group that is made; its first rank's counts
+};
+
 struct SegmentHeader {
   Doorbell bell;                                     ///< rung for the owner
+  std::atomic<uint64_t> awaited;                     ///< 1 + the peer that the owner waits for before it looks for others
   alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
   std::atomic<uint32_t> left;                        ///< the owner uses the group no longer
+  std::atomic<uint32_t> news;                        ///< counts what the owner is to look at all peers for
   std::atomic<uint64_t> cores_key;                   ///< which the owner may use: usable_cores_key()
+  Bringing bringing;
   alignas(kCacheLine) Standing standing;             ///< in this group; apart from what peers look at while they wait
   std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
   Standing elsewhere;                                ///< and what the owner did there last

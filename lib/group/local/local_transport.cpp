@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <thread>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -19,6 +22,11 @@ int32_t looks_per_poll(int64_t ranks) {
   return ranks <= online_cores() ? kLooks : 1;
 }
 
+/// As many hear of every message; more than that of those that they await.
+constexpr int64_t kFew = 8;
+/// Polls in which a rank that awaits one of many peers looks for all of them: one may have called something else, or have gone.
+constexpr int32_t kPollsPerLook = 8;
+
 }  // namespace
 
 LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
@@ -26,11 +34,10 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
       size_(size),
       round_nbytes_(round_nbytes),
       looks_(looks_per_poll(size)),
-      segments_(static_cast<size_t>(size)),
+      turns_(size, rank),
+      segments_(std::make_shared<SegmentTable>(static_cast<size_t>(size))),
       arrived_(static_cast<size_t>(size), true),
-      sendings_(static_cast<size_t>(size)),
-      receivings_(static_cast<size_t>(size)),
-      chunk_copies_(static_cast<size_t>(size)) {}
+      piece_of_(static_cast<size_t>(size)) {}
 
 LocalTransport::~LocalTransport() {
   if (own().mapping() == nullptr) return;
@@ -45,9 +52,25 @@ LocalTransport::~LocalTransport() {
 }
 
 void LocalTransport::ring_all() {
-  for (const Segment &segment : segments_) {
-    if (segment.mapping() != nullptr) segment.header().bell.ring();
+  for (const Segment &segment : *segments_) {
+    if (segment.mapping() == nullptr) continue;
+    segment.header().news.fetch_add(1, std::memory_order_release);
+    segment.header().bell.ring();
   }
+}
+
+/// For the next in turn. What it does is looked for once more afterwards: either it is seen then, or ring_for sees that it is awaited.
+void LocalTransport::await(int64_t peer) {
+  own().header().awaited.store(static_cast<uint64_t>(peer) + 1, std::memory_order_seq_cst);
+}
+
+/// After what the peer may wait for was stored, sequentially consistent.
+void LocalTransport::ring_for(int64_t peer) {
+  if (size_ <= kFew || is_awaited_by(peer)) segment(peer).header().bell.ring();
+}
+
+bool LocalTransport::is_awaited_by(int64_t peer) const {
+  return segment(peer).header().awaited.load(std::memory_order_seq_cst) == static_cast<uint64_t>(rank_) + 1;
 }
 
 Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
@@ -67,12 +90,14 @@ Status LocalTransport::start(const Fingerprint *fingerprint, std::span<const Off
   arrived_.assign(static_cast<size_t>(size_), false);
   arrived_[static_cast<size_t>(rank_)] = true;
   missing_ = size_ - 1;
+  turn_ = 1;
+  polls_ = 0;
   reads_in_place_ = false;
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (peer != rank_) post(peer, fingerprint, offers[static_cast<size_t>(peer)], index, withdrawn);
   }
   for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer != rank_) segment(peer).header().bell.ring();
+    if (peer != rank_) ring_for(peer);
   }
   return {};
 }
@@ -98,25 +123,34 @@ bool LocalTransport::pays_to_stage(const Piece &piece) const {
   return piece.nbytes <= kLittleNbytes && piece.rest_nbytes == 0 && copier_ == nullptr;
 }
 
+/// Index of the piece that an offer belongs to. Those of collectives are one, or follow one another in memory: few are looked for.
+int32_t LocalTransport::piece_for(const Offer &offer) {
+  const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
+  const bool later = pieces_.empty() || std::less<>()(highest_, offer.data);
+  const auto known = later ? pieces_.rend() : std::find_if(pieces_.rbegin(), pieces_.rend(), same);
+  if (later) highest_ = offer.data;
+  if (known == pieces_.rend()) {
+    pieces_.push_back({offer.data, offer.nbytes, offer.rest_nbytes, 0, 0});
+    return static_cast<int32_t>(pieces_.size()) - 1;
+  }
+  known->nbytes = std::max(known->nbytes, offer.nbytes);
+  known->rest_nbytes = std::max(known->rest_nbytes, offer.rest_nbytes);
+  return static_cast<int32_t>(pieces_.rend() - known) - 1;
+}
+
 Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half) {
   pieces_.clear();
   rest_is_there_ = true;
   for (int64_t peer = 0; peer < size_; ++peer) {
     const Offer &offer = offers[static_cast<size_t>(peer)];
     if (peer == rank_ || offer.nbytes + offer.rest_nbytes == 0 || travels_in_message(offer)) continue;
-    const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
-    const auto known = std::find_if(pieces_.rbegin(), pieces_.rend(), same);
-    if (known != pieces_.rend()) {
-      known->nbytes = std::max(known->nbytes, offer.nbytes);
-      known->rest_nbytes = std::max(known->rest_nbytes, offer.rest_nbytes);
-    } else {
-      pieces_.push_back({offer.data, offer.nbytes, offer.rest_nbytes, 0, 0});
-    }
+    piece_of_[static_cast<size_t>(peer)] = piece_for(offer);
   }
   int64_t used = 0;
   for (Piece &piece : pieces_) {
     if (!pays_to_stage(piece) && find_offered(piece.data, piece.nbytes + piece.rest_nbytes, &piece.mapping_id, &piece.offset)) {
       offered_in_place_ = rounds_ + 1;
+      quiet_turn_ = 1;
       continue;
     }
     rest_is_there_ = rest_is_there_ && piece.rest_nbytes == 0;
@@ -135,11 +169,6 @@ Status LocalTransport::place_pieces(std::span<const Offer> offers, uint64_t half
   return {};
 }
 
-const LocalTransport::Piece &LocalTransport::piece_of(const Offer &offer) const {
-  const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
-  return *std::find_if(pieces_.rbegin(), pieces_.rend(), same);
-}
-
 void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn) {
   Mailbox &mailbox = own().mailbox(peer, Lane::rounds);
   Message &message = mailbox.slots[index % 2];
@@ -154,43 +183,70 @@ void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Of
     message.kind = MessageKind::small;
     std::memcpy(message.payload.data(), offer.data, static_cast<size_t>(offer.nbytes));
   } else {
-    const Piece &piece = piece_of(offer);
+    const Piece &piece = pieces_[static_cast<size_t>(piece_of_[static_cast<size_t>(peer)])];
     message.kind = piece.mapping_id != 0 ? MessageKind::arena : MessageKind::staged;
     message.mapping_id = piece.mapping_id;
     message.offset = piece.offset;
   }
-  mailbox.posted.store(index + 1, std::memory_order_release);
+  mailbox.posted.store(index + 1, std::memory_order_seq_cst);
 }
 
 Status LocalTransport::poll(bool *out_arrived) {
   *out_arrived = false;
   // Looked at before the messages: a failure of peers that are further on follows what they posted for this round.
   const Status before = health();
+  const bool at_all = looks_at_all();
   for (int32_t look = 0; missing_ > 0 && look < looks_; ++look) {
     if (look > 0) relax();
-    ZERO_TRY(take_posted(rounds_ - 1));
+    ZERO_TRY(at_all ? take_posted(rounds_ - 1) : take_in_turn(rounds_ - 1));
   }
   *out_arrived = missing_ == 0;
   if (*out_arrived) return {};
   ZERO_TRY(before);
   processes_.look();
-  for (int64_t peer = 0; peer < size_; ++peer) {
+  for (int64_t peer = 0; at_all && peer < size_; ++peer) {
     if (arrived_[static_cast<size_t>(peer)]) continue;
     ZERO_TRY(check_peer(peer, segment(peer).mailbox(rank_, Lane::rounds).posted, rounds_, &current_));
   }
   return {};
 }
 
+bool LocalTransport::looks_at_all() {
+  const uint32_t news = own().header().news.load(std::memory_order_acquire);
+  const bool told = std::exchange(news_seen_, news) != news;
+  return size_ <= kFew || ++polls_ % kPollsPerLook == 0 || told;
+}
+
 Status LocalTransport::take_posted(uint64_t index) {
   for (int64_t peer = 0; peer < size_; ++peer) {
     if (arrived_[static_cast<size_t>(peer)]) continue;
-    const Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::rounds);
-    if (mailbox.posted.load(std::memory_order_acquire) <= index) continue;
-    const Status accepted = accept(peer, mailbox.slots[index % 2], &arrivals_[static_cast<size_t>(peer)]);
-    if (!accepted.ok()) return fail(accepted);
-    arrived_[static_cast<size_t>(peer)] = true;
-    --missing_;
+    if (segment(peer).mailbox(rank_, Lane::rounds).posted.load(std::memory_order_acquire) <= index) continue;
+    ZERO_TRY(take_from(peer, index));
   }
+  return {};
+}
+
+/// As far as peers have posted in their turn; the next is the one that this rank awaits.
+Status LocalTransport::take_in_turn(uint64_t index) {
+  for (; missing_ > 0; ++turn_) {
+    const int64_t peer = turns_[turn_];
+    if (arrived_[static_cast<size_t>(peer)]) continue;
+    const std::atomic<uint64_t> &posted = segment(peer).mailbox(rank_, Lane::rounds).posted;
+    if (posted.load(std::memory_order_acquire) <= index) {
+      await(peer);
+      if (posted.load(std::memory_order_seq_cst) <= index) return {};
+    }
+    ZERO_TRY(take_from(peer, index));
+  }
+  return {};
+}
+
+Status LocalTransport::take_from(int64_t peer, uint64_t index) {
+  const Message &message = segment(peer).mailbox(rank_, Lane::rounds).slots[index % 2];
+  const Status accepted = accept(peer, message, &arrivals_[static_cast<size_t>(peer)]);
+  if (!accepted.ok()) return fail(accepted);
+  arrived_[static_cast<size_t>(peer)] = true;
+  --missing_;
   return {};
 }
 
@@ -215,8 +271,9 @@ Status LocalTransport::resolve(int64_t peer, const Message &message, int64_t res
   if (message.kind == MessageKind::staged) mapping = segment(peer).mapping().get();
   if (message.kind == MessageKind::arena) {
     const std::lock_guard lock(sharing_mutex_);
-    for (const Attached &attached : attached_) {
-      if (attached.peer == peer && attached.mapping->id() == message.mapping_id) mapping = attached.mapping.get();
+    for (size_t i = 0; !attached_.empty() && i < attached_[static_cast<size_t>(peer)].size(); ++i) {
+      const Mapping *shared = attached_[static_cast<size_t>(peer)][i].get();
+      if (shared->id() == message.mapping_id) mapping = shared;
     }
   }
   if (message.kind == MessageKind::none || message.kind == MessageKind::small) return {};
@@ -241,8 +298,8 @@ void LocalTransport::consume() {
     Mailbox &mailbox = segment(peer).mailbox(rank_, Lane::rounds);
     const uint64_t withdrawn = mailbox.slots[index % 2].withdrawn;
     if (withdrawn != 0) forget_attached(peer, withdrawn);
-    mailbox.taken.store(rounds_, std::memory_order_release);
-    if (reads_in_place_) segment(peer).header().bell.ring();
+    mailbox.taken.store(rounds_, std::memory_order_seq_cst);
+    if (is_awaited_by(peer)) segment(peer).header().bell.ring();
   }
 }
 
@@ -267,13 +324,21 @@ Status LocalTransport::poll_quiet(bool *out_quiet) {
   return {};
 }
 
-/// Who left or ended reads no more; that it is missing is for the next round to say.
+/// As take_in_turn.
 bool LocalTransport::all_quiet() {
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_ || own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) >= offered_in_place_) continue;
-    if (segment(peer).header().left.load(std::memory_order_acquire) == 0 && !processes_.ended(peer)) return false;
+  for (; quiet_turn_ < size_; ++quiet_turn_) {
+    const int64_t peer = turns_[quiet_turn_];
+    if (is_quiet(peer)) continue;
+    await(peer);
+    if (!is_quiet(peer)) return false;
   }
   return true;
+}
+
+/// Who left or ended reads no more; that it is missing is for the next round to say.
+bool LocalTransport::is_quiet(int64_t peer) const {
+  if (own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_seq_cst) >= offered_in_place_) return true;
+  return segment(peer).header().left.load(std::memory_order_acquire) != 0 || processes_.ended(peer);
 }
 
 bool LocalTransport::find_offered(const void *data, int64_t nbytes, uint64_t *out_id, int64_t *out_offset) {
@@ -290,7 +355,8 @@ bool LocalTransport::find_offered(const void *data, int64_t nbytes, uint64_t *ou
 
 void LocalTransport::forget_attached(int64_t peer, uint64_t mapping_id) {
   const std::lock_guard lock(sharing_mutex_);
-  std::erase_if(attached_, [=](const Attached &attached) { return attached.peer == peer && attached.mapping->id() == mapping_id; });
+  if (attached_.empty()) return;
+  std::erase_if(attached_[static_cast<size_t>(peer)], [=](const std::shared_ptr<Mapping> &shared) { return shared->id() == mapping_id; });
 }
 
 }  // namespace zero

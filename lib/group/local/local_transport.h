@@ -6,6 +6,7 @@
 #include "group/local/local_processes.h"
 #include "group/local/local_segment.h"
 #include "group/local/rendezvous.h"
+#include "group/local/turns.h"
 #include "group/transport.h"
 
 #include <mutex>
@@ -67,9 +68,11 @@ class LocalTransport final : public Transport {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override;
+  int64_t descriptors_to_meet() const override;
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:
+  friend class AllHere;
   friend class AllJoined;
 
   /// A piece of memory that this round offers.
@@ -96,11 +99,6 @@ class LocalTransport final : public Transport {
     bool announced = false;
     bool active = false;
   };
-  /// A peer's shared mapping, held until its owner withdraws it.
-  struct Attached {
-    int64_t peer;
-    std::shared_ptr<Mapping> mapping;
-  };
   /// An own mapping that peers have attached.
   struct Offered {
     const std::byte *begin;
@@ -108,17 +106,29 @@ class LocalTransport final : public Transport {
     uint64_t id;
   };
 
-  const Segment &own() const { return segments_[static_cast<size_t>(rank_)]; }
-  const Segment &segment(int64_t peer) const { return segments_[static_cast<size_t>(peer)]; }
+  /// Of messages, by peer. Most groups carry none.
+  struct Messages {
+    explicit Messages(size_t size) : sendings(size), receivings(size), chunk_copies(size) {}
+    std::vector<Sending> sendings;
+    std::vector<Receiving> receivings;
+    std::vector<PeerCopy> chunk_copies;
+  };
+
+  const Segment &own() const { return (*segments_)[static_cast<size_t>(rank_)]; }
+  const Segment &segment(int64_t peer) const { return (*segments_)[static_cast<size_t>(peer)]; }
 
   // Rounds.
   uint64_t take_withdrawn();
   Status take_posted(uint64_t index);
+  bool looks_at_all();
+  Status take_in_turn(uint64_t index);
+  Status take_from(int64_t peer, uint64_t index);
   bool all_quiet();
+  bool is_quiet(int64_t peer) const;
   Status place_pieces(std::span<const Offer> offers, uint64_t half);
   bool travels_in_message(const Offer &offer) const;
   bool pays_to_stage(const Piece &piece) const;
-  const Piece &piece_of(const Offer &offer) const;
+  int32_t piece_for(const Offer &offer);
   void post(int64_t peer, const Fingerprint *fingerprint, const Offer &offer, uint64_t index, uint64_t withdrawn);
   Status accept(int64_t peer, const Message &message, Arrival *out);
   Status resolve(int64_t peer, const Message &message, int64_t rest_nbytes, const void **out_data);
@@ -126,6 +136,7 @@ class LocalTransport final : public Transport {
   bool find_offered(const void *data, int64_t nbytes, uint64_t *out_id, int64_t *out_offset);
 
   // Point to point.
+  Status make_messages();
   void post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox, uint64_t index);
   Status take_chunk(int64_t peer, Receiving &receiving, const Message &message);
 
@@ -144,12 +155,25 @@ class LocalTransport final : public Transport {
   std::string standings_of(const Fingerprint &mine, bool in_same_call) const;
   std::string standing_of(int64_t peer) const;
   void ring_all();
+  void ring_for(int64_t peer);
+  bool is_awaited_by(int64_t peer) const;
+  void await(int64_t peer);
 
   // Derived objects.
-  Status prepare(LocalTransport *parent, const std::vector<int64_t> &members, Joiner *mine);
+  Status make_segment(const LocalTransport *parent, std::span<const int64_t> members);
+  Task meet(MeetingTerms terms, LocalTransport *parent, const std::vector<int64_t> &members);
   Status cannot_come(const Status &cause) const;
   Status attach_segments(std::vector<Joiner> joiners);
   Status attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out);
+  void hold_shared(int64_t peer, std::shared_ptr<Mapping> mapping);
+  void bring(uint64_t key, uint64_t mapping_id, uint64_t identity, std::span<const int64_t> members);
+  Status find_brought(std::span<const int64_t> members, std::span<std::shared_ptr<Mapping>> out);
+  Task share_here(const std::shared_ptr<Mapping> &mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
+  Task find_here(std::span<const int64_t> members, int64_t self, uint64_t key, int64_t deadline_ms, std::vector<std::shared_ptr<Mapping>> *out);
+  Task derive_here(LocalTransport &child, const std::vector<int64_t> &members, int64_t tag, int64_t deadline_ms);
+  Task share_by_name(const std::shared_ptr<Mapping> &mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
+  Task join_here(std::span<const int64_t> members, int64_t self, int64_t left_ms);
+  void ring_members(std::span<const int64_t> members);
   std::string derived_name(const char *what) const;
   Status watch_members(std::span<const int64_t> members);
 
@@ -164,7 +188,8 @@ class LocalTransport final : public Transport {
   std::vector<int64_t> names_;             ///< by rank; empty: ranks as they are
   std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
   uint64_t identity_ = 0;                  ///< the same on all ranks, different for every group
-  SegmentTable segments_;
+  const Turns turns_;                      ///< in which peers are awaited
+  std::shared_ptr<SegmentTable> segments_;
   std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root
   std::vector<int64_t> root_ranks_;                    ///< ranks there, by rank
   LocalProcesses processes_;
@@ -177,21 +202,26 @@ class LocalTransport final : public Transport {
   std::span<Arrival> arrivals_;
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
+  int64_t turn_ = 0;        ///< whose message is awaited
+  int64_t quiet_turn_ = 0;  ///< who is awaited to have read
+  int32_t polls_ = 0;
+  uint32_t news_seen_ = 0;
   bool untaken_ = false;  ///< it was started and not consumed
   std::vector<Piece> pieces_;
+  const void *highest_ = nullptr;  ///< of the pieces' addresses
+  std::vector<int32_t> piece_of_;  ///< by peer, where pieces_ has what it is offered
   PeerCopy staging_;               ///< of those that are not read in place
   bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
   bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
   bool may_be_torn_ = false;       ///< a peer failed while they were read, and may have let its caller write there again
   uint64_t offered_in_place_ = 0;  ///< rounds until the last in which peers read this rank's arenas; 0: none since they were quiet
 
-  std::vector<Sending> sendings_;
-  std::vector<Receiving> receivings_;
-  std::vector<PeerCopy> chunk_copies_;  ///< by receiver
+  std::once_flag messages_made_;
+  std::unique_ptr<Messages> messages_;  ///< with the first message
 
   std::mutex sharing_mutex_;
   std::vector<Offered> offered_;
-  std::vector<Attached> attached_;
+  std::vector<std::vector<std::shared_ptr<Mapping>>> attached_;  ///< by peer: what it shares, held until it withdraws it
   std::vector<uint64_t> withdrawn_;     ///< own mappings whose withdrawal peers have not been told
   std::atomic<bool> withdraws_{false};  ///< there are some
 

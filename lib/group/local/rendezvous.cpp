@@ -1,6 +1,7 @@
 /// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the hub is gone.
 #include "group/local/rendezvous.h"
 
+#include "core/descriptor_room.h"
 #include "group/local/rendezvous_hub.h"
 
 #include <unistd.h>
@@ -59,8 +60,8 @@ class Guest final : public Waitable {
       Packet packet;
       const Received received = receive_packet(socket_.get(), &packet);
       ZERO_CHECK(received != Received::no_descriptors, ZERO_E_SYSTEM,
-                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)", terms_.name_of(terms_.rank),
-                 lld(::getpid()), lld(terms_.size));
+                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (%s)", terms_.name_of(terms_.rank),
+                 lld(::getpid()), lld(terms_.size), descriptor_limit_text().c_str());
       ZERO_CHECK(received != Received::refused, ZERO_E_SYSTEM, "rank %lld (process %lld) cannot receive what the others bring: %s",
                  terms_.name_of(terms_.rank), lld(::getpid()), std::strerror(errno));
       if (received == Received::nothing) break;
@@ -94,7 +95,10 @@ class Guest final : public Waitable {
     hello.process = mine_.process;
     hello.agree = terms_.agree;
     // A hub that is gone already is noticed by the first look at the socket.
-    const Sent sent = send_packet(socket_.get(), hello, mine_.blob, mine_.fd.get());
+    std::shared_ptr<const Mapping> held;
+    const bool stays = terms_.lend != nullptr && identity_.process == mine_.process;
+    const int fd = stays ? -1 : terms_.descriptor_of(mine_, &held);
+    const Sent sent = send_packet(socket_.get(), hello, mine_.blob, fd);
     ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld) cannot send the others what it brings: %s",
                terms_.name_of(terms_.rank), lld(::getpid()), std::strerror(errno));
     said_hello_ = sent != Sent::full;

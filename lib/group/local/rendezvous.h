@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/clock.h"
+#include "core/mapping.h"
 #include "core/status.h"
 #include "core/task.h"
 #include "group/local/rendezvous_socket.h"
@@ -10,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,12 +34,21 @@ struct MeetingTerms {
   uint64_t agree = 0;  ///< must be equal on all ranks
   int64_t deadline_ms = 0;
   std::function<Status()> watch = {};  ///< polled while the rank waits; an error ends the meeting for it. May be empty
+  /// What a thread of this process brings, by its blob; nullptr: it is gone. Descriptors then travel only where they leave the process,
+  /// as those of these mappings. Empty: each travels as its joiner's fd.
+  std::function<std::shared_ptr<const Mapping>(std::span<const std::byte> blob)> lend = {};
   std::vector<int64_t> names = {};     ///< of the ranks, in texts, where ranks of a group meet; empty: they meet by a name of the caller's
   Deadline deadline = Deadline::after_ms(deadline_ms);
 
   long long name_of(int64_t of) const { return names.empty() ? of : names[static_cast<size_t>(of)]; }
   int32_t late_code() const { return names.empty() ? ZERO_E_RENDEZVOUS : ZERO_E_TIMEOUT; }
   std::string purpose() const { return names.empty() ? "as \"" + name + "\"" : "to share memory or make a group"; }
+  /// What goes along with a joiner of this process to another one. *out_held keeps it open.
+  int descriptor_of(const Joiner &joiner, std::shared_ptr<const Mapping> *out_held) const {
+    if (lend == nullptr) return joiner.fd.get();
+    *out_held = lend(joiner.blob);
+    return *out_held != nullptr ? (*out_held)->fd() : -1;
+  }
   const char *advice() const { return names.empty() ? ". Start all ranks with the same name, or raise ZERO_KEY_RENDEZVOUS_MS" : ""; }
 };
 

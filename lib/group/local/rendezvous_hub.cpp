@@ -1,6 +1,7 @@
 /// @file The hub: first it collects hellos, then it sends tables. Neither ever blocks.
 #include "group/local/rendezvous_hub.h"
 
+#include "core/descriptor_room.h"
 #include "group/end_listening.h"
 #include "group/ready_sockets.h"
 
@@ -9,6 +10,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -48,8 +51,20 @@ Hub::Hub(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<
   mine_->process = ::getpid();
 }
 
+std::string Hub::too_few() const {
+  return "rank " + std::to_string(terms_.name_of(terms_.rank)) + " (process " + std::to_string(mine_->process) +
+         ") has too few file descriptors for " + std::to_string(terms_.size) + " ranks to meet";
+}
+
+/// A socket for each of the others at the least; where they are threads of this process they take as many themselves.
+Status Hub::check_room() {
+  if (std::exchange(has_room_, true)) return {};
+  return check_descriptors(terms_.size - 1, too_few().c_str());
+}
+
 Status Hub::poll(bool *out_ready) {
-  Status status = terms_.watch ? terms_.watch() : Status();
+  Status status = check_room();
+  if (status.ok() && terms_.watch) status = terms_.watch();
   if (status.ok() && listener_.valid()) status = collect();
   bool sent = false;
   if (status.ok() && !listener_.valid()) status = send_tables(&sent);
@@ -94,9 +109,7 @@ Status Hub::accept_new() {
   for (int i = 0; i < kMostAtATime; ++i) {
     OwnedFd socket = accept_guest(listener_.get());
     if (!socket.valid()) {
-      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM,
-                 "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet: %s (ulimit -n)",
-                 lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size), std::strerror(errno));
+      ZERO_CHECK(errno != EMFILE && errno != ENFILE, ZERO_E_SYSTEM, "%s: %s", too_few().c_str(), system_error_text(errno).c_str());
       ZERO_CHECK(errno == EAGAIN || errno == EINTR || errno == ECONNABORTED, ZERO_E_SYSTEM,
                  "rank %lld (process %lld), which leads the meeting, cannot accept the others: %s", lld(terms_.name_of(terms_.rank)),
                  lld(mine_->process), std::strerror(errno));
@@ -121,8 +134,7 @@ Status Hub::hear_new() {
     Status status;
     if (received == Received::packet) status = admit(&socket, identity, std::move(packet));
     if (received == Received::no_descriptors) {
-      status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld) has too few file descriptors for %lld ranks to meet (ulimit -n)",
-                             lld(terms_.name_of(terms_.rank)), lld(mine_->process), lld(terms_.size));
+      status = Status::error(ZERO_E_SYSTEM, "%s (%s)", too_few().c_str(), descriptor_limit_text().c_str());
     }
     if (received == Received::refused) {
       status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot receive what the others bring: %s",
@@ -200,7 +212,11 @@ Status Hub::send_tables(bool *out_done) {
       header.size = terms_.size;
       header.process = joiner.process;
       header.same_process = joiner.process == guest.identity.process ? 1 : 0;
-      const int fd = header.same_process != 0 ? -1 : joiner.fd.get();
+      std::shared_ptr<const Mapping> held;
+      int fd = -1;
+      if (header.same_process == 0) {
+        fd = joiner.process == mine_->process ? terms_.descriptor_of(joiner, &held) : joiner.fd.get();
+      }
       const Sent sent = about == to ? Sent::done : send_packet(guest.socket.get(), header, joiner.blob, fd);
       ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot answer the others: %s",
                  lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));

@@ -28,6 +28,8 @@ class Hub final : public Waitable {
     bool joined() const { return socket.valid(); }
   };
 
+  std::string too_few() const;
+  Status check_room();
   Status collect();
   void forget_gone();
   Status accept_new();
@@ -46,6 +48,7 @@ class Hub final : public Waitable {
   std::vector<Joiner> *out_;
   std::vector<Guest> guests_;  ///< by rank; the hub's own stays empty
   int64_t joined_ = 1;
+  bool has_room_ = false;  ///< for all to meet; or it was found out that there is none
   std::deque<std::pair<OwnedFd, PeerIdentity>> strangers_;  ///< connections that have not said hello
 };
 

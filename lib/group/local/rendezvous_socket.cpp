@@ -1,6 +1,7 @@
 /// @file Packets over abstract Unix sockets: no path in the file system, so nothing remains after a kill.
 #include "group/local/rendezvous_socket.h"
 
+#include "core/descriptor_room.h"
 #include "core/hash.h"
 
 #include <sys/socket.h>
@@ -130,7 +131,7 @@ PeerIdentity identify(int socket) {
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role) {
   constexpr int kBacklog = 4096;
   OwnedFd socket = make_socket();
-  ZERO_CHECK(socket.valid(), ZERO_E_SYSTEM, "cannot make a socket: %s", std::strerror(errno));
+  ZERO_CHECK(socket.valid(), ZERO_E_SYSTEM, "cannot make a socket: %s", system_error_text(errno).c_str());
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);
   const auto *plain = reinterpret_cast<const sockaddr *>(&address);

@@ -1,7 +1,7 @@
 /// @file Making transports over MPI: the first meeting of a communicator's ranks, where they run, and sub-groups.
 #include "core/clock.h"
 #include "group/host.h"
-#include "group/launch.h"
+#include "group/launcher.h"
 #include "group/mpi/mpi_module.h"
 #include "group/mpi/mpi_transport.h"
 #include "group/own_round.h"

@@ -30,7 +30,7 @@ bool nccl_holds_memory() { return interrupted.load(std::memory_order_acquire) > 
 /// The end of one communicator. Made before it is needed, because an end must not fail. Holds what NCCL may still use.
 class NcclComm::Ending {
  public:
-  Ending(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane) : nccl_(nccl), lane_(std::move(lane)) {}
+  Ending(const zero_nccl_table &nccl, std::shared_ptr<SideStream> lane) : nccl_(nccl), lane_(std::move(lane)) {}
 
   /// Where NCCL writes the handle: also later, when the making ends or is aborted.
   void **handle() { return &handle_; }
@@ -133,7 +133,7 @@ class NcclComm::Ending {
   }
 
   const zero_nccl_table &nccl_;
-  std::shared_ptr<DeviceLane> lane_;
+  std::shared_ptr<SideStream> lane_;
   void *handle_ = nullptr;
   void *comm_ = nullptr;
   bool in_order_ = true;
@@ -148,7 +148,7 @@ class NcclComm::Ending {
   bool quarantined_ = false;
 };
 
-NcclComm::NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane)
+NcclComm::NcclComm(const zero_nccl_table &nccl, std::shared_ptr<SideStream> lane)
     : nccl_(nccl), lane_(lane), ending_(std::make_shared<Ending>(nccl, std::move(lane))) {}
 
 NcclComm::~NcclComm() {

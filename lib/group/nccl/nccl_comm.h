@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/clock.h"
-#include "core/device_lane.h"
+#include "core/side_stream.h"
 #include "core/status.h"
 #include "group/module/zero_nccl_module.h"
 
@@ -25,7 +25,7 @@ struct NcclAreas {
 /// Any thread, one call at a time but for end().
 class NcclComm {
  public:
-  NcclComm(const zero_nccl_table &nccl, std::shared_ptr<DeviceLane> lane);
+  NcclComm(const zero_nccl_table &nccl, std::shared_ptr<SideStream> lane);
   NcclComm(const NcclComm &) = delete;
   /// Gives up after a moment where other ranks keep theirs; the end goes on without this object.
   ~NcclComm();
@@ -57,7 +57,7 @@ class NcclComm {
   void rest();
 
   const zero_nccl_table &nccl_;
-  const std::shared_ptr<DeviceLane> lane_;
+  const std::shared_ptr<SideStream> lane_;
   std::mutex mutex_;
   void *comm_ = nullptr;
   State state_ = State::idle;

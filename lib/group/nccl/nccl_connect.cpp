@@ -92,7 +92,7 @@ Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t de
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   ZERO_CO_CHECK(size() <= reducer->most_sources(), ZERO_E_UNSUPPORTED,
                 "the group has %lld ranks, but devices add contributions of %lld at most", lld(size()), lld(reducer->most_sources()));
-  std::shared_ptr<DeviceLane> lane;
+  std::shared_ptr<SideStream> lane;
   ZERO_CO_TRY(reducer->open_lane(&lane));
   Hello hello{};
   ZERO_CO_TRY(make_hello(&hello));

@@ -23,13 +23,13 @@ namespace zero {
 
 /// What the messages of a group work with. Outlives them.
 struct NcclWays {
-  NcclWays(Transport &transport, const zero_nccl_table &table, const Reducer &copier, const DeviceLane &finder)
+  NcclWays(Transport &transport, const zero_nccl_table &table, const Reducer &copier, const SideStream &finder)
       : under(transport), nccl(table), reducer(copier), lane(finder) {}
 
   Transport &under;
   const zero_nccl_table &nccl;
   const Reducer &reducer;
-  const DeviceLane &lane;                    ///< for find() alone
+  const SideStream &lane;                    ///< for find() alone
   std::atomic<int64_t> looking_messages{0};  ///< those that wait for NCCL or for a stream, which ring for nothing
 };
 
@@ -107,7 +107,7 @@ class NcclMessage {
   std::mutex ending_mutex_;  ///< of making and ending the communicator
   bool ended_ = false;
   std::unique_ptr<NcclComm> comm_;
-  std::shared_ptr<DeviceLane> lane_;  ///< the communicator's, which may be there before it
+  std::shared_ptr<SideStream> lane_;  ///< the communicator's, which may be there before it
 };
 
 }  // namespace zero

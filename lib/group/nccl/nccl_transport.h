@@ -72,6 +72,7 @@ class NcclTransport final : public Transport {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
+  int64_t descriptors_to_meet() const override { return under_->descriptors_to_meet(); }
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
 
  private:
@@ -134,7 +135,7 @@ class NcclTransport final : public Transport {
   const zero_nccl_table &nccl_;
   std::shared_ptr<Transport> parent_;  ///< until copy_through() has ended
   std::shared_ptr<const Reducer> reducer_;
-  std::shared_ptr<DeviceLane> lane_;
+  std::shared_ptr<SideStream> lane_;
   std::unique_ptr<NcclComm> comm_;
   NcclAreas areas_;                                 ///< where pieces arrive that have no place, and where lifted ones leave from
   std::vector<std::shared_ptr<Mapping>> outgrown_;  ///< areas

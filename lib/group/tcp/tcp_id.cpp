@@ -1,7 +1,7 @@
 /// @file Ids as text, and the table of sockets that listen for meetings to come.
 #include "group/tcp/tcp_id.h"
 
-#include "core/random.h"
+#include "core/system_random.h"
 #include "core/utf8.h"
 #include "group/tcp/tcp_meeting.h"
 #include "group/tcp/tcp_socket.h"

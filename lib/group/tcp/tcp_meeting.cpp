@@ -1,7 +1,7 @@
 /// @file A rank's way into a meeting over TCP: rank 0 leads it, the others go there.
 #include "group/tcp/tcp_meeting.h"
 
-#include "core/random.h"
+#include "core/system_random.h"
 #include "group/host.h"
 #include "group/tcp/tcp_guest.h"
 #include "group/tcp/tcp_hub.h"

@@ -1,0 +1,60 @@
+/// @file TrainingRun: what goes on from step to step: counts, the loss scale, the newest verdict. A device that judges steps goes
+/// ahead of the host, which asks it only where somebody wants to know. Knows no gradients and no ranks.
+#pragma once
+
+#include "engine/compute/device_kernels.h"
+#include "kernels/verdict.h"
+
+#include <cstdint>
+
+namespace zero {
+
+class TrainingRun {
+ public:
+  /// `device` has a copy and must outlive it; nullptr: everything lies on the host.
+  TrainingRun(const kernels::LossScaleState &first, const DeviceKernels *device) : device_(device), state_{.loss_scale = first} {}
+
+  /// What the host knows. Where the device may know more, learn() comes before.
+  const kernels::RunState &known() const { return state_; }
+  Status learn() const;
+  /// Steps applied, as many as there may be at most.
+  int64_t most_applied_count() const { return state_.applied_count + judged_count_; }
+
+  /// What the caller sets, after learn(). The device and the other ranks are told before the next step is judged.
+  kernels::RunState &edit();
+  /// Edited since ranks last compared theirs.
+  bool edited() const { return edited_; }
+  void compared() { edited_ = false; }
+
+  /// What the device is to go on from, where it is not told yet.
+  void tell();
+  /// Where the loss scale lies, on the device if there is one, which must be told.
+  double *loss_scale() { return device_ != nullptr ? device_->loss_scale() : &state_.loss_scale.value; }
+
+  /// @name Verdicts
+  /// @{
+  void judge(const kernels::VerdictRules &rules, bool nonfinite, double squares);
+  /// About what kernels have found. `captured`: when a graph is run, as often as it is.
+  void judge_on_device(const kernels::VerdictRules &rules, bool captured);
+  /// Some steps are judged in graphs, whose runs nobody tells the host.
+  bool captured() const { return captured_; }
+  /// @}
+
+  /// @name The end of a step
+  /// @{
+  /// It was applied.
+  void count();
+  /// The device `counts` it unless it was skipped.
+  void end_on_device(bool counts);
+  /// @}
+
+ private:
+  const DeviceKernels *device_;
+  mutable kernels::RunState state_;
+  mutable int64_t judged_count_ = 0;  ///< steps that the device has judged since state_ was all there is to know
+  bool told_ = false;                 ///< the device has state_, or has gone on from it
+  bool edited_ = false;
+  bool captured_ = false;
+};
+
+}  // namespace zero

@@ -1,0 +1,134 @@
+/// @file Reading an optimizer's config.
+#include "engine/config/settings.h"
+
+#include "core/number_text.h"
+#include "engine/config/shard_weights.h"
+#include "group/group.h"
+#include "kernels/update.h"
+
+#include <utility>
+
+namespace zero {
+namespace {
+
+std::string algorithm_names() {
+  std::string names;
+  for (const kernels::Algorithm &algorithm : kernels::algorithms()) names += std::string("\"") + algorithm.name + "\", ";
+  return names + "\"custom\" or \"none\"";
+}
+
+Status read_clipping(const Config &config, Settings *out) {
+  out->clipping = {config.f64(ZERO_KEY_CLIP_NORM), config.f64(ZERO_KEY_CLIP_VALUE)};
+  ZERO_CHECK(out->clipping.norm == 0 || out->clipping.value == 0, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CLIP_NORM is %s and ZERO_KEY_CLIP_VALUE %s, but gradients are clipped in one way or the other",
+             number_text(out->clipping.norm).c_str(), number_text(out->clipping.value).c_str());
+  return {};
+}
+
+Status read_one_copy(const Config &config, Settings *out) {
+  out->one_copy = config.i64(ZERO_KEY_ONE_COPY) != 0;
+  ZERO_CHECK(!out->one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_ONE_COPY is 1 and ZERO_KEY_STAGE %lld, but only in stages 1 and 2 parameters are whole and each has one rank that "
+             "updates it",
+             lld(out->stage));
+  return {};
+}
+
+/// What kernels of devices do not compute, or only the host can look at, is an error.
+Status read_tier(const Config &config, int64_t size, Settings *out) {
+  out->device = config.i64(ZERO_KEY_DEVICE);
+  out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
+  if (!out->on_device) return {};
+  ZERO_CHECK(out->device >= 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but ZERO_KEY_DEVICE names no device");
+  ZERO_CHECK(!out->one_copy, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_ONE_COPY works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
+  constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);
+  ZERO_CHECK(size <= kMostRanks, ZERO_E_UNSUPPORTED,
+             "the group has %lld ranks, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE kernels add the contributions of %lld at most", lld(size),
+             lld(kMostRanks));
+  return {};
+}
+
+}  // namespace
+
+Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
+  const std::string &name = config.str(ZERO_KEY_ALGORITHM);
+  *out = nullptr;
+  if (name == "custom" || name == "none") return {};
+  *out = kernels::find_algorithm(name.empty() ? "adamw" : name.c_str());
+  ZERO_CHECK(*out != nullptr, ZERO_E_UNSUPPORTED, "ZERO_KEY_ALGORITHM is \"%s\", but must be %s", name.c_str(), algorithm_names().c_str());
+  return {};
+}
+
+Status read_settings(const Config &config, int64_t size, Settings *out) {
+  Settings settings{};
+  settings.stage = config.i64(ZERO_KEY_STAGE);
+  settings.trains = config.str(ZERO_KEY_ALGORITHM) != "none";
+  ZERO_TRY(read_algorithm(config, &settings.algorithm));
+  settings.custom_slots = config.i64(ZERO_KEY_CUSTOM_SLOTS);
+  ZERO_CHECK(settings.custom_slots == 0 || config.str(ZERO_KEY_ALGORITHM) == "custom", ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", lld(settings.custom_slots));
+  read_precision(config, &settings.precision);
+  settings.bucket_nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
+  settings.divisor = config.i64(ZERO_KEY_DIVISOR);
+  settings.skips_nonfinite = config.i64(ZERO_KEY_NONFINITE) == ZERO_NONFINITE_SKIP;
+  ZERO_TRY(read_clipping(config, &settings));
+  settings.grad_norm = config.i64(ZERO_KEY_GRAD_NORM) != 0 || settings.clipping.norm > 0;
+  settings.stochastic = config.i64(ZERO_KEY_ROUNDING) == ZERO_ROUNDING_STOCHASTIC;
+  settings.seed = static_cast<uint64_t>(config.i64(ZERO_KEY_SEED));
+  settings.leaves_unfilled = config.i64(ZERO_KEY_UNFILLED) == ZERO_UNFILLED_UNTOUCHED;
+  settings.accumulates_in_f32 = config.i64(ZERO_KEY_ACCUMULATE_DTYPE) == ZERO_DTYPE_F32;
+  settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
+  settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
+  ZERO_TRY(read_one_copy(config, &settings));
+  settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
+  settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
+  settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
+  settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
+  settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
+  settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
+  ZERO_TRY(read_tier(config, size, &settings));
+  ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
+  settings.hook = config.hook;
+  *out = std::move(settings);
+  return {};
+}
+
+bool Settings::overlaps_in(const Group &group) const { return overlap && group.size() > 1 && !group.transport().single_thread(); }
+
+std::string Settings::text() const {
+  std::string text;
+  const auto add = [&text](int32_t key, const std::string &value) { text += setting_text(key, value) + "\n"; };
+  const auto add_choice = [&add](int32_t key, int64_t value) { add(key, choice_name(key, value)); };
+  add(ZERO_KEY_STAGE, std::to_string(stage));
+  add(ZERO_KEY_ALGORITHM, algorithm_name());
+  add(ZERO_KEY_CUSTOM_SLOTS, std::to_string(custom_slots));
+  add(ZERO_KEY_BUCKET_BYTES, std::to_string(bucket_nbytes));
+  add_choice(ZERO_KEY_DIVISOR, divisor);
+  text += model_text();
+  add_choice(ZERO_KEY_ROUNDING, stochastic ? ZERO_ROUNDING_STOCHASTIC : ZERO_ROUNDING_NEAREST);
+  add(ZERO_KEY_SEED, std::to_string(seed));
+  add_choice(ZERO_KEY_UNFILLED, leaves_unfilled ? ZERO_UNFILLED_UNTOUCHED : ZERO_UNFILLED_ZERO);
+  add_choice(ZERO_KEY_ACCUMULATE_DTYPE, accumulates_in_f32 ? ZERO_DTYPE_F32 : 0);
+  add(ZERO_KEY_AVERAGE, std::to_string(average ? 1 : 0));
+  add(ZERO_KEY_GATHER_BELOW, std::to_string(gather_below));
+  add(ZERO_KEY_ONE_COPY, std::to_string(one_copy ? 1 : 0));
+  add_choice(ZERO_KEY_TIER, on_device ? ZERO_TIER_DEVICE : ZERO_TIER_HOST);
+  add(ZERO_KEY_OVERLAP, std::to_string(overlap ? 1 : 0));
+  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes));
+  add(ZERO_KEY_VERIFY_EVERY, std::to_string(verify_every));
+  std::string weights;
+  for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
+  add(ZERO_KEY_SHARD_WEIGHTS, weights);
+  return text;
+}
+
+std::string Settings::model_text() const {
+  std::string text =
+      setting_text(ZERO_KEY_NONFINITE, choice_name(ZERO_KEY_NONFINITE, skips_nonfinite ? ZERO_NONFINITE_SKIP : ZERO_NONFINITE_PROPAGATE));
+  text += "\n" + setting_text(ZERO_KEY_CLIP_NORM, number_text(clipping.norm));
+  text += "\n" + setting_text(ZERO_KEY_CLIP_VALUE, number_text(clipping.value));
+  return text + "\n" + setting_text(ZERO_KEY_GRAD_NORM, std::to_string(grad_norm ? 1 : 0)) + "\n";
+}
+
+}  // namespace zero

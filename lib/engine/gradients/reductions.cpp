@@ -1,0 +1,172 @@
+/// @file The operations of the reduction queue.
+#include "engine/gradients/reductions.h"
+
+#include "core/default_floats.h"
+#include "group/collectives/agreement.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace zero {
+namespace {
+
+/// What such a sum is compared by: a rank that reduces the step's only micro-step must not meet it.
+constexpr uint64_t kMicroSums = 1;
+
+}  // namespace
+
+void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
+  group_ = std::move(group);
+  source_ = source;
+  counted_ = std::move(counted);
+  summed_.resize(plan_.buckets().size());
+  entries_.reserve(2 * plan_.buckets().size() + 1);
+  weight_bits_.resize(static_cast<size_t>(group_->size()));
+  weights_.resize(weight_bits_.size());
+  gathers_ = settings_.stage == 0;
+  divisor_ = settings_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(group_->size()) : 1.0;
+}
+
+void Reductions::stop() {
+  if (under_way()) {
+    group_->fail(
+        Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced", lld(group_->rank())));
+    for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
+  }
+  // The thread may be asleep on the group's doorbell, which goes with the group.
+  if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
+  group_.reset();
+}
+
+Status Reductions::keep_sums() {
+  if (!sums_.empty()) return {};
+  const auto nbytes_of = [](int64_t elements) { return Arena::view_nbytes(elements * static_cast<int64_t>(sizeof(float))); };
+  int64_t nbytes = 0;
+  int64_t largest = 0;
+  for (const int64_t index : plan_.order()) {
+    nbytes += nbytes_of(plan_.bucket(index).own.count());
+    largest = std::max(largest, plan_.bucket(index).own.count());
+  }
+  std::vector<float *> sums(plan_.buckets().size());
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_ACCUMULATED, nbytes + nbytes_of(largest), &sums_arena_));
+  const auto take = [&](int64_t elements) { return reinterpret_cast<float *>(sums_arena_.take(nbytes_of(elements))); };
+  for (const int64_t index : plan_.order()) sums[static_cast<size_t>(index)] = take(plan_.bucket(index).own.count());
+  arrived_ = take(largest);
+  sums_ = std::move(sums);
+  sums_nbytes_.store(sums_arena_.nbytes(), std::memory_order_relaxed);
+  return {};
+}
+
+void Reductions::submit_task(int64_t bucket, Task task) {
+  entries_.push_back({bucket, queue_->submit(std::move(task))});
+  const bool watched = settings_.overlaps_in(*group_) && watch_.on(queue_, group_->place().local_rank);
+  overlapping_.store(watched, std::memory_order_relaxed);
+  if (!watched) queue_->progress();
+}
+
+void Reductions::submit_weight(double weight) { submit_task(-1, exchange_weights(weight)); }
+
+void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) {
+  submit_task(bucket, reduce_bucket(bucket, contribution, goal));
+}
+
+Task Reductions::exchange_weights(double weight) {
+  const auto bits = std::bit_cast<int64_t>(weight);
+  group_->set_caller(Caller::gradients);
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::exchange;
+  fingerprint.dtype = static_cast<int32_t>(DType::f64);
+  fingerprint.count = 1;
+  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
+  const DefaultFloats floats;
+  for (size_t rank = 0; rank < weights_.size(); ++rank) {
+    const auto other = std::bit_cast<double>(weight_bits_[rank]);
+    weight_sum_ += other;
+    weights_[rank] = static_cast<float>(other);
+  }
+  weighs_ = std::any_of(weights_.begin(), weights_.end(), [](float other) { return other != 1; });
+  // All contributions are zero when the sum is: the step then ends with an error on every rank.
+  divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;
+  co_return Status();
+}
+
+/// Those of f32 have been multiplied where they came in, in the same arithmetic.
+const float *Reductions::weights_of(DType contributions) const {
+  return weighs_ && contributions != DType::f32 ? weights_.data() : nullptr;
+}
+
+Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal) {
+  const TraceSpan span(trace_, "reduce bucket", Trace::Track::reductions, Trace::About::bucket, index);
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  std::byte *own = place.at(bucket.own.begin);
+  bool finite = true;
+  group_->set_caller(goal == Goal::slot ? Caller::gradients : Caller::micro_sums);
+  if (goal == Goal::slot) {
+    const Cuts cuts = plan_.bucket_cuts(index);
+    ReduceScatter call{contribution, own, &cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
+    call.weights = weights_of(place.dtype);
+    ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  } else {
+    if (goal != Goal::finish) ZERO_CO_AWAIT(add_to_sums(index, contribution));
+    if (goal == Goal::sum) co_return Status();
+    finite = sums_to_slot(index);
+  }
+  finite_ = finite_ && finite;
+  if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
+  if (gathers_) ZERO_CO_AWAIT(gather_bucket(index));
+  co_return Status();
+}
+
+Task Reductions::gather_bucket(int64_t index) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  const Cuts cuts = plan_.bucket_cuts(index);
+  co_return co_await all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype);
+}
+
+Task Reductions::gather() {
+  for (const int64_t index : plan_.order()) ZERO_CO_AWAIT(gather_bucket(index));
+  co_return Status();
+}
+
+/// The sum over ranks of this micro-step arrives in fp32 and is added as a whole, so that it does not matter how buckets are cut.
+Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const bool first = !summed_[static_cast<size_t>(index)];
+  float *to = first ? sums_of(index) : arrived_;
+  const DType dtype = slots_.place(slots_.grad(), index).dtype;
+  const Cuts cuts = plan_.bucket_cuts(index);
+  ReduceScatter call{contribution, to, &cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  call.what = kMicroSums;
+  call.weights = weights_of(dtype);
+  ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
+  summed_[static_cast<size_t>(index)] = true;
+  co_return Status();
+}
+
+/// False when an element of the slot is not finite.
+bool Reductions::sums_to_slot(int64_t index) const {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  const void *source = sums_of(index);
+  const DType out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
+  return group_->reducer()->reduce(
+      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor_, out_dtype});
+}
+
+void Reductions::end_micro_step() {
+  entries_.clear();
+  next_ended_ = 0;
+}
+
+void Reductions::end_step() {
+  end_micro_step();
+  summed_.assign(summed_.size(), false);
+  finite_ = true;
+  weight_sum_ = 0;
+  squares_ = {};
+}
+
+}  // namespace zero

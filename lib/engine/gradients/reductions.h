@@ -1,0 +1,132 @@
+/// @file Reductions: the collectives that sum a step's gradients, bucket after bucket, in a queue of their own which the progress thread
+/// advances while the caller works. Knows the reduced slot; never who filled a bucket or what the sums are for.
+#pragma once
+
+#include "core/progress_thread.h"
+#include "core/task.h"
+#include "engine/compute/step_kernels.h"
+#include "engine/config/settings.h"
+#include "engine/layout/plan.h"
+#include "engine/stats/trace.h"
+#include "engine/storage/slot_memory.h"
+#include "group/collectives.h"
+#include "kernels/exact_sum.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace zero {
+
+/// Used by one thread at a time; operations may run on the progress thread. What they find out may be read once none is under way.
+class Reductions {
+ public:
+  /// What becomes of a bucket's sum over ranks.
+  enum class Goal {
+    slot,      ///< divided into the gradient slot
+    sum,       ///< added to the fp32 sums of this step
+    sum_slot,  ///< added to them, then divided into the slot
+    finish,    ///< nothing is reduced any more: the sums are divided into the slot
+  };
+
+  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, Trace &trace)
+      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace) {}
+
+  /// `counted`, by bucket: its squares count towards the norm.
+  void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
+  /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.
+  void leave_cuts(bool leave) { gathers_ = !leave; }
+  bool leaves_cuts() const { return !gathers_; }
+  /// Makes what is under way fail, and waits for its end.
+  void stop();
+  /// Makes the memory for sums over micro-steps: 4 bytes per element that this rank owns, and as much as the largest cut again.
+  Status keep_sums();
+
+  /// Every rank's weight of the gradients that follow; must come before their buckets.
+  void submit_weight(double weight);
+  /// The bucket's contribution stays borrowed until the bucket has ended; nullptr with Goal::finish.
+  void submit(int64_t bucket, std::byte *contribution, Goal goal);
+
+  /// Every rank's cuts of all buckets go to all of them. Only while nothing is under way.
+  Task gather();
+
+  bool under_way() const { return next_ended_ < entries_.size(); }
+  /// The operation to wait for next. Only while one is under way.
+  const Operation &oldest() const { return *entries_[next_ended_].operation; }
+  OperationQueue &queue() { return *queue_; }
+  /// Who waits for ranks in `group` advances the operations here meanwhile.
+  void go_on_beside(Group &group) const { group.advance_beside(queue_); }
+
+  /// Calls ended(bucket) for every bucket that has ended since the last call. Returns the first error met.
+  template <class Ended>
+  Status reap(Ended &&ended) {
+    while (under_way() && oldest().done()) {
+      const Entry &entry = entries_[next_ended_++];
+      ZERO_TRY(entry.operation->status());
+      if (entry.bucket >= 0) ended(entry.bucket);
+    }
+    return {};
+  }
+
+  /// Ends a micro-step, or the step. Only when none is under way.
+  void end_micro_step();
+  void end_step();
+
+  bool finite() const { return finite_; }
+  double weight_sum() const { return weight_sum_; }
+  const kernels::ExactSum &squares() const { return squares_; }
+  /// The bucket's squares count towards the norm.
+  bool counts(int64_t bucket) const { return counted_[static_cast<size_t>(bucket)]; }
+  /// Bytes that sums over micro-steps take. Any thread.
+  int64_t sums_nbytes() const { return sums_nbytes_.load(std::memory_order_relaxed); }
+  /// True when the progress thread took the queue at the last submission. Any thread.
+  bool overlapping() const { return overlapping_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Entry {
+    int64_t bucket;  ///< -1: the weights
+    std::shared_ptr<Operation> operation;
+  };
+
+  void submit_task(int64_t bucket, Task task);
+  Task exchange_weights(double weight);
+  Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
+  Task add_to_sums(int64_t index, const std::byte *contribution);
+  bool sums_to_slot(int64_t index) const;
+  const float *weights_of(DType contributions) const;
+  Task gather_bucket(int64_t index);
+  float *sums_of(int64_t index) const { return sums_[static_cast<size_t>(index)]; }
+
+  const Plan &plan_;
+  const Settings &settings_;
+  const SlotMemory &slots_;
+  const Kernels &kernels_;
+  Trace &trace_;
+  std::shared_ptr<Group> group_;
+  MemorySource source_{};
+  std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
+  std::vector<Entry> entries_;  ///< of this micro-step, in the order they were submitted; has room for all of them
+  size_t next_ended_ = 0;
+  std::vector<bool> counted_;
+  bool gathers_ = false;  ///< what is summed goes to all ranks at once
+  std::atomic<bool> overlapping_{false};
+  QueueWatch watch_;
+
+  Arena sums_arena_;
+  std::vector<float *> sums_;  ///< by bucket: of this rank's cut
+  float *arrived_ = nullptr;   ///< a micro-step's sum before it is added
+  std::atomic<int64_t> sums_nbytes_{0};
+
+  // Written by operations, which run one after another.
+  double divisor_ = 1;
+  double weight_sum_ = 0;
+  std::vector<bool> summed_;  ///< by bucket: sums hold something of this step
+  bool finite_ = true;
+  kernels::ExactSum squares_;
+  std::vector<int64_t> weight_bits_;
+  std::vector<float> weights_;  ///< by rank: of the contributions that follow
+  bool weighs_ = false;         ///< one of them is not 1
+};
+
+}  // namespace zero

@@ -1,0 +1,189 @@
+/// @file Taking and comparing checksums, on one rank and over ranks.
+#include "engine/integrity/verifier.h"
+
+#include "group/collectives.h"
+#include "group/collectives/agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace zero {
+namespace {
+
+/// Of the most ranks that have alike hashes the first; -1 where as many have others.
+int64_t most_common(std::span<const uint64_t> hashes) {
+  int64_t best = -1;
+  int64_t best_count = 0;
+  for (auto hash = hashes.begin(); hash != hashes.end(); ++hash) {
+    if (std::find(hashes.begin(), hash, *hash) != hash) continue;
+    const int64_t count = std::count(hash, hashes.end(), *hash);
+    if (count < best_count) continue;
+    best = count > best_count ? hash - hashes.begin() : -1;
+    best_count = count;
+  }
+  return best;
+}
+
+}  // namespace
+
+Status Verifier::open(std::shared_ptr<Group> group, int64_t every, bool one_copy) {
+  group_ = std::move(group);
+  every_ = every;
+  one_copy_ = one_copy;
+  if (every > 0) list_shards(shards_);
+  return kernels_.prepare_hashes(shards_.chunk_count());
+}
+
+void Verifier::close() {
+  shards_.clear();
+  group_.reset();
+}
+
+/// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
+void Verifier::list_shards(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Range range = tensors_.updated(id);
+    if (!range.empty()) list_slots(id, range, false, out);
+  }
+}
+
+/// What every rank holds alike.
+void Verifier::list_replicas(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, true, out);
+  }
+}
+
+void Verifier::list_slots(int64_t id, Range range, bool only_replicas, Checksums &out) const {
+  for (const SlotFormat &format : layout_.slots_of(id)) {
+    const Slot &slot = *tensors_.memory().find(format.number);
+    const SlotPlace &place = tensors_.place(slot, id);
+    const bool replicated = place.whole && !(one_copy_ && slot.category == ZERO_MEMORY_PARAM);
+    if (only_replicas && !replicated) continue;
+    // Each rank that updates a part of a tensor does so by the tensor's entries.
+    const int64_t begin = place.per_tensor() ? 0 : place.entries(range.begin);
+    out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
+  }
+}
+
+/// A device that judges steps is asked how many it has applied only where that may be so.
+Status Verifier::move_window() {
+  if (every_ == 0) return {};
+  const bool may_open = (run_.most_applied_count() + 1) / every_ > run_.known().applied_count / every_;
+  if (may_open) ZERO_TRY(run_.learn());
+  window_open_ = (run_.known().applied_count + 1) % every_ == 0;
+  return window_open_ ? shards_.take(kernels_) : Status();
+}
+
+Status Verifier::note_write(int64_t id, int32_t slot) { return window_open_ ? shards_.take(kernels_, params_.holder(id), slot) : Status(); }
+
+Status Verifier::note_writes(int32_t slot) {
+  for (int64_t id = 0; id < params_.size() && window_open_; ++id) ZERO_TRY(shards_.take(kernels_, id, slot));
+  return {};
+}
+
+Status Verifier::find_change(Finding *out) {
+  if (!window_open_) return {};
+  Checksums::Changes changes;
+  ZERO_TRY(shards_.find_changes(kernels_, &changes));
+  if (changes.count == 0) return {};
+  const SlotPart chunk = shards_.chunk(changes.first);
+  *out = {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
+  return {};
+}
+
+Status Verifier::corrupt(const Finding &finding) const {
+  if (finding.found == ZERO_FINDING_NONE) {
+    return Status::error(ZERO_E_CORRUPT,
+                         "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
+  }
+  return Status::error(
+      ZERO_E_CORRUPT,
+      "memory was changed by something other than libzero (a stray write, or failing memory): rank %lld holds other bits in "
+      "the %s of %s, elements %lld .. %lld, than after the last step; nothing was applied, go on from what was saved before",
+      lld(finding.rank), slot_name(finding.slot).c_str(), params_[finding.param].name.c_str(), lld(finding.offset),
+      lld(finding.offset + finding.count - 1));
+}
+
+Task Verifier::share(Finding &finding) {
+  if (alone()) co_return Status();
+  const std::array<int64_t, 6> mine = {finding.found, finding.chunk_count, finding.param, finding.slot, finding.offset, finding.count};
+  std::vector<int64_t> all(mine.size() * static_cast<size_t>(group_->size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::exchange;
+  fingerprint.count = static_cast<int64_t>(mine.size());
+  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, mine, all));
+  finding = {};
+  for (int64_t rank = 0; rank < group_->size(); ++rank) {
+    const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];
+    const int64_t chunks = finding.chunk_count + words[1];
+    if (finding.found == ZERO_FINDING_NONE && words[0] != ZERO_FINDING_NONE) {
+      finding = {words[0], 0, rank, -1, words[2], static_cast<int32_t>(words[3]), words[4], words[5]};
+    }
+    finding.chunk_count = chunks;
+  }
+  co_return Status();
+}
+
+/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
+Task Verifier::compare_replicas(Finding &finding, int64_t *out_nbytes) {
+  Checksums replicas;
+  if (!alone()) list_replicas(replicas);
+  *out_nbytes = replicas.nbytes();
+  const int64_t ranks = group_->size();
+  const int64_t chunks = replicas.chunk_count();
+  if (chunks == 0) co_return Status();
+  ZERO_CO_TRY(replicas.take(kernels_));
+  std::vector<uint64_t> hashes(static_cast<size_t>(chunks * ranks));
+  Cuts cuts;
+  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunks, (rank + 1) * chunks});
+  ZERO_CO_AWAIT(all_gather(*group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
+  int64_t first = -1;
+  for (int64_t index = chunks - 1; index >= 0; --index) {
+    bool same = true;
+    for (int64_t rank = 1; rank < ranks; ++rank) {
+      same = same && hashes[static_cast<size_t>(rank * chunks + index)] == hashes[static_cast<size_t>(index)];
+    }
+    if (same) continue;
+    first = index;
+    ++finding.chunk_count;
+  }
+  if (first < 0) co_return Status();
+  const SlotPart chunk = replicas.chunk(first);
+  std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
+  cuts.clear();
+  for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
+  ZERO_CO_AWAIT(all_gather(*group_, chunk.data, pieces.data(), cuts, DType::u8));
+  std::vector<uint64_t> of_chunk;
+  for (int64_t rank = 0; rank < ranks; ++rank) of_chunk.push_back(hashes[static_cast<size_t>(rank * chunks + first)]);
+  narrow_down(chunk, of_chunk, pieces, finding);
+  co_return Status();
+}
+
+/// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
+/// Memory that was read otherwise a moment ago than now, as failing memory is, is told as the whole chunk.
+void Verifier::narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
+                           Finding &finding) const {
+  const int64_t common = most_common(hashes);
+  const int64_t right = std::max<int64_t>(common, 0);
+  const auto differs = [&](uint64_t hash) { return hash != hashes[static_cast<size_t>(right)]; };
+  const int64_t wrong = std::find_if(hashes.begin(), hashes.end(), differs) - hashes.begin();
+  const std::byte *theirs = &pieces[static_cast<size_t>(wrong * chunk.nbytes())];
+  const std::byte *ours = &pieces[static_cast<size_t>(right * chunk.nbytes())];
+  int64_t begin = 0;
+  int64_t end = chunk.nbytes();
+  if (std::memcmp(theirs, ours, static_cast<size_t>(end)) != 0) {
+    while (theirs[begin] == ours[begin]) ++begin;
+    while (theirs[end - 1] == ours[end - 1]) --end;
+  }
+  finding.found = ZERO_FINDING_REPLICAS;
+  finding.rank = common >= 0 ? wrong : right;
+  finding.other_rank = common >= 0 ? -1 : wrong;
+  finding.param = chunk.param;
+  finding.slot = chunk.slot;
+  finding.offset = chunk.offset + begin / chunk.entry_nbytes;
+  finding.count = (end - 1) / chunk.entry_nbytes - begin / chunk.entry_nbytes + 1;
+}
+
+}  // namespace zero

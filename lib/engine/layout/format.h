@@ -1,0 +1,59 @@
+/// @file Format: how the elements of a parameter are stored, slot by slot. Parameters of one format lie in one flat space, whatever the
+/// stage. Knows no memory, no ranks.
+#pragma once
+
+#include "core/dtype.h"
+#include "engine/layout/params.h"
+#include "kernels/kernels.h"
+
+#include <zero/optimizer.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+struct Settings;
+
+/// Elements per entry of a slot that has one entry per tensor: more than any tensor has.
+inline constexpr int64_t kPerTensor = int64_t{1} << 62;
+
+/// A slot beside parameter and gradient.
+struct SlotFormat {
+  int32_t number;  ///< a zero_slot
+  DType dtype;
+  int64_t per = 1;  ///< elements of the parameter per entry of the slot
+
+  friend bool operator==(const SlotFormat &, const SlotFormat &) = default;
+};
+
+struct Format {
+  DType value;  ///< what the caller sees
+  DType param;  ///< what is stored
+  DType grad;
+  bool trains;                          ///< has a gradient and an update
+  bool kept_whole;                      ///< small: stays whole on every rank in stage 3
+  bool replicated;                      ///< the same on all ranks of the model group
+  const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
+  std::vector<SlotFormat> states;       ///< master, average, the algorithm's
+  bool counts_updates;                  ///< and ZERO_SLOT_UPDATE_COUNT per tensor, on every rank
+
+  /// Parameters are stored as codes with a scale per line, and decoded for the caller.
+  bool coded() const { return param != value; }
+  /// Tensors are not cut: the algorithm needs them whole on one rank.
+  bool whole_tensors() const { return trains && algorithm != nullptr && algorithm->matrix; }
+  friend bool operator==(const Format &, const Format &) = default;
+};
+
+/// The format of a parameter whose set has `algorithm` and `momentum`.
+Format make_format(const Param &param, const Settings &settings, const kernels::Algorithm *algorithm, double momentum);
+
+/// In texts: "first moment".
+std::string slot_name(int32_t number);
+
+/// The slot that holds the scales of a block-scaled slot.
+constexpr int32_t scale_slot(int32_t number) { return number + (ZERO_SLOT_FIRST_SCALE - ZERO_SLOT_FIRST_MOMENT); }
+
+}  // namespace zero

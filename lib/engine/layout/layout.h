@@ -1,0 +1,51 @@
+/// @file Layout: how registered parameters are stored and who owns what of them: the format of each, and the plan made from these. Pure
+/// arithmetic from what all ranks agree on; knows no memory and no collectives.
+#pragma once
+
+#include "engine/config/hyper_set.h"
+#include "engine/config/settings.h"
+#include "engine/layout/format.h"
+#include "engine/layout/params.h"
+#include "engine/layout/plan.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace zero {
+
+class Layout {
+ public:
+  /// What is given must outlive it.
+  Layout(const Params &params, const Settings &settings, const std::vector<HyperSet> &sets)
+      : params_(params), settings_(settings), sets_(sets) {}
+
+  /// Whether algorithms that update matrices were given matrices.
+  Status check_matrices() const;
+  Status make(int64_t rank);
+  /// Forgets formats; the plan stays.
+  void clear();
+
+  const Plan &plan() const { return plan_; }
+  /// By flat space.
+  std::span<const Format> formats() const { return formats_; }
+  const Format &format_of(int64_t id) const { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])]; }
+  const Format &format_in(const PlannedBucket &bucket) const { return formats_[static_cast<size_t>(bucket.space)]; }
+  bool any_coded() const;
+  /// Parameter and states; a gradient lives for one step.
+  std::vector<SlotFormat> slots_of(int64_t id) const;
+
+ private:
+  void make_formats();
+  void make_plan(int64_t rank);
+  double cost_of(int64_t id) const;
+
+  const Params &params_;
+  const Settings &settings_;
+  const std::vector<HyperSet> &sets_;
+  std::vector<Format> formats_;  ///< by flat space
+  std::vector<int64_t> spaces_;  ///< by parameter
+  Plan plan_;
+};
+
+}  // namespace zero

@@ -1,0 +1,116 @@
+/// @file Plan: where every element lies and which rank owns it: flat spaces, buckets, cuts, order. Pure arithmetic from the parameters, the
+/// config and the number of ranks; knows no memory, no kernels and no collectives.
+#pragma once
+
+#include "core/partition.h"
+#include "group/collectives.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace zero {
+
+/// A tensor to be laid out.
+struct TensorShape {
+  int64_t count;
+  int64_t space = 0;
+  int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
+  double cost = 0;       ///< of its update, where tensors are not cut
+};
+
+/// A flat space: tensors that are stored alike, laid end to end.
+struct SpaceShape {
+  int64_t bucket_elements;
+  bool trains = true;          ///< has gradients, which are reduced bucket by bucket
+  bool whole_tensors = false;  ///< each tensor is a bucket of its own that one rank owns; ranks share the cost
+};
+
+/// What a plan is made from. The layout depends on everything but `order`.
+struct PlanInput {
+  std::span<const TensorShape> tensors;  ///< in order of registration
+  std::span<const SpaceShape> spaces;
+  std::span<const int64_t> order;  ///< ids in the order in which gradients become ready
+  const Weights &weights;
+  int64_t rank;
+};
+
+struct PlannedParam {
+  Range flat;           ///< in its flat space
+  int64_t bucket = -1;  ///< -1 for a tensor without elements
+};
+
+struct PlannedBucket {
+  int64_t space = 0;
+  Range flat;                     ///< in its space; begins on a line; holds whole tensors
+  std::vector<int64_t> params;    ///< ids of the tensors that lie here, in flat order; tied ones are left out
+  int64_t element_count = 0;      ///< elements of tensors, gaps left out
+  int64_t own_element_count = 0;  ///< those in this rank's cut
+  int64_t whole_owner = -1;       ///< the rank that owns all of it, where tensors are not cut; otherwise -1
+  Range own;                      ///< this rank's cut, counted within the bucket
+  std::vector<Range> gaps;        ///< elements of no tensor, counted within the bucket
+};
+
+/// A contiguous piece of a tensor in this rank's shard.
+struct PlannedView {
+  int64_t param;
+  int64_t offset;  ///< within the tensor
+  int64_t count;
+};
+
+class Plan {
+ public:
+  Plan() = default;
+  explicit Plan(const PlanInput &input);
+
+  const std::vector<PlannedParam> &params() const { return params_; }
+  const std::vector<PlannedBucket> &buckets() const { return buckets_; }
+  const PlannedParam &param(int64_t id) const { return params_[static_cast<size_t>(id)]; }
+  const PlannedBucket &bucket(int64_t index) const { return buckets_[static_cast<size_t>(index)]; }
+  int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
+
+  /// @name Who owns what: computed where it is asked for, so that a plan holds nothing for each pair of a rank and a tensor
+  /// @{
+  int64_t rank_count() const { return weights_.size(); }
+  /// Counted within the bucket.
+  Range bucket_cut(int64_t index, int64_t rank) const;
+  Cuts bucket_cuts(int64_t index) const;
+  /// Counted within the tensor; {0, 0} where the rank owns none of it.
+  Range param_cut(int64_t id, int64_t rank) const;
+  /// Those of a tensor without elements are empty ranges.
+  Cuts param_cuts(int64_t id) const;
+  /// This rank's param_cut.
+  Range own_param_cut(int64_t id) const;
+  /// @}
+
+  /// Buckets that have gradients, in the order of their reductions.
+  const std::vector<int64_t> &order() const { return order_; }
+  /// Most of them that are held at once when gradients come in the order of the input: those that wait for some of theirs, but two where
+  /// one is filled while another is reduced.
+  int64_t held_bucket_count() const { return held_bucket_count_; }
+  /// Pieces of tensors that this rank owns, bucket by bucket.
+  const std::vector<PlannedView> &views() const { return views_; }
+
+  int64_t element_count() const { return element_count_; }          ///< P: elements of all tensors
+  int64_t own_element_count() const { return own_element_count_; }  ///< P_r: those that this rank owns
+
+ private:
+  void lay_out(const PlanInput &input);
+  void place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket);
+  void assign_whole_tensors(const PlanInput &input);
+  void cut_params(const PlanInput &input);
+  Range part_of(int64_t id, Range in_bucket) const;
+  void set_order(const PlanInput &input);
+  void count_held(const PlanInput &input, std::span<const size_t> last);
+
+  Weights weights_;
+  std::vector<PlannedParam> params_;
+  std::vector<PlannedBucket> buckets_;
+  std::vector<int64_t> order_;
+  int64_t held_bucket_count_ = 0;
+  std::vector<PlannedView> views_;
+  int64_t element_count_ = 0;
+  int64_t own_element_count_ = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,207 @@
+/// @file Statistics of an optimizer, and the text that says what was chosen and why.
+#include "engine/optimizer/optimizer.h"
+
+#include "core/number_text.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <iterator>
+
+namespace zero {
+namespace {
+
+[[gnu::format(printf, 2, 3)]] void add_line(std::string &text, const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  text += line;
+  text += '\n';
+}
+
+}  // namespace
+
+Status Optimizer::memory(int32_t category, MemoryUse *out) const {
+  ZERO_CHECK(Accounting::valid(category), ZERO_E_INVALID_ARGUMENT, "category is %d, but must be a zero_memory (0 .. %d)", category,
+             Accounting::kCategories - 1);
+  *out = {accounting_.now(category), accounting_.peak(category), 0, 0};
+  if (!sealed_.load(std::memory_order_acquire)) return {};
+  out->formula_nbytes = formula_nbytes(category);
+  out->constant_nbytes = constant_nbytes(category);
+  return {};
+}
+
+int64_t Optimizer::formula_nbytes(int32_t category) const {
+  if (category == ZERO_MEMORY_ACCUMULATED) return gradients_.accumulated_nbytes();
+  if (category == ZERO_MEMORY_MODULE_BUFFER) return module_buffers_.formula_nbytes();
+  if (category != ZERO_MEMORY_TOTAL) return slots_.formula_nbytes(category);
+  return slots_.formula_nbytes(ZERO_MEMORY_PARAM) + slots_.formula_nbytes(ZERO_MEMORY_GRAD) + slots_.formula_nbytes(ZERO_MEMORY_STATE) +
+         gradients_.accumulated_nbytes() + module_buffers_.formula_nbytes();
+}
+
+/// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered ahead.
+int64_t Optimizer::gathered_nbytes() const {
+  int64_t largest = 0;
+  int64_t all = 0;
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (!tensors_.buffered(id) || params_[id].tied()) continue;
+    const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
+    largest = std::max(largest, nbytes);
+    if (tensors_.sharded(id)) all += nbytes;
+  }
+  return largest + std::min(all, gathers_.most_ahead_nbytes());
+}
+
+/// Arenas do not change after seal, so what they hold beyond the formula is padding.
+int64_t Optimizer::constant_nbytes(int32_t category) const {
+  switch (category) {
+    case ZERO_MEMORY_PARAM:
+    case ZERO_MEMORY_GRAD:
+    case ZERO_MEMORY_STATE:
+    case ZERO_MEMORY_STAGING:
+    case ZERO_MEMORY_MODULE_BUFFER:
+    case ZERO_MEMORY_WORKSPACE:
+      return accounting_.now(category) - formula_nbytes(category);
+    case ZERO_MEMORY_GRAD_POOL:
+      return gradients_.pool().first_nbytes();
+    case ZERO_MEMORY_PARAM_POOL:
+      return gathered_nbytes();
+    case ZERO_MEMORY_TOTAL: {
+      int64_t sum = 0;
+      for (int32_t part = ZERO_MEMORY_PARAM; part < Accounting::kCategories; ++part) sum += constant_nbytes(part);
+      return sum;
+    }
+    default:
+      return 0;
+  }
+}
+
+Traffic Optimizer::traffic(OperationKind kind) const {
+  Traffic sum;
+  if (!sealed_.load(std::memory_order_acquire)) return sum;
+  for (const Group *group : groups_.all()) {
+    if (group == nullptr) continue;
+    const Traffic part = group->traffic(kind);
+    sum.call_count += part.call_count;
+    sum.sent_elements += part.sent_elements;
+    sum.sent_nbytes += part.sent_nbytes;
+  }
+  return sum;
+}
+
+StepTimes Optimizer::step_times() const {
+  StepTimes out{};
+  out.step_count = times_.steps.load(std::memory_order_relaxed);
+  out.reduce_ns = times_.reduce_ns.load(std::memory_order_relaxed);
+  out.apply_ns = times_.apply_ns.load(std::memory_order_relaxed);
+  out.gather_ns = times_.gather_ns.load(std::memory_order_relaxed);
+  out.stalled_nbytes = gradients_.stalled_nbytes();
+  out.pool_grow_count = gradients_.pool().grow_count();
+  out.overlap_active = gradients_.overlapping();
+  return out;
+}
+
+std::string Optimizer::describe() const {
+  std::string text;
+  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(), lld(settings_.stage),
+           lld(group_->rank()), lld(group_->size()), group_->transport().name());
+  add_line(text, "kernels: target %s, %s (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
+           kernels::active().target, count_text(host_kernels_.threads(), "thread").c_str());
+  if (settings_.on_device) {
+    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(device_->index()),
+             device_->name().c_str());
+  } else if (device_ != nullptr) {
+    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory", lld(device_->index()),
+             device_->name().c_str(), lld(Device::staging_nbytes()));
+  }
+  if (!sealed_.load(std::memory_order_acquire)) {
+    add_line(text, "not sealed yet");
+    return text;
+  }
+  describe_plan(text);
+  describe_memory(text);
+  return text;
+}
+
+Status Optimizer::trace(std::string *out) const {
+  ZERO_CHECK(sealed_.load(std::memory_order_acquire), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
+  ZERO_CHECK(trace_.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
+  *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].given_name; });
+  return {};
+}
+
+const char *Optimizer::way_text() const {
+  if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
+  if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
+  if (line_up_.is_open() && settings_.grad_norm) return "sums, then one pass: update, write to all ranks; devices wait for one another";
+  if (line_up_.is_open()) return "one pass over all ranks' memory: sum, update, write to all ranks; devices wait for one another";
+  if (updates_all() && !replicates_) return "composed: all-reduce, update of everything on each rank";
+  if (updates_all() && !gradients_.sums_late()) return "reduce-scatter, then one pass: update, write states too to all ranks";
+  if (updates_all())
+    return "one pass over all ranks' memory: sum, update, write states too to all ranks; composed when sums might overflow";
+  if (gradients_.sums_late()) {
+    return one_copy() ? "one pass over all ranks' memory: sum, update the one copy of parameters; composed when sums might overflow"
+                      : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";
+  }
+  if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
+  if (gathers_.may_trail()) return "composed: reduce-scatter, update, all-gather behind the step; param_acquire waits for its tensor";
+  return "composed: reduce-scatter, update, all-gather";
+}
+
+void Optimizer::describe_plan(std::string &text) const {
+  add_line(text, "parameters: %s, %s; this rank owns %lld", count_text(static_cast<int64_t>(plan_.params().size()), "tensor").c_str(),
+           count_text(plan_.element_count(), "element").c_str(), lld(plan_.own_element_count()));
+  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
+           lld(settings_.bucket_nbytes), count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
+  for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
+  add_line(text, "step: %s", way_text());
+  const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
+  if (alone()) {
+    overlap = "none: a world of one has nothing to reduce";
+  } else if (settings_.overlap && groups_.reduce()->transport().single_thread()) {
+    overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
+  } else if (settings_.overlap) {
+    overlap = gradients_.overlapping() ? "on: the progress thread reduces while the caller works"
+                                       : "asked for; the progress thread starts with the first complete bucket";
+  }
+  add_line(text, "overlap %s", overlap);
+}
+
+void Optimizer::describe_space(std::string &text, size_t space) const {
+  const Format &format = layout_.formats()[space];
+  std::string slots = slot_name(ZERO_SLOT_PARAM) + " " + dtype_name(format.param) +
+                      (format.trains ? ", " + slot_name(ZERO_SLOT_GRAD) + " " + dtype_name(format.grad) : "");
+  int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
+  int64_t scales_nbytes = format.coded() ? dtype_nbytes(DType::f32) : 0;
+  for (const SlotFormat &slot : format.states) {
+    slots += ", " + slot_name(slot.number) + " " + dtype_name(slot.dtype) + (slot.per > 1 ? " per line" : "");
+    (slot.per > 1 ? scales_nbytes : nbytes) += dtype_nbytes(slot.dtype);
+  }
+  if (format.counts_updates) slots += ", " + slot_name(ZERO_SLOT_UPDATE_COUNT) + " " + dtype_name(DType::i64) + " per tensor";
+  add_line(text, "  flat space %zu: %s%s%s%s%s; %lld bytes per element, %lld bytes per line of %lld elements", space,
+           format.algorithm != nullptr ? format.algorithm->name
+           : format.trains             ? "custom"
+                                       : "frozen",
+           format.kept_whole ? ", kept whole on every rank" : "", format.replicated ? ", replicated in the model group" : "",
+           format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), lld(nbytes), lld(scales_nbytes), lld(kLine));
+}
+
+void Optimizer::describe_memory(std::string &text) const {
+  static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
+  const int64_t stage = alone() ? 0 : settings_.stage;
+  add_line(text, "memory: N ranks, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
+           lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
+  static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
+                                           "staging", "buffer", "accumulated", "module_buffer", "workspace"};
+  static_assert(std::size(kNames) == Accounting::kCategories);
+  for (int32_t category = ZERO_MEMORY_PARAM; category < Accounting::kCategories; ++category) {
+    if (category == ZERO_MEMORY_BUFFER) continue;
+    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category], lld(accounting_.now(category)),
+             lld(accounting_.peak(category)), lld(formula_nbytes(category)), lld(constant_nbytes(category)));
+  }
+}
+
+}  // namespace zero

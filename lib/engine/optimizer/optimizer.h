@@ -1,0 +1,392 @@
+/// @file Optimizer: parameters, gradients and states of a model over the ranks of a group, and the steps that update them. The only object
+/// that knows both which collective and which kernel. Never knows handles, requests or structs of the ABI other than results it fills.
+#pragma once
+
+#include "core/config.h"
+#include "core/task.h"
+#include "engine/compute/device_kernels.h"
+#include "engine/compute/host_kernels.h"
+#include "engine/compute/training_run.h"
+#include "engine/config/hyper_set.h"
+#include "engine/config/loss_scale.h"
+#include "engine/config/settings.h"
+#include "engine/gradients/gradients.h"
+#include "engine/integrity/verifier.h"
+#include "engine/layout/layout.h"
+#include "engine/layout/params.h"
+#include "engine/layout/plan.h"
+#include "engine/optimizer/ballot.h"
+#include "engine/optimizer/memory_need.h"
+#include "engine/parameters/coded_params.h"
+#include "engine/parameters/first_values.h"
+#include "engine/parameters/param_gathers.h"
+#include "engine/ranks/line_up.h"
+#include "engine/ranks/optimizer_groups.h"
+#include "engine/ranks/peer_views.h"
+#include "engine/stats/results.h"
+#include "engine/stats/trace.h"
+#include "engine/storage/module_buffers.h"
+#include "engine/storage/slot_memory.h"
+#include "engine/storage/tensor_slots.h"
+#include "engine/storage/update_counts.h"
+#include "engine/update/updates.h"
+#include "group/collectives.h"
+#include "group/group.h"
+#include "memory/accounting.h"
+#include "memory/device.h"
+
+#include <zero/optimizer.h>
+#include <zero/stats.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zero {
+
+/// Arguments are checked here, except addresses of results, which must not be nullptr, and `stream`. Functions that return a Task are
+/// collectives: their task runs in the queue named, in the same order on every rank, the optimizer must outlive it, and a state error is
+/// found when it runs. Functions that return a Status wait for no task that was given to that queue (while one that changes
+/// parameters is under way they return ZERO_E_STATE), only for gathers behind a step, free buckets and devices.
+class Optimizer {
+ public:
+  static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out);
+  Optimizer(const Optimizer &) = delete;
+  /// Waits for reductions under way, after making them fail.
+  ~Optimizer();
+
+  const std::shared_ptr<Group> &group() const { return group_; }
+  /// Where the task of seal() runs.
+  const std::shared_ptr<OperationQueue> &seal_queue() const { return group_->queue(); }
+  /// Where all other tasks run.
+  const std::shared_ptr<OperationQueue> &queue() const { return queue_; }
+
+  /// @name Building
+  /// @{
+  /// `config` may be nullptr.
+  Status add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id);
+  Status add_set(const Config &config, int64_t *out_set);
+  Status set_model_group(std::shared_ptr<Group> group);
+  Status set_order(const int64_t *ids, int64_t count);
+  Status add_module_buffer(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id);
+  Status set_gather_order(const int64_t *ids, int64_t count);
+  Task seal();
+  /// @}
+
+  /// Streams are those of the optimizer's device. Any thread.
+  Status check_stream(void *stream) const;
+
+  /// @name Values
+  /// @{
+  Task begin(int32_t source);
+  Status init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed);
+  Task param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream = nullptr);
+  Status param_release(int64_t id);
+  Status slot_count(int64_t id, int64_t *out) const;
+  Status slot(int64_t id, int64_t index, SlotInfo *out) const;
+  Task read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream = nullptr);
+  Task write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream = nullptr);
+  /// `out` must not be nullptr; its struct_size is set here.
+  Task verify(zero_verify_result *out, void *stream = nullptr);
+  /// @}
+
+  /// @name Module buffers
+  /// @{
+  Status module_buffer(int64_t id, void **out_data, int64_t *out_count) const;
+  Task sync_module_buffers();
+  /// @}
+
+  /// @name Steps. `out` may be nullptr; its struct_size is the caller's.
+  /// @{
+  Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream = nullptr);
+  Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream = nullptr);
+  Status set_weight(double weight);
+  Task micro_step(int32_t kind);
+  Task step(zero_step_result *out, void *stream = nullptr);
+  Task reduce(zero_step_result *out, void *stream = nullptr);
+  Task apply(void *stream = nullptr);
+  Task gather(void *stream = nullptr);
+  /// The outcome of the newest step; waits for it. `out` must not be nullptr.
+  Status result(zero_step_result *out, void *stream = nullptr);
+  /// What captured steps, run later, compute with is what is set now.
+  Status refresh(void *stream = nullptr);
+  /// Of a double, where parameters lie: the scale that gradients of the next step have in them.
+  Status loss_scale_address(void *stream, void **out);
+  Status view_count(int64_t *out) const;
+  Status view(int64_t index, int32_t slot, View *out);
+  /// @}
+
+  /// @name Scalars
+  /// @{
+  Status set_f64(int64_t set, int32_t key, double value);
+  Status get_f64(int64_t set, int32_t key, double *out) const;
+  Status set_i64(int32_t key, int64_t value);
+  Status get_i64(int32_t key, int64_t *out) const;
+  /// @}
+
+  /// @name Statistics. Any thread.
+  /// @{
+  Status memory(int32_t category, MemoryUse *out) const;
+  Traffic traffic(OperationKind kind) const;
+  StepTimes step_times() const;
+  std::string describe() const;
+  /// The newest events, in the Chrome trace format.
+  Status trace(std::string *out) const;
+  /// @}
+
+ private:
+  enum class Phase { building, sealed, running, reduced };
+
+  /// How a parameter is held by the caller.
+  struct Access {
+    int64_t count = 0;                 ///< acquires without release
+    std::byte *data = nullptr;         ///< what was handed out; of what is gathered or decoded, valid while count > 0
+    bool pooled = false;               ///< data belongs to the pool
+    std::vector<void *> streams = {};  ///< of a device, on which it is used
+  };
+
+  /// One more while it lives. A task takes it from the frame, which may outlive the task, to a variable of its own.
+  class Counted {
+   public:
+    explicit Counted(std::atomic<int64_t> &number) : number_(&number) { number_->fetch_add(1, std::memory_order_release); }
+    Counted(Counted &&other) noexcept : number_(std::exchange(other.number_, nullptr)) {}
+    Counted &operator=(Counted &&) = delete;
+    ~Counted() {
+      if (number_ != nullptr) number_->fetch_sub(1, std::memory_order_release);
+    }
+
+   private:
+    std::atomic<int64_t> *number_;
+  };
+
+  struct Times {
+    std::atomic<int64_t> steps{0};
+    std::atomic<int64_t> reduce_ns{0};
+    std::atomic<int64_t> apply_ns{0};
+    std::atomic<int64_t> gather_ns{0};
+  };
+
+  Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads,
+            std::unique_ptr<Device> device, std::unique_ptr<DeviceKernels> device_kernels);
+
+  bool alone() const { return group_->size() == 1; }
+  /// True when parameters are kept as shards, small ones perhaps excepted.
+  bool shards_params() const { return !alone() && settings_.stage == 3; }
+  bool buffers_params() const { return shards_params() || layout_.any_coded(); }
+  /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
+  bool one_copy() const { return settings_.one_copy && !alone(); }
+  /// Gradients and states are whole on this rank, which is to update all of them but in steps that replicate.
+  bool updates_all() const { return alone() || settings_.stage == 0; }
+  /// In stage 0, where ranks reach one another's memory. Then step() updates this rank's cuts and writes all that it updates into the
+  /// memory of all, which is less than an update of everything on each.
+  bool shares_states() const {
+    return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device &&
+           group_->transport().shares_memory();
+  }
+  Sharding sharding() const { return {settings_.stage, alone(), one_copy() && group_->rank() > 0, shares_states()}; }
+  MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
+  /// Of parameters, gradients and states.
+  MemorySource memory_source() {
+    MemorySource source = host_source();
+    if (settings_.on_device) source.device = device_.get();
+    return source;
+  }
+
+  /// @name Registration and scalars (optimizer.cpp)
+  /// @{
+  Status read_options(const Config &config, const char *name, ParamOptions *out) const;
+  Status check_set(int64_t set) const;
+  bool lacks_momentum(int64_t set) const;
+  /// @}
+
+  /// @name Order of calls (phases.cpp)
+  /// @{
+  Status standing() const;
+  Status check_phase(const char *call, Phase first, Phase last) const;
+  /// For functions that are not tasks.
+  Status check_call(const char *call, Phase first, Phase last) const;
+  Status check_range(int64_t id, int64_t offset, int64_t count) const;
+  enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
+  Status usable();
+  /// The task of a collective: under way from now on, though it may wait for others in the queue. An error that other ranks cannot share
+  /// makes the optimizer unusable on all of them.
+  Task run(Task body, Caller caller, Uses uses = Uses::parameters) {
+    return run_counted(std::move(body), caller, uses, Counted(under_way_));
+  }
+  Task run_counted(Task body, Caller caller, Uses uses, Counted queued);
+  void lose(const Status &cause);
+  /// Passes an error on; one of those that last loses the optimizer.
+  Status lasting(Status status);
+  /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
+  Task in_order(Task body, void *stream);
+  /// @}
+
+  /// @name Seal (seal.cpp)
+  /// @{
+  Task seal_body();
+  Status write_sealed_text(std::string *out) const;
+  Task agree_on_plan();
+  Task name_replicas(int64_t *out);
+  Task agree_on_model(Status mine, int64_t replicas);
+  Task make_groups();
+  Status allocate();
+  Status allocate_on_device();
+  Task reach();
+  Task share_memory();
+  Status check_room_to_meet() const;
+  NeedOptions needs() const;
+  Task reach_devices(bool *out);
+  bool lines_up() const;
+  void make_views();
+  std::vector<bool> counted_buckets() const;
+  Status prepare();
+  void plan_ways();
+  void unseal();
+  /// @}
+
+  /// @name First values (begin.cpp, init_param.cpp)
+  /// @{
+  Task begin_body(int32_t source);  // a zero_source
+  /// @}
+
+  /// @name Parameters and slots (param_access.cpp, state_access.cpp)
+  /// @{
+  Task acquire_counted(Task body, Counted queued);
+  Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
+  Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
+  Status check_host_memory(const void *memory, const char *argument) const;
+  Status copy_param(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream);
+  Status follow_user(void *stream) const;
+  Status follow_one_of_users(void *stream) const;
+  Status find_slot(int32_t number, int64_t id, const Slot **out) const;
+  Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
+  Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
+  Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  const Slot *unwritten_remainder(int64_t id) const;
+  Task follow_owners(const Slot &state, int64_t id);
+  /// @}
+
+  /// @name Steps (step.cpp)
+  /// @{
+  Task step_body(zero_step_result *out);
+  Task reduce_body(const char *call, zero_step_result *out, bool splits);
+  Task finish_gradients();
+  Status check_same_call(int64_t splitting) const;
+  Task gather_body();
+  Status check_trains(int64_t id) const;
+  Status check_taken_over() const;
+  Task micro_step_body(int32_t kind);
+  Task apply_body();
+  Task choose_way();
+  void count_direct() const;
+  void count_replicas(int32_t slot, int64_t bucket) const;
+  Status check_captured(void *stream, const char *what, bool *out_captured = nullptr) const;
+  Status check_capture(const zero_step_result *out) const;
+  Status check_not_captured(const char *call, void *stream) const;
+  Task update();
+  Status forget_masters_after_device();
+  void end_step();
+  Status write_result(zero_step_result *out) const;
+  /// @}
+
+  /// @name The vote of a step (vote.cpp), also on devices that come into line (vote_on_devices.cpp)
+  /// @{
+  void fill_in_ballot(bool with_run);
+  bool weightless() const;
+  Task vote(Finding &change);
+  Task vote_of_model();
+  Task vote_on_devices();
+  Task meet_in_line();
+  Task compare_runs();
+  void sum_contributions() const;
+  uint64_t hyper_hash(bool with_run) const;
+  Task check_alike(bool with_run);
+  kernels::VerdictRules verdict_rules() const;
+  void judge();
+  Status judge_on_device();
+  Status known_run() const;
+  Status tell_update_counts();
+  Status tell_run();
+  Task compare_update_counts();
+  /// @}
+
+  /// @name Verification (verify.cpp)
+  /// @{
+  Task verify_body(zero_verify_result *out, void *stream);
+  Task any_edited(bool *out);
+  /// @}
+
+  /// @name Module buffers (optimizer.cpp)
+  /// @{
+  Task sync_body();
+  /// @}
+
+  /// @name Statistics (describe.cpp). After seal, any thread.
+  /// @{
+  int64_t formula_nbytes(int32_t category) const;
+  int64_t constant_nbytes(int32_t category) const;
+  int64_t gathered_nbytes() const;
+  const char *way_text() const;
+  void describe_plan(std::string &text) const;
+  void describe_space(std::string &text, size_t space) const;
+  void describe_memory(std::string &text) const;
+  /// @}
+
+  const std::shared_ptr<Group> group_;
+  const Settings settings_;
+  HostKernels host_kernels_;
+  const std::unique_ptr<Device> device_;                 ///< where the caller's gradients and parameters may lie; nullptr: on the host only
+  const std::unique_ptr<DeviceKernels> device_kernels_;  ///< nullptr: parameters, gradients and states are kept on the host
+  Kernels &kernels_;                                     ///< of what is kept
+  std::vector<HyperSet> sets_;
+  LossScale loss_scale_;
+  Params params_;
+  Layout layout_;
+  const Plan &plan_;  ///< of the layout
+  Accounting accounting_;
+  Trace trace_;
+  SlotMemory slots_;
+  TensorSlots tensors_;
+  CodedParams coded_params_;
+  TrainingRun run_;
+  UpdateCounts update_counts_;
+  Verifier verifier_;
+  Gradients gradients_;
+  Updates updates_;
+  PeerViews grad_views_;
+  PeerViews param_views_;
+  PeerViews state_views_;  ///< where states are shared
+  LineUp line_up_;         ///< open: steps whose ranks wait for one another on their devices
+  OptimizerGroups groups_;
+  ModuleBuffers module_buffers_;
+  ParamGathers gathers_;
+  FirstValues first_values_;
+  const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
+
+  Phase phase_ = Phase::building;
+  std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
+  std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
+  std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
+  Status failure_;                     ///< why the optimizer is lost
+
+  std::vector<Access> access_;
+  int64_t acquired_count_ = 0;
+  std::vector<View> views_;
+
+  bool device_judges_ = false;  ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
+  bool skips_ = false;          ///< the vote of the step under way; false where the device judges
+  bool applied_ = false;        ///< the step under way was applied
+  int64_t unfilled_count_ = 0;
+  bool replicates_ = false;  ///< step() writes what it updates into all ranks' memory itself
+  bool splits_ = false;      ///< the step under way is reduce, apply and gather
+  bool replicated_ = false;  ///< it wrote what it updated into all ranks' memory
+  bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
+  Ballot ballot_;
+  Times times_;
+};
+
+}  // namespace zero

@@ -1,0 +1,181 @@
+/// @file Slots by range, whoever owns them, and views of what this rank updates.
+#include "engine/optimizer/optimizer.h"
+
+#include "core/choice.h"
+#include "engine/storage/ranged_io.h"
+#include "engine/storage/remainders.h"
+#include "group/collectives/agreement.h"
+
+namespace zero {
+namespace {
+
+constexpr Choice kSlots[] = {{ZERO_SLOT_PARAM, "ZERO_SLOT_PARAM"},
+                             {ZERO_SLOT_GRAD, "ZERO_SLOT_GRAD"},
+                             {ZERO_SLOT_MASTER, "ZERO_SLOT_MASTER"},
+                             {ZERO_SLOT_AVERAGE, "ZERO_SLOT_AVERAGE"},
+                             {ZERO_SLOT_PARAM_SCALE, "ZERO_SLOT_PARAM_SCALE"},
+                             {ZERO_SLOT_UPDATE_COUNT, "ZERO_SLOT_UPDATE_COUNT"},
+                             {ZERO_SLOT_FIRST_MOMENT, "ZERO_SLOT_FIRST_MOMENT"},
+                             {ZERO_SLOT_SECOND_MOMENT, "ZERO_SLOT_SECOND_MOMENT"},
+                             {ZERO_SLOT_FIRST_SCALE, "ZERO_SLOT_FIRST_SCALE"},
+                             {ZERO_SLOT_SECOND_SCALE, "ZERO_SLOT_SECOND_SCALE"},
+                             {ZERO_SLOT_CUSTOM, "ZERO_SLOT_CUSTOM"},
+                             {ZERO_SLOT_CUSTOM + 1, "ZERO_SLOT_CUSTOM + 1"},
+                             {ZERO_SLOT_CUSTOM + 2, "ZERO_SLOT_CUSTOM + 2"},
+                             {ZERO_SLOT_CUSTOM + 3, "ZERO_SLOT_CUSTOM + 3"}};
+
+constexpr uint64_t kWrite = uint64_t{1} << 63;
+constexpr int64_t kMostUpdates = int64_t{1} << 62;
+
+/// Those that a step count may have.
+Status check_update_counts(const void *data, int64_t count) {
+  const auto *values = static_cast<const int64_t *>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    ZERO_CHECK(values[i] >= 0 && values[i] <= kMostUpdates, ZERO_E_INVALID_ARGUMENT, "an update count is %lld, but must be 0 .. %lld",
+               lld(values[i]), lld(kMostUpdates));
+  }
+  return {};
+}
+
+uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
+  return direction | (static_cast<uint64_t>(slot) << 48) | static_cast<uint64_t>(id);
+}
+
+}  // namespace
+
+/// *out as TensorSlots::find sets it.
+Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
+  if (tensors_.find(number, id, out)) return {};
+  std::vector<Choice> kept;
+  const Slot *slot = nullptr;
+  for (const Choice &choice : kSlots) {
+    if (tensors_.find(static_cast<int32_t>(choice.value), id, &slot)) kept.push_back(choice);
+  }
+  const Choice *known = find_choice(kSlots, number);
+  return Status::error(ZERO_E_UNSUPPORTED, "slot is %d%s%s, but must be %s, which are those of %s", number, known != nullptr ? ", " : "",
+                       known != nullptr ? known->name : "", choices_text(kept).c_str(), params_[id].text().c_str());
+}
+
+Status Optimizer::slot_count(int64_t id, int64_t *out) const {
+  ZERO_TRY(check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
+  ZERO_TRY(params_.check_id(id));
+  *out = static_cast<int64_t>(layout_.slots_of(id).size());
+  return {};
+}
+
+Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
+  ZERO_TRY(check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
+  ZERO_TRY(params_.check_id(id));
+  const std::vector<SlotFormat> slots = layout_.slots_of(id);
+  ZERO_TRY(check_index(index, static_cast<int64_t>(slots.size()), "index", ("slots of " + params_[id].name).c_str()));
+  const SlotFormat &slot = slots[static_cast<size_t>(index)];
+  *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
+  return {};
+}
+
+Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
+  return run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read);
+}
+
+Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
+  return run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
+}
+
+Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
+  const Slot *from = nullptr;
+  ZERO_CO_TRY(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(check_entries(id, slot, offset, count, &from));
+  ZERO_CO_TRY(check_host_memory(data, "data"));
+  ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
+                "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
+  if (params_[id].count == 0) co_return Status();
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
+  const SlotPlace &place = tensors_.place(*from, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
+  const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
+  ZERO_CO_AWAIT(read_range(*groups_.gather(), whole, {offset, offset + count}, data));
+  co_return Status();
+}
+
+Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
+  const Slot *to = nullptr;
+  ZERO_CO_TRY(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(check_entries(id, slot, offset, count, &to));
+  ZERO_CO_TRY(check_host_memory(data, "data"));
+  ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
+  const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
+  ZERO_CO_CHECK(!of_param || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
+                "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(check_update_counts(data, count));
+  if (params_[id].count == 0) co_return Status();
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
+  const SlotPlace &place = tensors_.place(*to, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
+  std::byte *own = tensors_.own_cut(*to, id);
+  const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
+  const Slot *completes = slot == ZERO_SLOT_PARAM ? unwritten_remainder(id) : nullptr;
+  Remainders remainders;
+  if (completes != nullptr) {
+    Status kept = remainders.keep(memory_source(), own, tensors_.own_cut(*completes, id), tensors_.own(id).count());
+    ZERO_CO_AWAIT(agree_on(*groups_.gather(), std::move(kept), "zero_optimizer_write"));
+  }
+  bool any = false;
+  ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, {offset, offset + count}, data, &any));
+  if (any) first_values_.note_state(slot, params_.holder(id));
+  if (of_param) first_values_.note_params(phase_ == Phase::running, any);
+  if (!of_param) ZERO_CO_AWAIT(follow_owners(*to, id));
+  if (completes != nullptr && any) {
+    ZERO_CO_AWAIT(agree_on(*groups_.gather(), remainders.clear_changed(), "zero_optimizer_write"));
+    ZERO_CO_AWAIT(follow_owners(*completes, id));
+  }
+  co_return verifier_.note_write(id, slot);
+}
+
+/// Of the master, where it is a remainder that was not written itself since the last begin; otherwise nullptr.
+const Slot *Optimizer::unwritten_remainder(int64_t id) const {
+  const Slot *master = nullptr;
+  if (!tensors_.find(ZERO_SLOT_MASTER, id, &master) || first_values_.wrote_master(params_.holder(id))) return nullptr;
+  return tensors_.place(*master, id).dtype == DType::u16 ? master : nullptr;
+}
+
+/// A state that every rank keeps follows its owners at once; parameters do so at begin.
+Task Optimizer::follow_owners(const Slot &state, int64_t id) {
+  const SlotPlace &place = tensors_.place(state, id);
+  if (!place.whole) co_return Status();
+  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
+  co_return co_await all_gather(*groups_.gather(), tensors_.own_cut(state, id), tensors_.at(state, id, 0), cuts, place.dtype);
+}
+
+/// A range in entries of a slot.
+Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const {
+  ZERO_TRY(params_.check_id(id));
+  ZERO_TRY(find_slot(slot, id, out));
+  if (params_[id].count == 0) return check_range(id, offset, count);
+  const int64_t entries = tensors_.place(**out, id).entries(params_[id].count);
+  ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
+             "offset %lld and count %lld are given, but the entries of the %s of %s are %lld", lld(offset), lld(count),
+             slot_name(slot).c_str(), params_[id].name.c_str(), lld(entries));
+  return {};
+}
+
+Status Optimizer::view_count(int64_t *out) const {
+  ZERO_TRY(check_call("zero_optimizer_view_count", Phase::sealed, Phase::reduced));
+  *out = static_cast<int64_t>(views_.size());
+  return {};
+}
+
+Status Optimizer::view(int64_t index, int32_t slot, View *out) {
+  ZERO_TRY(check_call("zero_optimizer_view", Phase::running, Phase::reduced));
+  const auto count = static_cast<int64_t>(views_.size());
+  ZERO_TRY(check_index(index, count, "index", "views"));
+  View view = views_[static_cast<size_t>(index)];
+  const Slot *from = nullptr;
+  ZERO_TRY(find_slot(slot, view.param, &from));
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
+             "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
+  view.data = tensors_.at(*from, view.param, view.offset);
+  *out = view;
+  return {};
+}
+
+}  // namespace zero

@@ -1,0 +1,99 @@
+/// @file FirstValues: what parameters begin with, from replicas, from rank 0 or from shards, and what was written since, for the next begin
+/// to take over. Knows slots and who owns them; never the order of calls.
+#pragma once
+
+#include "core/choice.h"
+#include "core/task.h"
+#include "engine/compute/step_kernels.h"
+#include "engine/layout/layout.h"
+#include "engine/layout/params.h"
+#include "engine/parameters/coded_params.h"
+#include "engine/parameters/param_gathers.h"
+#include "engine/ranks/optimizer_groups.h"
+#include "engine/storage/tensor_slots.h"
+#include "memory/arena.h"
+
+#include <zero/optimizer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace zero {
+
+inline constexpr Choice kSources[] = {
+    {ZERO_SOURCE_LOCAL, "ZERO_SOURCE_LOCAL"}, {ZERO_SOURCE_ROOT, "ZERO_SOURCE_ROOT"}, {ZERO_SOURCE_SHARDS, "ZERO_SOURCE_SHARDS"}};
+
+/// Used by one thread at a time.
+class FirstValues {
+ public:
+  /// What is given must outlive it.
+  FirstValues(const Params &params, const Layout &layout, const TensorSlots &tensors, const CodedParams &coded_params,
+              const Kernels &kernels, ParamGathers &gathers, const OptimizerGroups &groups)
+      : params_(params),
+        layout_(layout),
+        tensors_(tensors),
+        coded_params_(coded_params),
+        kernels_(kernels),
+        gathers_(gathers),
+        groups_(groups) {}
+
+  /// Once slots have memory; `source` is that of slots. `one_copy` as in ParamGathers::open.
+  void open(const MemorySource &source, bool one_copy);
+  void release() { copies_.clear(); }
+
+  /// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.
+  Status whole_copy(int64_t id, std::byte **out);
+  /// A collective: parameters take over values from a zero_source, masters and averages follow them.
+  Task take_over(int32_t source);
+
+  /// @name What was written since the last begin
+  /// @{
+  /// `changed`: by a range or an initialiser, so that values lie with the ranks that own them.
+  void note_params(bool begun, bool changed);
+  void note_state(int32_t slot, int64_t id);
+  /// From now on averages stay as they are.
+  void note_step() { stepped_ = true; }
+  /// Parameters, after begin.
+  bool edited() const { return edited_; }
+  /// Parameters, where other ranks hold what they own of them.
+  bool edited_by_range() const { return range_edited_; }
+  bool wrote_master(int64_t id) const { return master_written_[static_cast<size_t>(id)]; }
+  bool has_written_masters() const;
+  /// Parameters that a step updated are their masters' roundings. `filled` as in Ballot.
+  void forget_updated_masters(std::span<const int64_t> filled);
+  /// @}
+
+ private:
+  Task take_replicas();
+  Task take_root();
+  Task take_copies_of_root();
+  Task take_copy_of_root(int64_t id);
+  void keep_copy(int64_t id);
+  Task check_replicas();
+  Status param_hash(int64_t id, uint64_t *out);
+  void follow_master(int64_t id);
+  void follow_param(int64_t id);
+
+  const Plan &plan() const { return layout_.plan(); }
+  const Slot &param_slot() const { return tensors_.memory().param(); }
+
+  const Params &params_;
+  const Layout &layout_;
+  const TensorSlots &tensors_;
+  const CodedParams &coded_params_;
+  const Kernels &kernels_;
+  ParamGathers &gathers_;
+  const OptimizerGroups &groups_;
+  MemorySource source_{};
+  bool one_copy_ = false;
+  std::vector<Arena> copies_;          ///< by parameter: whole first values, where asked for
+  std::vector<bool> master_written_;   ///< by parameter
+  std::vector<bool> average_written_;  ///< since seal
+  bool stepped_ = false;
+  bool edited_ = false;
+  bool range_edited_ = false;
+};
+
+}  // namespace zero

@@ -1,0 +1,68 @@
+/// @file Waiting for gathers that go on behind a step.
+#include "engine/parameters/trailing_gathers.h"
+
+#include "core/task.h"
+
+namespace zero {
+
+void TrailingGathers::open(std::shared_ptr<Group> group, int64_t bucket_count, bool allowed) {
+  group_ = std::move(group);
+  allowed_ = allowed;
+  operations_.assign(static_cast<size_t>(bucket_count), nullptr);
+  order_.clear();
+  order_.reserve(operations_.size());
+  next_ = 0;
+}
+
+void TrailingGathers::submit(int64_t bucket, Task gather) {
+  if (next_ == order_.size()) {
+    order_.clear();
+    next_ = 0;
+  }
+  operations_[static_cast<size_t>(bucket)] = queue_->submit(std::move(gather));
+  order_.push_back(bucket);
+  watched_ = watch_.on(queue_, group_->place().local_rank);
+}
+
+/// Gathers end in the order in which they were submitted.
+Task TrailingGathers::wait(int64_t bucket) {
+  while (operations_[static_cast<size_t>(bucket)] != nullptr) {
+    std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
+    OperationEnd end(*queue_, *oldest);
+    ZERO_CO_AWAIT(end);
+    const Status status = oldest->status();
+    oldest.reset();
+    ++next_;
+    if (!status.ok()) co_return status;
+  }
+  co_return Status();
+}
+
+Task TrailingGathers::drain() {
+  while (next_ < order_.size()) ZERO_CO_AWAIT(wait(order_.back()));
+  co_return Status();
+}
+
+Status TrailingGathers::finish() {
+  Status status;
+  for (; next_ < order_.size(); ++next_) {
+    std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
+    const Status ended = queue_->wait(oldest);
+    if (status.ok()) status = ended;
+    oldest.reset();
+  }
+  return status;
+}
+
+/// Every rank has submitted the same gathers, so they end as soon as the slowest has come there.
+void TrailingGathers::stop() {
+  (void)finish();
+  // The thread may be asleep on the group's doorbell, which goes with the group.
+  if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
+  group_.reset();
+  operations_.clear();
+  order_.clear();
+  next_ = 0;
+}
+
+}  // namespace zero

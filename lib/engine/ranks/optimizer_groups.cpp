@@ -1,0 +1,51 @@
+/// @file Splitting the groups of an optimizer, and what they are told together.
+#include "engine/ranks/optimizer_groups.h"
+
+#include "group/collectives.h"
+
+namespace zero {
+
+Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host) {
+  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &reduce_, reducer));
+  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &gather_, reducer));
+  reduce_->set_caller(Caller::gradients);
+  gather_->set_caller(Caller::seal);
+  if (model_parent_ == nullptr) co_return Status();
+  ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_, on_host));
+  // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
+  model_->heed(gather_);
+  gather_->heed(model_);
+  reduce_->heed(model_);
+  co_return Status();
+}
+
+void OptimizerGroups::close() {
+  reduce_.reset();
+  gather_.reset();
+  model_.reset();
+}
+
+void OptimizerGroups::take_deadline() {
+  for (Group *group : {reduce_.get(), gather_.get(), line_up_.group()}) {
+    if (group != nullptr) group->set_deadline_ms(whole_->deadline_ms());
+  }
+  if (model_ != nullptr) model_->set_deadline_ms(model_parent_->deadline_ms());
+}
+
+void OptimizerGroups::name_caller(Caller caller) {
+  for (Group *group : {gather_.get(), model_.get(), line_up_.group()}) {
+    if (group != nullptr) group->set_caller(caller);
+  }
+}
+
+/// Every rank of both groups has found out that memory was changed; that replicas differ, every rank of the whole group.
+void OptimizerGroups::fail(const Status &cause) {
+  if (cause.code() == ZERO_E_CORRUPT) return;
+  if (model_ != nullptr) model_->fail(cause);
+  if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
+  for (Group *group : {reduce_.get(), gather_.get(), line_up_.group()}) {
+    if (group != nullptr) group->fail(cause);
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,52 @@
+/// @file OptimizerGroups: the group that an optimizer was made in and those split from it, so that reductions, gathers and the votes of a
+/// model that is cut over groups go on beside one another. Knows ranks; never what they send.
+#pragma once
+
+#include "core/task.h"
+#include "engine/ranks/line_up.h"
+#include "group/group.h"
+
+#include <array>
+#include <memory>
+
+namespace zero {
+
+/// Used by one thread at a time, but for all(), once open.
+class OptimizerGroups {
+ public:
+  /// `line_up`: whose group, while it is open, counts as one of these.
+  OptimizerGroups(std::shared_ptr<Group> whole, const LineUp &line_up) : whole_(std::move(whole)), line_up_(line_up) {}
+
+  void set_model_parent(std::shared_ptr<Group> group) { model_parent_ = std::move(group); }
+  /// A collective over the whole group, then over the model's. `reducer`: of reductions and gathers; `on_host`: of votes; nullptr: that of
+  /// the group they are split from.
+  Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host);
+  void close();
+
+  /// @name nullptr: not open, or none was set
+  /// @{
+  const std::shared_ptr<Group> &reduce() const { return reduce_; }
+  const std::shared_ptr<Group> &gather() const { return gather_; }
+  const std::shared_ptr<Group> &model() const { return model_; }                ///< of votes over all groups of the model
+  const std::shared_ptr<Group> &model_parent() const { return model_parent_; }  ///< what it is split from
+  /// @}
+  /// Those that were made for the optimizer, or nullptr.
+  std::array<Group *, 4> all() const { return {reduce_.get(), gather_.get(), model_.get(), line_up_.group()}; }
+
+  /// Waits last as long as the groups that they were split from now say.
+  void take_deadline();
+  /// Of those in which nothing else runs while a call does: all but reductions.
+  void name_caller(Caller caller);
+  /// Tells the ranks that would wait for this one.
+  void fail(const Status &cause);
+
+ private:
+  const std::shared_ptr<Group> whole_;
+  const LineUp &line_up_;
+  std::shared_ptr<Group> model_parent_;
+  std::shared_ptr<Group> reduce_;
+  std::shared_ptr<Group> gather_;
+  std::shared_ptr<Group> model_;
+};
+
+}  // namespace zero

@@ -1,0 +1,158 @@
+/// @file The slot table and its arenas.
+#include "engine/storage/slot_memory.h"
+
+#include <algorithm>
+
+namespace zero {
+
+void SlotMemory::keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place) {
+  const auto has_number = [number](const Slot &slot) { return slot.number == number; };
+  auto slot = std::find_if(slots_.begin(), slots_.end(), has_number);
+  if (slot == slots_.end()) slot = slots_.insert(slots_.end(), {number, category, std::vector<SlotPlace>(bucket_count)});
+  slot->places[bucket] = place;
+}
+
+void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
+  const size_t count = plan.buckets().size();
+  const auto whole_below = [&](int64_t stage) { return sharding.alone || sharding.stage < stage; };
+  slots_.push_back({ZERO_SLOT_PARAM, ZERO_MEMORY_PARAM, std::vector<SlotPlace>(count)});
+  slots_.push_back({ZERO_SLOT_GRAD, ZERO_MEMORY_GRAD, std::vector<SlotPlace>(count)});
+  for (size_t index = 0; index < count; ++index) {
+    const PlannedBucket &bucket = plan.buckets()[index];
+    const Format &format = formats[static_cast<size_t>(bucket.space)];
+    extents_.push_back(extent_within({0, bucket.flat.count()}, bucket, plan));
+    own_extents_.push_back(extent_within(bucket.own, bucket, plan));
+    const auto place = [&](DType dtype, int64_t per, bool whole) {
+      return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole};
+    };
+    const bool whole_param = whole_below(3) || format.kept_whole;
+    slots_[0].places[index] = place(format.param, 1, whole_param);
+    if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place(DType::f32, kLine, whole_param));
+    if (!format.trains) continue;
+    slots_[1].places[index] = place(format.grad, 1, whole_below(2));
+    for (const SlotFormat &state : format.states) {
+      keep(state.number, ZERO_MEMORY_STATE, index, count, place(state.dtype, state.per, whole_below(1)));
+    }
+    if (format.counts_updates) keep(ZERO_SLOT_UPDATE_COUNT, ZERO_MEMORY_STATE, index, count, place(DType::i64, kPerTensor, true));
+  }
+  for (Slot &slot : slots_) slot.tensors = slot.number == ZERO_SLOT_UPDATE_COUNT ? std::ssize(plan.params()) : 0;
+}
+
+/// `range` is counted within the bucket.
+SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &bucket, const Plan &plan) {
+  Extent extent;
+  for (const int64_t id : bucket.params) {
+    const Range flat = plan.param(id).flat;
+    const int64_t count = intersect(range, {flat.begin - bucket.flat.begin, flat.end - bucket.flat.begin}).count();
+    extent.elements += count;
+    extent.lines += round_up(count, kLine) / kLine;
+    ++extent.tensors;
+  }
+  return extent;
+}
+
+/// Rounded up to whole lines, so that kernels may be cut on them.
+int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) {
+  if (!place.kept) return 0;
+  const int64_t elements = round_up(place.whole ? bucket.flat.count() : bucket.own.count(), kLine);
+  return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
+}
+
+/// Where the bytes of the slot begin in its arena, behind `taken` bytes of others.
+int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
+  return round_up(taken, kPageNbytes) + (&slot - slots_.data()) * kSlotStagger;
+}
+
+int64_t SlotMemory::slot_nbytes(const Slot &slot, const Plan &plan) {
+  if (slot.tensors > 0) return Arena::view_nbytes(slot.tensors * dtype_nbytes(DType::i64));
+  int64_t nbytes = 0;
+  for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
+  return nbytes;
+}
+
+int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
+  int64_t end = 0;
+  for (const Slot &slot : slots_) {
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    if (nbytes > 0) end = begin_of(slot, end) + nbytes;
+  }
+  return end;
+}
+
+int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
+  SlotMemory memory;
+  memory.list_slots(plan, formats, sharding);
+  const int64_t params = sharding.adopts ? 0 : memory.category_nbytes(ZERO_MEMORY_PARAM, plan);
+  return params + memory.category_nbytes(ZERO_MEMORY_GRAD, plan) + memory.category_nbytes(ZERO_MEMORY_STATE, plan);
+}
+
+void SlotMemory::hand_out(std::byte *base, int32_t category, const Plan &plan) {
+  int64_t end = 0;
+  for (Slot &slot : slots_) {
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    if (nbytes == 0) continue;
+    end = begin_of(slot, end);
+    for (size_t i = 0; i < slot.places.size(); ++i) {
+      if (slot.places[i].kept) slot.places[i].data = base + end;
+      if (slot.tensors == 0) end += place_nbytes(slot.places[i], plan.buckets()[i]);
+    }
+    if (slot.tensors > 0) end += nbytes;
+  }
+}
+
+Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, Sharding sharding, const MemorySource &source) {
+  list_slots(plan, formats, sharding);
+  adopts_ = sharding.adopts;
+  const auto make = [&](int32_t category, bool shared, Arena *out) -> Status {
+    const int64_t nbytes = category_nbytes(category, plan);
+    ZERO_TRY(shared ? Arena::create_shared(source, category, nbytes, out) : Arena::create_private(source, category, nbytes, out));
+    hand_out(out->data(), category, plan);
+    return {};
+  };
+  if (adopts_) {
+    ZERO_TRY(Arena::create_shared(source, ZERO_MEMORY_PARAM, 0, &param_arena_));
+  } else {
+    ZERO_TRY(make(ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
+  }
+  // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
+  ZERO_TRY(make(ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
+  return make(ZERO_MEMORY_STATE, sharding.shares_states, &state_arena_);
+}
+
+void SlotMemory::release() {
+  slots_.clear();
+  extents_.clear();
+  own_extents_.clear();
+  param_arena_.release();
+  grad_arena_.release();
+  state_arena_.release();
+}
+
+const Slot *SlotMemory::find(int32_t number) const {
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [number](const Slot &slot) { return slot.number == number; });
+  return found != slots_.end() ? &*found : nullptr;
+}
+
+int64_t *SlotMemory::update_counts() const {
+  const Slot *slot = find(ZERO_SLOT_UPDATE_COUNT);
+  if (slot == nullptr) return nullptr;
+  const auto kept = std::find_if(slot->places.begin(), slot->places.end(), [](const SlotPlace &place) { return place.kept; });
+  return reinterpret_cast<int64_t *>(kept->data);
+}
+
+/// Slots with an entry per line are those of tensors that begin on one.
+int64_t SlotMemory::formula_nbytes(int32_t category) const {
+  int64_t nbytes = 0;
+  for (const Slot &slot : slots_) {
+    if (slot.category != category || (adopts_ && category == ZERO_MEMORY_PARAM)) continue;
+    for (size_t i = 0; i < slot.places.size(); ++i) {
+      const SlotPlace &place = slot.places[i];
+      if (!place.kept) continue;
+      const Extent &held = place.whole ? extents_[i] : own_extents_[i];
+      nbytes += held.entries(place.per) * dtype_nbytes(place.dtype);
+    }
+  }
+  return nbytes;
+}
+
+}  // namespace zero

@@ -1,0 +1,45 @@
+/// @file UpdateCounts: how many steps have updated each tensor, if tensors may stay untouched
+/// (ZERO_SLOT_UPDATE_COUNT). Knows the memory of the counts; never which tensors a step updates,
+/// nor what is computed from the counts.
+#pragma once
+
+#include "engine/compute/step_kernels.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace zero {
+
+class UpdateCounts {
+ public:
+  /// `kernels`: of the memory that counts lie in.
+  explicit UpdateCounts(const Kernels &kernels) : kernels_(kernels) {}
+
+  /// `counts`: by parameter, all 0; nullptr: none are kept. All begin with `first`.
+  void open(int64_t *counts, int64_t size, int64_t first);
+  void close() { counts_ = nullptr; }
+
+  bool kept() const { return counts_ != nullptr; }
+  int64_t *data() const { return counts_; }
+  int64_t size() const { return size_; }
+
+  /// All tensors get this count with the next tell().
+  void set_all(int64_t value) {
+    if (kept()) set_to_ = value;
+  }
+  bool untold() const { return set_to_.has_value(); }
+  void tell();
+
+  /// Adds 1 for each tensor that the step has updated; `filled` as in Ballot. A device adds nothing
+  /// if it skips the step.
+  void count(std::span<const int64_t> filled) const;
+
+ private:
+  const Kernels &kernels_;
+  int64_t *counts_ = nullptr;
+  int64_t size_ = 0;
+  std::optional<int64_t> set_to_;  ///< a device under way still computes with the counts before it
+};
+
+}  // namespace zero
