@@ -22,7 +22,7 @@ struct Kept {
   TensorSlots tensors;
 
   Kept(const Registered &registered, const Model &model, int64_t stage, int64_t rank)
-      : layout(registered.layout_of(rank)), tensors(registered.params, layout, memory, rank, model.ranks == 1 || stage == 0) {
+      : layout(registered.layout_of(rank)), tensors(registered.params, layout, memory, model.ranks == 1 || stage == 0) {
     const Sharding sharding{stage, model.ranks == 1};
     const MemorySource source{&hook, &accounting};
     EXPECT_TRUE(memory.allocate(layout.plan(), layout.formats(), sharding, source).ok());
