@@ -222,7 +222,8 @@ TEST(LocalProcesses, ARankWithTooFewDescriptorsIsNamedToAllLongBeforeTheDeadline
       }
     }
   }
-  EXPECT_EQ(enough, 2);
+  // The rank that leads the meeting needs more of them.
+  EXPECT_GE(enough, 2);
 }
 #endif
 
@@ -362,7 +363,7 @@ TEST(LocalProcesses, TooFewDescriptorsAreAnErrorOnEveryRankAndNotAHang) {
       6,
       [&](int64_t rank, int out_fd) {
         if (rank == 5) {
-          const auto spare = static_cast<rlim_t>(test::open_descriptors() + 5);
+          const auto spare = static_cast<rlim_t>(test::open_descriptors() + 3);
           const rlimit limit{spare, spare};
           ::setrlimit(RLIMIT_NOFILE, &limit);
         }
