@@ -207,8 +207,8 @@ enum zero_key {
       own dtype. */
   ZERO_KEY_PARAM_DTYPE = 358,
 
-  /* hyper-parameters: 400 .. 499. zero_optimizer_set_f64() changes them at any step, unless the text
-     of a key says otherwise. */
+  /* hyper-parameters: 400 .. 499. zero_optimizer_set_f64() changes them at any step, unless the
+     text of a key says otherwise. */
 
   /** f64, 0 .. 1e30, default 1e-3 (adagrad: 1e-2, lion: 1e-4): the learning rate. */
   ZERO_KEY_LR = 400,

@@ -510,13 +510,6 @@ ZERO_API int32_t zero_group_all_to_all_async(zero_group *group, const void *send
                                              int64_t send_count, void *recv, int64_t recv_count,
                                              int32_t dtype, void *stream, zero_request **out);
 
-/** Returns when every rank has called it. @since ZERO_0.1 */
-ZERO_API int32_t zero_group_barrier(zero_group *group);
-/** Begins zero_group_barrier() and returns a request in `out`. @since ZERO_0.1 */
-ZERO_API int32_t zero_group_barrier_async(zero_group *group, zero_request **out);
-
-/** @} */
-
 /**
  * Sends a message to another rank. It matches the recv of that rank with the same count and dtype,
  * and messages between two ranks keep their order.
@@ -560,6 +553,13 @@ ZERO_API int32_t zero_group_recv(zero_group *group, void *recv, int64_t recv_cou
 ZERO_API int32_t zero_group_recv_async(zero_group *group, void *recv, int64_t recv_count,
                                        int32_t dtype, int64_t peer, void *stream,
                                        zero_request **out);
+
+/** Returns when every rank has called it. @since ZERO_0.1 */
+ZERO_API int32_t zero_group_barrier(zero_group *group);
+/** Begins zero_group_barrier() and returns a request in `out`. @since ZERO_0.1 */
+ZERO_API int32_t zero_group_barrier_async(zero_group *group, zero_request **out);
+
+/** @} */
 
 /**
  * Releases the handle; NULL is allowed. Buffers, optimizers and requests created from the group
