@@ -1,6 +1,6 @@
 /**
  * @file
- * Sharded buffers: a flat array of `count` elements whose shards lie with the ranks of a group.
+ * Sharded buffers: a flat array of `count` elements whose shards are held by the ranks of a group.
  *
  * @code
  * zero_buffer *buffer;
@@ -23,7 +23,7 @@
  *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE, and the
  * errors of the group, ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT. ZERO_E_UNSUPPORTED if `stream` is not
- * NULL: shards, and memory given to buffers, lie on the host, also in groups that reach devices.
+ * NULL: shards, and memory given to buffers, are host memory, also in groups that reach devices.
  *
  * **Threads.** One thread per buffer at a time, unless a function says otherwise.
  */
@@ -118,7 +118,7 @@ ZERO_API int32_t zero_buffer_reduce_scatter_async(zero_buffer *buffer, const voi
  * @param[in]  buffer  The buffer.
  * @param[in]  offset  The first element.
  * @param[out] data    Receives the elements; may be NULL if count is 0.
- * @param[in]  count   The number of elements; the range must lie within the buffer.
+ * @param[in]  count   The number of elements; the range must be within the buffer.
  * @param[in]  stream  NULL.
  * @return ZERO_OK or an error of all functions.
  * @since ZERO_0.1
@@ -136,7 +136,7 @@ ZERO_API int32_t zero_buffer_read_async(zero_buffer *buffer, int64_t offset, voi
  * @param[in] buffer  The buffer.
  * @param[in] offset  The first element.
  * @param[in] data    The elements; may be NULL if count is 0.
- * @param[in] count   The number of elements; the range must lie within the buffer.
+ * @param[in] count   The number of elements; the range must be within the buffer.
  * @param[in] stream  NULL.
  * @return ZERO_OK or an error of all functions.
  * @since ZERO_0.1

@@ -48,8 +48,8 @@ enum zero_key {
   /** i64, 0 .. 4096, default 0: host threads that a rank may use in kernels. A group uses them for
       its sums, an optimizer for the rest. 0 = the variable ZERO_THREADS; without it cores / ranks,
       and at least 1. The cores are those that its thread may use (affinity). The ranks are those of
-      the host that may use the same cores: all ranks of the process, and all ranks of the host if
-      they share no memory. */
+      the host that may use the same cores. All ranks of the process count, and all ranks of the
+      host if they share no memory. */
   ZERO_KEY_THREADS = 102,
   /** i64, 4096 .. 2^30, default 1048576: bytes per rank for data that peers cannot read in place.
       Equal on all ranks. */
@@ -105,7 +105,7 @@ enum zero_key {
   ZERO_KEY_OVERLAP = 306,
   /** i64, 0 .. 2^62, default 0: most bytes of gradient buckets held unreduced in stages 2 and 3; 0
       = no limit. In worlds of more than one rank, less than the largest bucket is
-      ZERO_E_INVALID_ARGUMENT in seal. Gradients that come too far out of order are
+      ZERO_E_INVALID_ARGUMENT in seal. Gradients that arrive too far out of order are
       ZERO_E_POOL_LIMIT in grad_acquire, grad_ready, micro_step, reduce or step. */
   ZERO_KEY_POOL_LIMIT = 307,
   /** i64, 0 .. 4, default 0: fp32 slots per element that algorithm "custom" keeps. */
@@ -155,8 +155,9 @@ enum zero_key {
   /** i64, 0 .. 2^62, default 16777216: most bytes of parameters gathered ahead of param_acquire in
       stage 3. */
   ZERO_KEY_PREFETCH_BYTES = 325,
-  /** i64, 0 .. 2^62, default 0: K > 0 makes every K-th step first compare each shard with the
-      values the step before it left (ZERO_E_CORRUPT; see zero_optimizer_verify()). 0 = never. */
+  /** i64, 0 .. 2^62, default 0: K > 0: every K-th step first compares each shard with the values
+      that the step before it left. A difference is ZERO_E_CORRUPT (see zero_optimizer_verify()). 0
+      = never. */
   ZERO_KEY_VERIFY_EVERY = 326,
   /** i64, 0 .. 2^62, default 0: bytes that the ranks of a host may take together; if they need
       more, seal fails. 0 = the memory available on the host and in their control groups. It counts
@@ -169,15 +170,15 @@ enum zero_key {
   /** i64, 0 .. 1, default 0: ranks of one host keep one copy of the parameters (optimizer.h).
       Stages 1 and 2. */
   ZERO_KEY_ONE_COPY = 329,
-  /** i64, -1 .. 4095, default -1: CUDA device on which the caller's gradients and parameters may
-      lie (optimizer.h), in its primary context, which CUDA's run time uses. -1 = host memory only.
-      May differ between ranks. */
+  /** i64, -1 .. 4095, default -1: CUDA device whose memory may hold the caller's gradients and
+      parameters (optimizer.h). The library uses its primary context, as CUDA's run time does. -1 =
+      host memory only. May differ between ranks. */
   ZERO_KEY_DEVICE = 330,
   /** str: path of libzero_cuda.so. Default: the variable ZERO_CUDA_MODULE, then the folder of
       libzero.so. */
   ZERO_KEY_CUDA_MODULE = 331,
-  /** i64, a zero_tier, default ZERO_TIER_HOST: the memory in which parameters, gradients and states
-      lie. Equal on all ranks. */
+  /** i64, a zero_tier, default ZERO_TIER_HOST: the memory that holds parameters, gradients and
+      states. Equal on all ranks. */
   ZERO_KEY_TIER = 332,
 
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all
@@ -391,16 +392,16 @@ typedef void *(*zero_alloc_fn)(uint64_t nbytes, uint64_t alignment, void *user);
 /** Frees memory that zero_alloc_fn returned, with the same nbytes. The same rules hold. */
 typedef void (*zero_free_fn)(void *data, uint64_t nbytes, void *user);
 /**
- * Receives the change of shared memory: +bytes when an arena is made, -bytes when it is gone.
- * Arenas that other ranks (threads or processes) read or write are made by the library. The same
- * rules hold.
+ * Receives the change of shared memory: +bytes when an arena is allocated, -bytes when it is freed.
+ * The library allocates arenas that other ranks (threads or processes) read or write by itself. The
+ * same rules hold.
  */
 typedef void (*zero_shared_fn)(int64_t delta_nbytes, void *user);
 
 /**
- * Gives a memory hook to every object created from this config. Private arenas come from alloc and
- * go back to free_fn. Arenas that other ranks read or write are made by the library, which only
- * reports them to the hook.
+ * Gives a memory hook to every object created from this config. The library allocates private
+ * arenas with alloc and frees them with free_fn. The library allocates arenas that other ranks read
+ * or write by itself, and only reports them to the hook.
  *
  * Without a callback, zero_stats_optimizer_memory() and zero_stats_buffer_memory() return the
  * bytes.

@@ -46,15 +46,16 @@
  * - Gradients in host memory, and dst there, are ZERO_E_STATE, because each run would copy the
  *   values present at that time. With ZERO_TIER_HOST, gradients and dst on the device are
  *   ZERO_E_STATE too.
- * - A call that must wait or allocate memory is an error, which may end the capture and cost the
- *   optimizer: read, write, begin, init_param, and calls that read scalars of the run.
+ * - A call that must wait or allocate memory is an error, which may end the capture and make the
+ *   optimizer unusable. Such calls are read, write, begin, init_param, and calls that read scalars
+ *   of the run.
  *
  * Between runs, hyper-parameters may be set at any time. zero_optimizer_refresh() applies them to
  * the runs that follow, in the order of its stream. A graph keeps its ZERO_KEY_NEWTON_SCHULZ_STEPS.
  *
- * After a run, call zero_optimizer_result() with its stream before all other calls. These are calls
- * that read or set scalars of the run (the loss scale, set_i64; then refresh comes before the next
- * run), plain steps, read and write.
+ * After a run, call zero_optimizer_result() with its stream before all other calls. These are plain
+ * steps, read, write, and calls that read or set scalars of the run (the loss scale, set_i64).
+ * After scalars were set, call refresh before the next run.
  * - The result also holds a dynamic loss scale, which kernels find at
  *   zero_optimizer_loss_scale_address().
  * - Counters of the host (stats.h) do not count runs of graphs, and neither does unfilled_count of
@@ -91,7 +92,8 @@ extern "C" {
  * collective.
  *
  * @param[in]     optimizer   The optimizer.
- * @param[in]     stream      Work that was given to it before comes first: steps, graphs.
+ * @param[in]     stream      The call waits for work that the stream was given before: steps,
+ *                            graphs.
  * @param[in,out] out_result  struct_size set by the caller.
  * @return ZERO_OK. ZERO_E_BAD_HANDLE. ZERO_E_INVALID_ARGUMENT. ZERO_E_STATE before begin, and while
  *         the stream is captured. ZERO_E_DEVICE_FAILED.

@@ -53,9 +53,9 @@
  * one after another in their order of arrival, so all ranks must issue them in the same order.
  * Different groups are independent.
  *
- * **Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks).** Memory given to a call may then
- * lie on that CUDA device or on the host, independently on each rank and for each argument. Data on
- * a device moves over NCCL, and the rest moves as in a group without the key. The library makes the
+ * **Devices (ZERO_KEY_NCCL and ZERO_KEY_DEVICE, on all ranks).** Memory given to a call may then be
+ * on that CUDA device or on the host, independently on each rank and for each argument. Data on a
+ * device moves over NCCL, and all other data as in a group without the key. The library makes the
  * sums itself, so results have the same bits.
  *
  * - The memory of the sender determines how a message of send and recv moves. The first message
@@ -71,9 +71,9 @@
  * - Creation also fails with ZERO_E_MODULE, ZERO_E_DEVICE, ZERO_E_OUT_OF_MEMORY or ZERO_E_TRANSPORT
  *   (with the text of NCCL). Other ranks then return ZERO_E_PEER_FAILED.
  * - Neither NCCL nor a stream has a deadline. If a call fails inside NCCL, or before `stream` has
- *   reached it, memory may still be in use. The call waits a quarter of a second for both to let
- *   go. If they do not, the library frees nothing on that device until they have;
- *   zero_group_quiet() reports the moment.
+ *   reached it, memory may still be in use. The call waits a quarter of a second for the use to
+ *   end. If it has not ended, the library frees nothing on that device until it has;
+ *   zero_group_quiet() reports the end.
  *
  * **Shares.** reduce_scatter, all_gather, gather and scatter cut a whole of `count` elements over N
  * ranks. Rank r owns elements [r * count / N, (r + 1) * count / N) in integer arithmetic. Any count
@@ -127,8 +127,8 @@ enum zero_operation {
  * File descriptors:
  * - If all ranks are threads of one process, the process needs 3 for each of them while they meet,
  *   and none afterwards. This includes groups split from it, buffers and optimizers.
- * - If there are other processes, a process needs 2 * size + 2 for each of its ranks, for a moment,
- *   while they meet, are split or share memory.
+ * - If there are other processes, a process needs 2 * size + 2 for each of its ranks, for a moment.
+ *   It needs them while ranks meet, are split or share memory.
  * - It keeps one for each other process of the group, one for each buffer, and up to 3 for each
  *   optimizer of its ranks.
  * - If the limit of the process (RLIMIT_NOFILE, ulimit -n) is lower, the call returns ZERO_E_SYSTEM
@@ -157,10 +157,10 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
  *
  * **Life of MPI.** The library initialises MPI if nobody has. Then releasing the last group over
  * MPI, or the last one split from such a group, finalises MPI, and later creation is an error. That
- * release waits for those of the other ranks (at most ZERO_KEY_RENDEZVOUS_MS), after it has told
- * ranks that wait for this one that it has left. A process that ends with status 0 (exit, or a
- * return from main) releases such groups at its end. A process that ends with another status leaves
- * the others to the launcher.
+ * release first informs ranks that wait for this one that it has left. Then it waits for the
+ * releases of the other ranks (at most ZERO_KEY_RENDEZVOUS_MS). A process that ends with status 0
+ * (exit, or a return from main) releases such groups at its end. A process that ends with another
+ * status leaves the others to the launcher.
  *
  * After a group has failed, messages may be in flight that no rank receives any more. The library
  * then leaves MPI alone, and MPI_Finalize may hang or end the process. Programs that end there call
@@ -196,8 +196,8 @@ ZERO_API int32_t zero_group_create_mpi_async(int64_t comm, const zero_config *co
  * TCP at rank 0, by an id that the program carries to all of them by any means. Waits for all
  * ranks, at most ZERO_KEY_RENDEZVOUS_MS, and for the system to resolve the host name.
  *
- * The id comes from zero_group_unique_id() in the process of rank 0. If the host of rank 0 and a
- * free port are known beforehand, it may also be a text "host:port/token" of the program's own.
+ * zero_group_unique_id() returns the id in the process of rank 0. If the host of rank 0 and a free
+ * port are known beforehand, it may also be a text "host:port/token" of the program's own.
  *
  * - The group behaves as if ZERO_KEY_NCCL were 1: memory of devices moves over NCCL. Host memory of
  *   more than 4 KiB moves over NCCL too, by way of the device.
@@ -255,8 +255,8 @@ ZERO_API int32_t zero_group_unique_id(const zero_config *config, char *out, int6
  *
  * @param[in]  config  The configuration, or NULL.
  * @param[out] out     The group, owned by the caller.
- * @return ZERO_OK. ZERO_E_LAUNCHER says which variables were found and which launch to use.
- *         Otherwise the errors of the functions above. Threads: one at a time per process.
+ * @return ZERO_OK. The text of ZERO_E_LAUNCHER names the variables that were found and the launch
+ *         to use. Otherwise the errors of the functions above. Threads: one at a time per process.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_group_create_env(const zero_config *config, zero_group **out);
@@ -525,8 +525,9 @@ ZERO_API int32_t zero_group_all_to_all_async(zero_group *group, const void *send
  * @param[in] peer        Another rank, not this one.
  * @param[in] stream      NULL, except in groups that reach devices.
  * @return ZERO_OK or an error of collectives. Also ZERO_E_STATE, with the group as before, on a
- *         thread from which MPI does not reach the peer: MPI did not grant MPI_THREAD_MULTIPLE, and
- *         another thread created the first group over MPI. Threads: as collectives.
+ *         thread from which MPI does not reach the peer. That is so if MPI did not grant
+ *         MPI_THREAD_MULTIPLE and another thread created the first group over MPI. Threads: as
+ *         collectives.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_group_send(zero_group *group, const void *send, int64_t send_count,

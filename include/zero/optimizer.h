@@ -85,10 +85,10 @@
  *   cover the whole tensor, even if shards cut it, and use m and v as they are stored.
  * - muon: Jordan et al., 2024; as torch.optim.Muon, in fp32.
  *
- * Muon updates two-dimensional tensors. Each lies whole on one rank, and the ranks share the cost.
- * Other tensors, unless frozen, make seal return ZERO_E_UNSUPPORTED: put them into a parameter set
- * with another algorithm. On devices the library multiplies matrices itself, in the order of the
- * host, because cuBLAS would give other bits.
+ * Muon updates two-dimensional tensors. Each tensor is whole on one rank, and the ranks share the
+ * cost. Other tensors, unless frozen, make seal return ZERO_E_UNSUPPORTED: put them into a
+ * parameter set with another algorithm. On devices the library multiplies matrices itself, in the
+ * order of the host, because cuBLAS would give other bits.
  *
  * **Weights (ZERO_DIVISOR_WEIGHTS).** A rank with weight w contributes w * fp32(g), rounded to
  * fp32. The divisor is fp32(sum of all weights), added in fp64. 16-bit gradients travel without
@@ -97,7 +97,7 @@
  * In micro-steps of kind LOCAL a rank adds w * fp32(g) in fp32:
  * - For f32 gradients this sum is the contribution.
  * - For 16-bit gradients the contribution is the weighted mean: the sum / fp32(w), rounded to the
- *   dtype of the gradient, with w the sum of the rank's weights.
+ *   dtype of the gradient. Here w is the sum of the rank's weights.
  * - In a world of one, 16-bit means and gradients are the a of the formula above.
  *
  * **Precision.** Parameters and gradients (ZERO_KEY_GRAD_DTYPE) are f32, f16 or bf16. For 16-bit
@@ -109,8 +109,8 @@
  * - A second moment above 0 never becomes 0.
  * - A non-finite element becomes NaN and leaves the other elements as they are.
  *
- * Bytes per element with adamw (in stages 1 to 3 a rank keeps all of the data that is not sharded,
- * and its part of the rest):
+ * Bytes per element with adamw. In stages 1 to 3 a rank keeps all of the data that is not sharded,
+ * and its part of the rest:
  *
  * @verbatim
  * f32                                          16
@@ -120,24 +120,24 @@
  * @endverbatim
  *
  * **8-bit parameters (ZERO_KEY_PARAM_DTYPE).** Tensors of 256 elements or more are stored as codes
- * with a scale per 256 elements, and are gathered so after a step or in stage 3. The codes are E4M3
- * of the Open Compute Project's 8-bit formats. An element is code * scale; the scale is the largest
- * magnitude of the 256 elements / 448, and the code is rounded to nearest even. An element takes 1
- * + 1 / 64 bytes.
+ * with a scale per 256 elements. They are gathered in this form after a step or in stage 3. The
+ * codes are E4M3 of the Open Compute Project's 8-bit formats. An element is code * scale; the scale
+ * is the largest magnitude of the 256 elements / 448, and the code is rounded to nearest even. An
+ * element takes 1 + 1 / 64 bytes.
  *
  * - 8-bit parameters need an fp32 master, also if the parameter is registered as f32. Each update
  *   makes the codes anew from the master.
  * - In every stage param_acquire decodes into a buffer, in the dtype the parameter was registered
- *   with. The rules and the memory count of stage 3 apply to this buffer: it is a whole copy to
- *   write before the first begin, read-only later, and released before a step or begin.
+ *   with. The rules and the memory count of stage 3 apply to this buffer. It is a whole copy to
+ *   write before the first begin, and read-only later. It must be released before a step or begin.
  * - First values become masters as they were written, and codes of them. Frozen parameters keep the
  *   codes only.
  * - After masters were written, begin computes codes anew, except codes that already represent
  *   their masters exactly. A run restored from all slots therefore has the codes that were saved.
  *
- * **One copy (ZERO_KEY_ONE_COPY, stages 1 and 2, all ranks on one host).** Whole parameters lie
- * once, in shared memory of rank 0. Each rank updates its shard in place, and nothing is gathered.
- * The bits are the same as with a copy per rank.
+ * **One copy (ZERO_KEY_ONE_COPY, stages 1 and 2, all ranks on one host).** Whole parameters are
+ * stored once, in shared memory of rank 0. Each rank updates its shard in place, and nothing is
+ * gathered. The bits are the same as with a copy per rank.
  *
  * - param_acquire gives every rank the address of that copy. Nobody may write through it, except
  *   before begin, when one rank writes for all: ZERO_SOURCE_LOCAL and ZERO_SOURCE_ROOT take the
@@ -150,11 +150,11 @@
  *
  * **Devices (ZERO_KEY_DEVICE) with ZERO_TIER_HOST (ZERO_KEY_TIER).** States, and all else that the
  * library keeps, stay in host memory, and updates are made there (Ren et al., "ZeRO-Offload",
- * 2021). Gradients given to grad_ready, and dst given to param_acquire, may lie in memory of that
- * CUDA device or of the host; the library asks CUDA about each address.
+ * 2021). Gradients given to grad_ready, and dst given to param_acquire, may be memory of that CUDA
+ * device or of the host. The library distinguishes them by the address, through CUDA.
  *
- * - Device memory is copied in parts through 4 MiB of pinned memory, so that one part travels while
- *   another is worked on (ZERO_MEMORY_STAGING; CUDA provides it). The bits are those of host
+ * - Device memory is copied in parts through 4 MiB of pinned memory, which CUDA provides
+ *   (ZERO_MEMORY_STAGING). One part travels while another is processed. The bits are those of host
  *   memory.
  * - `stream` is a cudaStream_t of that device; NULL is its default stream. Memory is read and
  *   written after all work the stream was given before. Gradients may be overwritten when
@@ -163,16 +163,16 @@
  * - Errors also: ZERO_E_MODULE and ZERO_E_DEVICE in create, ZERO_E_DEVICE in seal,
  *   ZERO_E_INVALID_ARGUMENT for memory or a stream of another device, ZERO_E_DEVICE_FAILED.
  *
- * **Devices with ZERO_TIER_DEVICE (on all ranks).** Parameters, gradients and states lie on
- * ZERO_KEY_DEVICE. Sums and updates are made there and have the bits of the host.
+ * **Devices with ZERO_TIER_DEVICE (on all ranks).** Parameters, gradients and states are stored on
+ * ZERO_KEY_DEVICE. Sums and updates run there and have the bits of the host.
  *
  * - Addresses of param_acquire, grad_acquire and views are device addresses. Data of read and
- *   write, module buffers and results lie on the host.
+ *   write, module buffers and results are host memory.
  * - Calls may return before their work has ended. That work runs after all work `stream` was given
  *   before, and before all work it is given next.
  * - Gradients that were given may be overwritten by later work of the stream.
  * - Call param_release once all work that uses the parameter was given to the streams the parameter
- *   was acquired with. These streams must live until nobody holds the parameter.
+ *   was acquired with. These streams must exist until the parameter is no longer held.
  * - Groups with ZERO_KEY_NCCL move data over NCCL. In other groups ranks may share a device. Ranks
  *   that are threads use each other's memory in place if devices reach it; all else passes through
  *   the host.
@@ -187,8 +187,8 @@
  * too. Every rank calls them in the same order. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT; ZERO_E_STATE if the call
- * comes in the wrong phase (the text names the missing call); ZERO_E_UNSUPPORTED if `stream` is not
- * NULL without ZERO_KEY_DEVICE.
+ * is made in the wrong phase (the text names the missing call); ZERO_E_UNSUPPORTED if `stream` is
+ * not NULL without ZERO_KEY_DEVICE.
  *
  * **Threads.** One thread per optimizer at a time, unless a function says otherwise. While a
  * request other than that of param_acquire is in progress:
@@ -395,7 +395,7 @@ ZERO_API int32_t zero_optimizer_add_set(zero_optimizer *optimizer, const zero_co
  * Squares are summed over distinct elements:
  * - Parameters that every rank of the model-parallel group holds alike must have
  *   ZERO_KEY_REPLICATED; their squares count on its rank 0 alone.
- * - Some parameters are held alike by only some of its ranks, for example norms of one pipeline
+ * - Some parameters are held alike by only some of its ranks. Examples are norms of one pipeline
  *   stage over tensor-parallel ranks, or an embedding tied over stages. For these the lowest such
  *   rank leaves the key at 0, and the others set it.
  *
@@ -544,8 +544,8 @@ ZERO_API int32_t zero_optimizer_begin_async(zero_optimizer *optimizer, int32_t s
  * @param[in] id           The parameter. A tied one is ZERO_E_INVALID_ARGUMENT: initialise the
  *                         parameter that it is tied to.
  * @param[in] initialiser  A zero_initialiser.
- * @param[in] a            Finite; for uniform, a <= b. No value may lie beyond the largest value of
- *                         the parameter's dtype.
+ * @param[in] a            Finite; for uniform, a <= b. No value may exceed the largest value of the
+ *                         parameter's dtype.
  * @param[in] b            Finite; for normal, b >= 0.
  * @param[in] seed         Any. With one seed, each parameter has values of its own.
  * @return ZERO_OK or an error of all functions.
@@ -587,7 +587,7 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
  *
  * In stages 0 to 2 every rank holds the tensor; 8-bit parameters are decoded. In stage 3 it is
  * gathered from the shards: all ranks must acquire the same parameters in the same order. Acquiring
- * a parameter again while it is held must also happen on all ranks; it returns the first address,
+ * a parameter again while it is held must also happen on all ranks. It returns the first address,
  * which may be the dst of the first call.
  *
  * Elements have the dtype the parameter was registered with. After begin the memory is read-only,
@@ -648,7 +648,7 @@ ZERO_API int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t 
  *
  * Ranges of one tensor may become ready one by one, each element once per step. Every name of a
  * tied tensor gives a gradient of its own, and the library adds them. With ZERO_DIVISOR_WEIGHTS the
- * gradient of a second name must lie in the caller's memory.
+ * gradient of a second name must be in the caller's memory.
  *
  * @param[in] optimizer  The optimizer.
  * @param[in] id         The parameter.
@@ -827,8 +827,8 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
  * Checks that memory holds the values that the library wrote. A collective between steps.
  *
  * It compares two kinds of data:
- * - Data that several ranks keep alike must have the same bits on all of them: parameters of stages
- *   0 to 2, those that stay gathered in stage 3, and in stage 0 also states.
+ * - Data that several ranks keep alike must have the same bits on all of them. These are parameters
+ *   of stages 0 to 2, those that stay gathered in stage 3, and in stage 0 also states.
  * - Within the window of ZERO_KEY_VERIFY_EVERY, each rank's own part must have the values it had
  *   after the last step. After a step, wrong bits of an own part are the same everywhere, so only
  *   the window finds them.
@@ -836,11 +836,11 @@ ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, i
  * Findings are reported, not repaired, and the optimizer stays usable.
  *
  * The window of ZERO_KEY_VERIFY_EVERY = K: after step n*K - 1 (for n*K = 1: after begin) each rank
- * takes checksums of the data it updates: parameters, masters, moments, scales and averages, in
- * stage 0 all of them. Step n*K compares before it changes anything; a difference makes it fail
- * with ZERO_E_CORRUPT on all ranks. write, init_param and begin renew the checksums of the values
- * they write. Values edited in that window through addresses or views are differences, unless begin
- * follows.
+ * takes checksums of the data it updates. These are parameters, masters, moments, scales and
+ * averages, in stage 0 all of them. Step n*K compares before it changes anything; a difference
+ * makes it fail with ZERO_E_CORRUPT on all ranks. write, init_param and begin renew the checksums
+ * of the values they write. Values edited in that window through addresses or views are
+ * differences, unless begin follows.
  *
  * @param[in]     optimizer   The optimizer.
  * @param[in]     stream      NULL, or a stream of ZERO_KEY_DEVICE.

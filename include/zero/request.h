@@ -16,9 +16,9 @@
  * Every function that may wait for other ranks has a twin whose name ends in _async. The twin takes
  * the same arguments, returns at once, and returns a request in `out`.
  *
- * - If the twin itself returns an error, nothing has begun. All other errors, such as those of a
- *   wrong phase or of an unknown tensor, come with the request. They are known only when its turn
- *   has come.
+ * - If the twin itself returns an error, nothing has begun. The request returns all other errors,
+ *   such as those of a wrong phase or of an unknown tensor. They are known only when its turn has
+ *   come.
  * - Memory given to the twin stays borrowed until the request is done.
  * - A request makes progress only inside calls on its group, or while a progress thread watches it.
  *   While you block elsewhere, your peers wait; poll the request.
