@@ -220,8 +220,8 @@ def check_comments(path, text):
 
 
 def files_of(root):
-    """The files in git, or, without git, those outside build folders."""
-    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    """The files that git holds or does not ignore; without git, those outside build folders."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     if os.path.exists(os.path.join(root, ".git")):
         result = subprocess.run(command, cwd=root, capture_output=True, check=False)
         if result.returncode == 0:
