@@ -75,8 +75,8 @@ enum zero_key {
 
   /* buffer and partition: 200 .. 299 */
 
-  /** str: a non-negative integer per rank, with commas and no spaces ("2,1,1"); their sum is 1 ..
-      2^31. Shard sizes follow these weights. Default: equal. The same on all ranks. */
+  /** str: a non-negative integer per rank, with commas and no spaces ("2,1,1"). Their sum is from 1
+      to 2^31. Shard sizes follow these weights. Default: equal. The same on all ranks. */
   ZERO_KEY_SHARD_WEIGHTS = 200,
 
   /* optimizer: 300 .. 399. They must be equal on all ranks, or seal returns ZERO_E_MISMATCH.

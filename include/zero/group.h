@@ -499,8 +499,8 @@ ZERO_API int32_t zero_group_scatter_async(zero_group *group, const void *send, i
                                           zero_request **out);
 
 /**
- * Block r of recv = block <this rank> of the send of rank r. send_count == recv_count, a multiple
- * of the group's size.
+ * Block r of recv = block i of the send of rank r, where i is this rank. send_count == recv_count,
+ * a multiple of the group's size.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_group_all_to_all(zero_group *group, const void *send, int64_t send_count,

@@ -191,19 +191,28 @@ ZERO_API int32_t zero_stats_optimizer_step(const zero_optimizer *optimizer, zero
 ZERO_API int32_t zero_describe_library(char *out, int64_t out_nbytes, int64_t *out_needed);
 /**
  * Returns a text about a group: the choices and their reasons, for example the transport and the
- * ranks of the host. Other arguments and errors as zero_describe_library().
+ * ranks of the host.
  *
- * @param[in] group  The group.
+ * @param[in]  group       The group.
+ * @param[out] out         Receives the text, always terminated, cut to fit; may be NULL if
+ *                         out_nbytes is 0.
+ * @param[in]  out_nbytes  Bytes at out, >= 0.
+ * @param[out] out_needed  Bytes that the whole text needs, its NUL included; may be NULL.
+ * @return ZERO_OK or an error of all functions.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_describe_group(const zero_group *group, char *out, int64_t out_nbytes,
                                      int64_t *out_needed);
 /**
  * Returns a text about an optimizer: the choices and their reasons (transport, kernel target,
- * threads, overlap, buckets, memory formula). Other arguments and errors as
- * zero_describe_library().
+ * threads, overlap, buckets, memory formula).
  *
- * @param[in] optimizer  The optimizer.
+ * @param[in]  optimizer   The optimizer.
+ * @param[out] out         Receives the text, always terminated, cut to fit; may be NULL if
+ *                         out_nbytes is 0.
+ * @param[in]  out_nbytes  Bytes at out, >= 0.
+ * @param[out] out_needed  Bytes that the whole text needs, its NUL included; may be NULL.
+ * @return ZERO_OK or an error of all functions.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *out,
@@ -218,9 +227,13 @@ ZERO_API int32_t zero_describe_optimizer(const zero_optimizer *optimizer, char *
  * of acquires or behind steps). Times are those of the host's monotonic clock. The traces of a
  * host's ranks therefore fit together if their "traceEvents" are joined.
  *
- * Call it between steps: later events change the bytes that are needed. Arguments as
- * zero_describe_optimizer().
+ * Call it between steps: later events change the bytes that are needed.
  *
+ * @param[in]  optimizer   The optimizer.
+ * @param[out] out         Receives the text, always terminated, cut to fit; may be NULL if
+ *                         out_nbytes is 0.
+ * @param[in]  out_nbytes  Bytes at out, >= 0.
+ * @param[out] out_needed  Bytes that the whole text needs, its NUL included; may be NULL.
  * @return ZERO_OK. ZERO_E_STATE before zero_optimizer_seal(), or if ZERO_KEY_TRACE_EVENTS is 0.
  * @since ZERO_0.1
  */

@@ -61,7 +61,7 @@ extern "C" {
 #define ZERO_VERSION_MINOR 1 /**< The release this header belongs to: minor number. */
 #define ZERO_VERSION_PATCH 0 /**< The release this header belongs to: patch number. */
 #define ZERO_ABI_MAJOR 0     /**< The ABI of this header: the SONAME. */
-#define ZERO_ABI_MINOR 1     /**< The ABI of this header: the symbol node (ZERO_<major>.<minor>). */
+#define ZERO_ABI_MINOR 1     /**< The ABI of this header: the symbol node, ZERO_major.minor. */
 
 /**
  * Returns the ABI of the library that was loaded: major * 65536 + minor. A program built against
