@@ -242,7 +242,8 @@ def sizes_stay_readable(tree):
         if not path.endswith(TEXT_SUFFIXES) or path.startswith(GENERATED):
             continue
         count = tree.text(path).count("\n")
-        if count > MAX_FILE_LINES and not path.endswith((".md", ".txt")):
+        # Public headers are the manual: each noun is one header, whatever there is to say of it.
+        if count > MAX_FILE_LINES and not path.endswith((".md", ".txt")) and not path.startswith("include/zero/"):
             yield f"{path}: {count} lines; at most {MAX_FILE_LINES}"
         for name, line, lines in functions_of(tree, path):
             lengths.append(lines)
