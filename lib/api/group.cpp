@@ -9,7 +9,7 @@
 #include "engine/compute/device_reducer.h"
 #include "engine/compute/host_kernels.h"
 #include "group/collectives.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "group/launcher.h"
 #include "group/tcp/tcp_id.h"
 

@@ -1,6 +1,6 @@
 /// @file Buffers and trainings over MPI: a program for mpirun. Rank 0 prints the counts; every rank exits non-zero when anything failed.
 #include "engine/compute/host_kernels.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/engine/known_results.h"
 #include "tests/sizes.h"
 

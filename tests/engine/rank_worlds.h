@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/compute/host_kernels.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/sizes.h"

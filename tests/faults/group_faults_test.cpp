@@ -2,7 +2,7 @@
 /// operation within its deadline and half a second.
 #include "core/clock.h"
 #include "group/collectives.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/faults/outcomes.h"
 #include "tests/faults/shared_counter.h"
 #include "tests/group/collective_cases.h"

@@ -1,7 +1,7 @@
 /// @file Ranks of which the last one is stopped, killed or slow inside a group over MPI. Run by mpi_faults.sh, which judges what each rank
 /// wrote to its own file: mpirun may take the output of a dying job with it.
 #include "engine/compute/host_kernels.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/group/mpi_ranks.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /// @file The same cases over local groups whose ranks are processes.
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"
 #include "tests/group/process_ranks.h"

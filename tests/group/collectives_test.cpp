@@ -1,7 +1,7 @@
 /// @file Collectives over local groups whose ranks are threads.
-#include "group/collectives.h"
 #include "core/mapping.h"
-#include "group/connect.h"
+#include "group/collectives.h"
+#include "group/connect/connect.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/mismatch_cases.h"

@@ -1,7 +1,7 @@
 /// @file The same cases over MPI: a program for mpirun. Rank 0 prints the counts; every rank exits non-zero when anything failed.
 ///   mpi_collectives            all data moves through MPI
 ///   mpi_collectives hosts [N]  ranks of one host share memory; with N: so many ranks count as one host
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "group/mpi/mpi_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mismatch_cases.h"

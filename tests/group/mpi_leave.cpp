@@ -3,7 +3,7 @@
 /// Every rank returns non-zero when one of its checks fails; rank 0 prints the counts.
 #include "engine/compute/host_kernels.h"
 #include "group/collectives.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/group/mpi_ranks.h"
 
 #include <memory>

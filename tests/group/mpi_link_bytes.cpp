@@ -1,7 +1,7 @@
 /// @file What crosses the cable between two hosts of two ranks each, counted at the interface: a program for netns_mpirun.sh. Sums made
 /// inside each host cross once per host, and so does what is gathered: for P elements (P - P_h) sums out of host h, and P_h elements.
 #include "group/collectives.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/interface_bytes.h"
 #include "tests/group/mpi_ranks.h"

@@ -1,5 +1,5 @@
 /// @file Groups over a fake MPI that are released without memory.
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "tests/core/failures.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/mpi_thread_ranks.h"

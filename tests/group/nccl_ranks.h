@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/compute/device_reducer.h"
-#include "group/connect.h"
+#include "group/connect/connect.h"
 #include "memory/cuda_module.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/fake_nccl.h"

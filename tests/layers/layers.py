@@ -3,6 +3,7 @@ import ast
 import re
 import sys
 
+from graph import includes_between, levels
 from source import TEXT_SUFFIXES, Tree, blank, functions
 
 # What each folder may include besides itself and the public headers: downwards only, never a sibling.
@@ -108,6 +109,14 @@ def rooms_are_in_order(tree):
             room = name.split("/")[1] if bracket == '"' and name.startswith("engine/") else own
             if room not in ROOMS or ROOMS.index(room) > ROOMS.index(own):
                 yield f"{path}: {own} includes {name}, which is above it"
+
+
+def folders_form_no_circle(tree):
+    folders, arrows = includes_between(tree)
+    for folder, below in arrows.items():  # circles between layers break other laws
+        arrows[folder] = {other: count for other, count in below.items() if other.split("/")[0] == folder.split("/")[0]}
+    for folder in levels(folders, arrows)[1]:
+        yield f"lib/{folder}: includes from a folder that includes from it; graph.py shows the way"
 
 
 def headers_have_names_of_their_own(tree):
@@ -276,8 +285,8 @@ def nothing_is_left_over(tree):
                 yield f"{path}:{number}: names a path of one machine"
 
 
-LAWS = [includes_point_down, siblings_do_not_meet, rooms_are_in_order, headers_have_names_of_their_own, transports_do_not_meet,
-        users_see_public_headers_only, vendor_headers_are_wrapped,
+LAWS = [includes_point_down, siblings_do_not_meet, rooms_are_in_order, folders_form_no_circle,
+        headers_have_names_of_their_own, transports_do_not_meet, users_see_public_headers_only, vendor_headers_are_wrapped,
         files_include_what_they_use, exports_are_defined_in_api, library_is_quiet, descriptors_are_above_two, numbers_have_points,
         folders_are_those_of_the_map, files_say_what_they_are, sizes_stay_readable, nothing_is_left_over]
 

@@ -1,5 +1,5 @@
 /// @file Groups over each transport.
-#include "group/connect.h"
+#include "group/connect/connect.h"
 
 #include "core/clock.h"
 #include "core/hash.h"
