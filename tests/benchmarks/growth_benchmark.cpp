@@ -1,6 +1,7 @@
 /// @file How costs grow: ranks of this process as threads, 8 to 1,024 with 1,000 tensors, and 4 ranks with 1,000 to 200,000 tensors: seconds
-/// to meet, to add the tensors, to seal and for a step, and the most memory that the process has held (VmHWM), each row in a process of its
-/// own. usage: growth_benchmark [--ranks=8,64,256] [--tensors=1000] [--most-ranks=1024] [--most-tensors=200000]
+/// to meet, to add the tensors, to seal and for a step, and the most memory that the process has held (VmHWM) once ranks have met, once they
+/// have sealed and at the end, each row in a process of its own.
+/// usage: growth_benchmark [--ranks=8,64,256] [--tensors=1000] [--most-ranks=1024] [--most-tensors=200000]
 #include "must.h"
 
 #include <sys/resource.h>
@@ -32,6 +33,8 @@ struct Times {
   double add = 0;
   double seal = 0;
   double step = 0;
+  double met_gib = 0;
+  double sealed_gib = 0;
 };
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -56,6 +59,7 @@ void run_rank(int64_t rank, int64_t size, int64_t tensors, std::barrier<> &all, 
   zero_group *group = nullptr;
   zero_optimizer *optimizer = nullptr;
   timed(times.meet, [&] { must(zero_group_create_local("growth", rank, size, nullptr, &group)); });
+  if (rank == 0) times.met_gib = peak_gib();
   timed(times.add, [&] {
     must(zero_optimizer_create(group, nullptr, &optimizer));
     for (int64_t i = 0; i < tensors; ++i) {
@@ -64,6 +68,8 @@ void run_rank(int64_t rank, int64_t size, int64_t tensors, std::barrier<> &all, 
     }
   });
   timed(times.seal, [&] { must(zero_optimizer_seal(optimizer)); });
+  if (rank == 0) times.sealed_gib = peak_gib();
+  all.arrive_and_wait();
   must(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
   const std::vector<float> grad(kElements, 0.5F);
   timed(times.step, [&] {
@@ -84,8 +90,8 @@ void run_world(int64_t size, int64_t tensors) {
     std::vector<std::jthread> ranks;
     for (int64_t rank = 0; rank < size; ++rank) ranks.emplace_back([&, rank] { run_rank(rank, size, tensors, all, times); });
   }
-  std::printf("%8lld %9lld %9.3f %9.3f %9.3f %9.3f %11.3f\n", static_cast<long long>(size), static_cast<long long>(tensors), times.meet,
-              times.add, times.seal, times.step, peak_gib());
+  std::printf("%8lld %9lld %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f\n", static_cast<long long>(size), static_cast<long long>(tensors),
+              times.meet, times.add, times.seal, times.step, times.met_gib, times.sealed_gib, peak_gib());
   std::fflush(stdout);
 }
 
@@ -131,7 +137,8 @@ int main(int count, char **arguments) {
   ::getrlimit(RLIMIT_NOFILE, &descriptors);
   descriptors.rlim_cur = descriptors.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &descriptors);
-  std::printf("%8s %9s %9s %9s %9s %9s %11s\n", "ranks", "tensors", "meet s", "add s", "seal s", "step s", "VmHWM GiB");
+  std::printf("%8s %9s %9s %9s %9s %9s %9s %9s %9s\n", "ranks", "tensors", "meet s", "add s", "seal s", "step s", "met GiB",
+              "sealed", "peak");
   std::fflush(stdout);
   for (const int64_t size : ranks) {
     if (size <= most_ranks[0]) run_row(size, 1000);
