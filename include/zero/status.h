@@ -46,6 +46,9 @@ enum zero_status {
   ZERO_E_LAUNCHER = -109,         /* the launcher's variables contradict each other or name a transport that is not there */
   ZERO_E_DEVICE = -110,           /* CUDA offers no such device: no driver, no device, or a number out of range; or it does not take the
                                      library's kernels */
+  ZERO_E_CHECKPOINT = -111,       /* a file of a save is damaged, incomplete, or of another model, version or save; the text names file,
+                                     tensor and cause */
+  ZERO_E_NOT_FOUND = -112,        /* there is no committed save: only then may a program start anew */
 
   ZERO_E_REPLICAS_DIFFER = -200,  /* first values claimed to be equal on all ranks are not */
   ZERO_E_POOL_LIMIT = -201,       /* gradients arrived so far out of order that the pool would pass its limit */
