@@ -45,6 +45,8 @@ class File {
   Status read_at(std::span<std::byte> out, int64_t offset) const;
   /// All of `data`, or an error.
   Status write_at(std::span<const std::byte> data, int64_t offset) const;
+  /// Past the page cache from now on, or not. False: the file system cannot.
+  bool set_direct(bool direct) const;
   /// Reserves the blocks of the whole file. A file system that cannot (EOPNOTSUPP) is no error.
   Status allocate(int64_t nbytes) const;
   Status truncate(int64_t nbytes) const;
@@ -74,14 +76,17 @@ class Folder {
 
   /// EEXIST is an error.
   Status make(const std::string &name) const;
+  /// False where there is none, or what it is cannot be seen.
+  bool has(const std::string &name) const;
   /// Never through a symbolic link. *out_errno, where given, is the reason.
   Status open_folder(const std::string &name, Folder *out, int *out_errno = nullptr) const;
-  /// A new regular file (O_EXCL) for writing. `direct`: past the page cache where the file system can; *direct says what it is.
-  Status create_file(const std::string &name, bool *direct, File *out) const;
+  /// A new regular file (O_EXCL) for writing.
+  Status create_file(const std::string &name, File *out) const;
   /// A regular file for reading, never through a symbolic link, never waiting for a pipe.
-  Status open_file(const std::string &name, bool *direct, File *out, int *out_errno = nullptr) const;
+  Status open_file(const std::string &name, File *out, int *out_errno = nullptr) const;
   Status rename(const std::string &from, const std::string &to) const;
-  Status unlink(const std::string &name) const;
+  /// *out_errno, where given, is the reason.
+  Status unlink(const std::string &name, int *out_errno = nullptr) const;
   Status remove_folder(const std::string &name) const;
   Status list(std::vector<FolderEntry> *out) const;
   /// True when `name` here is the folder that `other` holds open.

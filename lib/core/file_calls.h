@@ -29,6 +29,8 @@ class FileCalls {
   virtual int make_folder(int folder, const char *name, mode_t mode) = 0;
   virtual ssize_t read_at(int file, void *out, size_t nbytes, int64_t offset) = 0;
   virtual ssize_t write_at(int file, const void *data, size_t nbytes, int64_t offset) = 0;
+  /// Past the page cache (O_DIRECT), or not, from the next call on.
+  virtual int set_direct(int file, bool direct) = 0;
   /// Reserves blocks and sets the size: fallocate(2), never its emulation.
   virtual int allocate(int file, int64_t nbytes) = 0;
   virtual int truncate(int file, int64_t nbytes) = 0;
