@@ -88,15 +88,20 @@ struct SaveDescription {
   Facts texts;  ///< of the user
 };
 
+/// In files: prefix and name of the tensor, and, of any slot but a whole "param", the slot.
+std::string entry_name(const Section &section, const SavedTensor &tensor, const SavedSlot &slot);
+/// True where the entry has the tensor's shape; others have one dimension.
+bool keeps_shape(const SavedSlot &slot);
+
 /// Entries of a slot within a range of elements of its tensor: one whose first element lies there.
 Range entries_of(const SavedSlot &slot, Range elements);
 /// Entries of the whole slot (of one copy, for per_rank).
 int64_t entry_count(const SavedTensor &tensor, const SavedSlot &slot);
 
-/// Deals tensors with whole slots to model files: contiguous runs in order of registration, balanced by bytes over `writers`, and cut where a
-/// file would pass `most_nbytes` (a larger tensor has a file of its own). Sets model_file of each and model_file_count.
-/// (*out_writer)[f]: the rank in 0 .. writers - 1 that writes model file f.
-void assign_model_files(SaveDescription *description, int64_t writers, int64_t most_nbytes, std::vector<int64_t> *out_writer);
+/// Deals tensors with whole slots to model files: contiguous runs in order of registration, balanced by bytes over the ranks of their section,
+/// and cut where a file would pass `most_nbytes` (a larger tensor has a file of its own). Sets model_file of each and model_file_count.
+/// (*out_writers)[f]: the state file (= checkpoint rank) of the rank that writes model file f.
+void assign_model_files(SaveDescription *description, int64_t most_nbytes, std::vector<int64_t> *out_writers);
 
 /// Checks what a caller may get wrong: names (length, characters, "__metadata__", doubles within a file), ids, cuts that do not rise from 0
 /// to the count, limits. ZERO_E_INVALID_ARGUMENT.

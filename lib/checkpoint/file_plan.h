@@ -6,7 +6,9 @@
 #include "checkpoint/safetensors.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zero::checkpoint {
@@ -31,6 +33,7 @@ struct PlannedFile {
   std::vector<EntrySource> sources;  ///< one for each entry
 };
 
+/// Entries lie tensor by tensor, slot by slot, so that a tensor is read once; then format_header() puts large elements first.
 /// Files in the order of the manifest: model files, the index (with model files only), state files, extra (where there are such).
 class FilePlan {
  public:
@@ -44,8 +47,6 @@ class FilePlan {
   int64_t index_file() const { return index_count_ > 0 ? model_count_ : -1; }
   int64_t state_file(int64_t rank) const { return model_count_ + index_count_ + rank; }
   int64_t extra_file() const { return extra_count_ > 0 ? file_count() - 1 : -1; }
-  /// Number of the file of that name; -1.
-  int64_t find(std::string_view name) const;
 
   /// The entries of one file. Costs its entries, not those of all files.
   PlannedFile file(const SaveDescription &description, int64_t file) const;
@@ -56,6 +57,9 @@ class FilePlan {
   int64_t state_count_ = 0;
   int64_t extra_count_ = 0;
 };
+
+/// What a file says of itself: a file of another save, or under another name, is refused.
+std::map<std::string, std::string> file_metadata(const SaveDescription &description, FileKind kind, const std::string &name);
 
 /// The text of model.safetensors.index.json.
 std::string index_text(const SaveDescription &description);

@@ -35,6 +35,12 @@ struct Manifest {
   int64_t nbytes() const;  ///< of all files but the manifest
 };
 
+/// Blocks of a file of that size.
+constexpr int64_t block_count(int64_t nbytes) { return (nbytes + kBlockNbytes - 1) / kBlockNbytes; }
+
+/// The hash of block `number` of a file. Its number is the seed, so that blocks that changed places differ.
+uint64_t block_hash(std::span<const std::byte> block, int64_t number);
+
 /// ZERO_E_INVALID_ARGUMENT when files are missing or doubled, or a limit is passed.
 Status encode_manifest(const Manifest &manifest, std::vector<std::byte> *out);
 

@@ -18,7 +18,7 @@ namespace zero::checkpoint {
 inline constexpr int64_t kDataAlignment = 4096;
 inline constexpr int64_t kMostHeaderNbytes = 100'000'000;
 inline constexpr int kMostJsonDepth = 8;
-inline constexpr size_t kMostNameNbytes = 255;
+inline constexpr size_t kMostNameNbytes = 1024;  ///< in a file: prefix, name of at most 255, slot
 inline constexpr int64_t kMostDims = 64;
 
 struct Entry {
@@ -41,9 +41,14 @@ struct Header {
   const Entry *find(std::string_view name) const;
 };
 
-/// Lays entries out: largest elements first, otherwise in the given order, so that each is aligned to its elements. Sets all offsets and
+enum class Order {
+  by_size,  ///< largest elements first, otherwise as given, so that each entry is aligned to its elements
+  given,
+};
+
+/// Lays entries out. Sets all offsets and
 /// sizes of `header`; returns the bytes of the file before the data. ZERO_E_INVALID_ARGUMENT for a name or size that no reader takes.
-Status format_header(Header *header, std::string *out);
+Status format_header(Header *header, Order order, std::string *out);
 
 /// Reads the first 8 bytes: how many bytes the JSON has. `file` names the file in texts. ZERO_E_CHECKPOINT.
 Status parse_header_length(std::span<const std::byte> first_8, int64_t file_nbytes, const std::string &file, int64_t *out_json_nbytes);
