@@ -177,10 +177,7 @@ Status check_section(const SaveDescription &description, const Section &section,
 
 }  // namespace
 
-int64_t SavedTensor::count() const {
-  const bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; });
-  return negative || static_cast<int64_t>(shape.size()) > kMostDims ? -1 : Entry{{}, DiskType::u8, shape}.count();
-}
+int64_t SavedTensor::count() const { return shape_count(shape); }
 
 int64_t Section::state_file(int64_t rank) const { return state_files.empty() ? rank : state_files[static_cast<size_t>(rank)]; }
 
@@ -227,9 +224,7 @@ Status check_description(const SaveDescription &description) {
   for (const Section &section : description.sections) ZERO_TRY(check_section(description, section, &names));
   for (const SavedExtra &extra : description.extras) {
     ZERO_TRY(check_text(extra.name, 1, kMostNameNbytes, "the name of a tensor"));
-    const bool negative = std::any_of(extra.shape.begin(), extra.shape.end(), [](int64_t dim) { return dim < 0; });
-    ZERO_CHECK(!negative && static_cast<int64_t>(extra.shape.size()) <= kMostDims && Entry{{}, extra.type, extra.shape}.count() >= 0,
-               ZERO_E_INVALID_ARGUMENT, "tensor %s has a shape that is negative or too large", extra.name.c_str());
+    ZERO_CHECK(shape_count(extra.shape) >= 0, ZERO_E_INVALID_ARGUMENT, "tensor %s has a shape that is negative or too large", extra.name.c_str());
     ZERO_TRY(names.add(extra));
   }
   return {};

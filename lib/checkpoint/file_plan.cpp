@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 namespace zero::checkpoint {
@@ -61,7 +63,7 @@ void add_extras(const SaveDescription &description, Scope scope, int64_t rank, P
   for (size_t e = 0; e < description.extras.size(); ++e) {
     const SavedExtra &extra = description.extras[e];
     if (extra.scope != scope) continue;
-    add(file, extra.name, extra.type, extra.shape, {-1, static_cast<int64_t>(e), -1, rank, 0, Entry{{}, extra.type, extra.shape}.count()});
+    add(file, extra.name, extra.type, extra.shape, {-1, static_cast<int64_t>(e), -1, rank, 0, shape_count(extra.shape)});
   }
 }
 
@@ -73,6 +75,23 @@ void add_state(const SaveDescription &description, PlannedFile *file) {
     }
   }
   add_extras(description, Scope::each, file->number, file);
+}
+
+/// The order of format_header(), for entries and sources together.
+void put_in_order(PlannedFile *file) {
+  std::vector<size_t> order(file->entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return disk_type_nbytes(file->entries[a].type) > disk_type_nbytes(file->entries[b].type);
+  });
+  std::vector<Entry> entries;
+  std::vector<EntrySource> sources;
+  for (const size_t at : order) {
+    entries.push_back(std::move(file->entries[at]));
+    sources.push_back(file->sources[at]);
+  }
+  file->entries = std::move(entries);
+  file->sources = std::move(sources);
 }
 
 bool has_extra_file(const SaveDescription &description) {
@@ -109,7 +128,7 @@ std::string FilePlan::name(int64_t file) const {
 }
 
 PlannedFile FilePlan::file(const SaveDescription &description, int64_t file) const {
-  PlannedFile planned{kind(file), 0, name(file), {}, {}};
+  PlannedFile planned{kind(file), file, 0, name(file), {}, {}};
   switch (planned.kind) {
     case FileKind::model:
       planned.number = file;
@@ -125,6 +144,7 @@ PlannedFile FilePlan::file(const SaveDescription &description, int64_t file) con
     case FileKind::index:
       break;
   }
+  put_in_order(&planned);
   return planned;
 }
 

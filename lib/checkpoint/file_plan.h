@@ -27,9 +27,10 @@ struct EntrySource {
 
 struct PlannedFile {
   FileKind kind;
+  int64_t file = -1;   ///< in the plan
   int64_t number = 0;  ///< among its kind
   std::string name;    ///< "state-00001-of-00004.safetensors"
-  std::vector<Entry> entries;        ///< without offsets, before the order of format_header()
+  std::vector<Entry> entries;        ///< in the order of their data, without offsets
   std::vector<EntrySource> sources;  ///< one for each entry
 };
 

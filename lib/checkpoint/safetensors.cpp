@@ -19,20 +19,8 @@ constexpr int64_t kLengthNbytes = 8;
 constexpr const char *kMetadata = "__metadata__";
 
 /// -1 when there are more than fit.
-int64_t count_of(const std::vector<int64_t> &shape) {
-  Int128 count = 1;
-  bool empty = false;
-  for (const int64_t dim : shape) {
-    empty = empty || dim == 0;
-    if (count <= kMostElements) count *= dim;
-  }
-  if (empty) return 0;
-  return count <= kMostElements ? static_cast<int64_t>(count) : -1;
-}
-
-/// -1 when there are more than fit.
 int64_t nbytes_of(const std::vector<int64_t> &shape, DiskType type) {
-  const int64_t count = count_of(shape);
+  const int64_t count = shape_count(shape);
   const Int128 nbytes = static_cast<Int128>(count) * disk_type_nbytes(type);
   return count >= 0 && nbytes <= kMostElements ? static_cast<int64_t>(nbytes) : -1;
 }
@@ -61,9 +49,8 @@ Status check_entries(const std::vector<Entry> &entries) {
   for (const Entry &entry : entries) {
     ZERO_TRY(check_name(entry.name));
     ZERO_CHECK(names.insert(entry.name).second, ZERO_E_INVALID_ARGUMENT, "two tensors of a file are named %s; rename one", entry.name.c_str());
-    const bool negative = std::any_of(entry.shape.begin(), entry.shape.end(), [](int64_t dim) { return dim < 0; });
-    const int64_t nbytes = negative ? -1 : nbytes_of(entry.shape, entry.type);
-    ZERO_CHECK(nbytes >= 0 && static_cast<int64_t>(entry.shape.size()) <= kMostDims, ZERO_E_INVALID_ARGUMENT,
+    const int64_t nbytes = nbytes_of(entry.shape, entry.type);
+    ZERO_CHECK(nbytes >= 0, ZERO_E_INVALID_ARGUMENT,
                "%s: a shape of %s in %s is too large for a file, or negative", entry.name.c_str(), shape_text(entry.shape).c_str(),
                disk_type_name(entry.type));
     total += nbytes;
@@ -207,7 +194,18 @@ Status check_doubles(const std::vector<Entry> &entries, const std::string &file)
 
 }  // namespace
 
-int64_t Entry::count() const { return count_of(shape); }
+int64_t shape_count(std::span<const int64_t> shape) {
+  Int128 count = 1;
+  bool empty = false;
+  for (const int64_t dim : shape) {
+    if (dim < 0) return -1;
+    empty = empty || dim == 0;
+    if (count <= kMostElements) count *= dim;
+  }
+  if (static_cast<int64_t>(shape.size()) > kMostDims) return -1;
+  if (empty) return 0;
+  return count <= kMostElements ? static_cast<int64_t>(count) : -1;
+}
 
 const Entry *Header::find(std::string_view name) const {
   const auto at = std::find_if(entries.begin(), entries.end(), [&](const Entry &entry) { return entry.name == name; });

@@ -21,13 +21,16 @@ inline constexpr int kMostJsonDepth = 8;
 inline constexpr size_t kMostNameNbytes = 1024;  ///< in a file: prefix, name of at most 255, slot
 inline constexpr int64_t kMostDims = 64;
 
+/// Elements of a shape; -1 for one that is negative, has too many dimensions or more than 2^62 elements.
+int64_t shape_count(std::span<const int64_t> shape);
+
 struct Entry {
   std::string name;
   DiskType type;
   std::vector<int64_t> shape;
   int64_t offset = 0;  ///< in the file
 
-  int64_t count() const;
+  int64_t count() const { return shape_count(shape); }
   int64_t nbytes() const { return count() * disk_type_nbytes(type); }
   friend bool operator==(const Entry &, const Entry &) = default;
 };

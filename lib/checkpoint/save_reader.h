@@ -8,11 +8,14 @@
 #include "core/file.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace zero::checkpoint {
+
+class Transfers;
 
 /// A range of entries of one slot, or of an extra (section -1: `tensor` is the number of the extra, slot -1).
 struct Wanted {
@@ -27,8 +30,7 @@ struct Wanted {
 /// A run of bytes in one file that covers part of a wanted range.
 struct FilePart {
   int64_t file;
-  int64_t entry;          ///< in the file's plan
-  int64_t entry_offset;   ///< bytes within that entry
+  int64_t entry_offset;  ///< bytes within the entry of the wanted slot or extra in that file
   int64_t nbytes;
   int64_t wanted;         ///< index
   int64_t wanted_offset;  ///< bytes within the wanted range
@@ -44,7 +46,9 @@ Status prove_cover(const Manifest &manifest);
 class SaveReader {
  public:
   /// The manifest must outlive the reader.
-  SaveReader(const Manifest &manifest, const StreamOptions &options) : manifest_(manifest), options_(options), plan_(manifest.description) {}
+  SaveReader(const Manifest &manifest, const StreamOptions &options);
+  SaveReader(const SaveReader &) = delete;
+  ~SaveReader();
 
   /// Opens the save's folder, by the name that rank 0 told; looks again for `patience_ms` where it is not seen at once.
   Status open(const Folder &saves, const std::string &name, int64_t patience_ms);
@@ -59,9 +63,6 @@ class SaveReader {
   const StreamCounts &counts() const { return counts_; }
 
  private:
-  struct Input;
-  class Target;
-  Status open_input(int64_t file, Input *out) const;
   Status read_file(int64_t file, std::span<const FilePart> parts, std::span<const Wanted> wanted, BlockSink *sink, Progress *progress);
 
   const Manifest &manifest_;
@@ -69,6 +70,7 @@ class SaveReader {
   const FilePlan plan_;
   Folder folder_;
   int64_t patience_ms_ = 0;
+  std::unique_ptr<Transfers> transfers_;
   StreamCounts counts_;
 };
 

@@ -15,11 +15,14 @@
 #include "core/file.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace zero::checkpoint {
+
+class Transfers;
 
 /// Makes the new folder `name` (save_name()) in the folder of saves, durably.
 Status create_save(const Folder &saves, const std::string &name, bool sync);
@@ -27,8 +30,10 @@ Status create_save(const Folder &saves, const std::string &name, bool sync);
 class SaveWriter {
  public:
   /// `files`: numbers in the plan that this rank writes: its state file, its model files, on rank 0 also index and extra. The description
-  /// must outlive the writer.
+  /// is not needed afterwards.
   SaveWriter(const SaveDescription &description, std::vector<int64_t> files, const StreamOptions &options);
+  SaveWriter(const SaveWriter &) = delete;
+  ~SaveWriter();
 
   /// Files of rank `rank`, given who writes the model files (assign_model_files).
   static std::vector<int64_t> files_of(const SaveDescription &description, std::span<const int64_t> model_writers, int64_t rank);
@@ -50,22 +55,15 @@ class SaveWriter {
   void remove() noexcept;
 
  private:
-  struct Output {
-    PlannedFile plan;
-    Header header;
-    std::string head;  ///< bytes before the data; for the index all of it
-    File file;
-    bool direct = false;
-    bool created = false;
-  };
-
+  struct Output;
   Status write_one(Output &output, BlockSource &source, Progress *progress);
+  Status finish(Output &output);
 
-  const SaveDescription &description_;
   const StreamOptions options_;
   Status prepared_;  ///< of the headers, told by open()
   std::vector<Output> outputs_;
   Folder folder_;
+  std::unique_ptr<Transfers> transfers_;
   std::vector<FileReport> reports_;
   StreamCounts counts_;
   int64_t nbytes_ = 0;

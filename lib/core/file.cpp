@@ -29,13 +29,12 @@ OwnedFd open_uninterrupted(int folder, const char *name, int flags, mode_t mode)
   }
 }
 
-Status transfer_error(const char *what, size_t nbytes, int64_t offset, const File &file, int reason) {
+Status transfer_error(int32_t code, const char *what, size_t nbytes, int64_t offset, const File &file, int reason) {
   if (reason != ENOSPC && reason != EDQUOT) {
-    return Status::error(ZERO_E_SYSTEM, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(),
-                         std::strerror(reason));
+    return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(), std::strerror(reason));
   }
-  return Status::error(ZERO_E_SYSTEM, "cannot %s %zu bytes at %lld of %s: %s; %lld bytes are free there: make room, then save again", what,
-                       nbytes, lld(offset), file.path().c_str(), std::strerror(reason), lld(file_calls().free_nbytes(file.fd())));
+  return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s; %lld bytes are free there: make room, then save again", what, nbytes,
+                       lld(offset), file.path().c_str(), std::strerror(reason), lld(file_calls().free_nbytes(file.fd())));
 }
 
 }  // namespace
@@ -68,25 +67,32 @@ SignalsBlocked::~SignalsBlocked() {
   errno = reason;
 }
 
-Status File::read_at(std::span<std::byte> out, int64_t offset) const {
-  for (size_t done = 0; done < out.size();) {
+Status File::read_at(std::span<std::byte> out, size_t least, int64_t offset, int *out_errno) const {
+  if (out_errno != nullptr) *out_errno = 0;
+  for (size_t done = 0; done < least;) {
     const int64_t at = offset + static_cast<int64_t>(done);
-    const ssize_t got =
-        uninterrupted([&] { return file_calls().read_at(fd_.get(), out.data() + done, out.size() - done, at); });
-    if (got < 0) return transfer_error("read", out.size() - done, at, *this, errno);
+    const ssize_t got = uninterrupted([&] { return file_calls().read_at(fd_.get(), out.data() + done, out.size() - done, at); });
+    const int reason = errno;
+    if (got < 0 && out_errno != nullptr) *out_errno = reason;
+    if (got < 0) {
+      return transfer_error(reason == EIO || reason == ESTALE ? ZERO_E_CHECKPOINT : ZERO_E_SYSTEM, "read", least - done, at, *this, reason);
+    }
     ZERO_CHECK(got > 0, ZERO_E_CHECKPOINT, "%s ends at byte %lld, where %zu bytes more were expected: the file was cut off", path_.c_str(),
-               lld(at), out.size() - done);
+               lld(at), least - done);
     done += static_cast<size_t>(got);
   }
   return {};
 }
 
-Status File::write_at(std::span<const std::byte> data, int64_t offset) const {
+Status File::write_at(std::span<const std::byte> data, int64_t offset, int *out_errno) const {
+  if (out_errno != nullptr) *out_errno = 0;
   for (size_t done = 0; done < data.size();) {
     const int64_t at = offset + static_cast<int64_t>(done);
     const ssize_t put = uninterrupted([&] { return file_calls().write_at(fd_.get(), data.data() + done, data.size() - done, at); });
     // Nothing written and no reason given: as a full disk, or the loop would have no end.
-    if (put <= 0) return transfer_error("write", data.size() - done, at, *this, put < 0 ? errno : ENOSPC);
+    const int reason = put < 0 ? errno : ENOSPC;
+    if (put <= 0 && out_errno != nullptr) *out_errno = reason;
+    if (put <= 0) return transfer_error(ZERO_E_SYSTEM, "write", data.size() - done, at, *this, reason);
     done += static_cast<size_t>(put);
   }
   return {};
@@ -99,7 +105,7 @@ bool File::set_direct(bool direct) const {
 Status File::allocate(int64_t nbytes) const {
   if (nbytes == 0 || uninterrupted([&] { return file_calls().allocate(fd_.get(), nbytes); }) == 0) return {};
   if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
-  return transfer_error("reserve", static_cast<size_t>(nbytes), 0, *this, errno);
+  return transfer_error(ZERO_E_SYSTEM, "reserve", static_cast<size_t>(nbytes), 0, *this, errno);
 }
 
 Status File::truncate(int64_t nbytes) const {
@@ -109,7 +115,7 @@ Status File::truncate(int64_t nbytes) const {
 
 Status File::sync() const {
   if (file_calls().sync(fd_.get()) == 0) return {};
-  return transfer_error("sync", 0, 0, *this, errno);
+  return file_error("sync", path_, errno);
 }
 
 Status File::close() {
@@ -139,9 +145,23 @@ Status Folder::make(const std::string &name) const {
   return file_error("make folder", path_of(name), errno);
 }
 
-bool Folder::has(const std::string &name) const {
+Status Folder::has(const std::string &name, bool *out) const {
   struct stat found{};
-  return uninterrupted([&] { return file_calls().stat_at(fd(), name.c_str(), &found); }) == 0;
+  *out = uninterrupted([&] { return file_calls().stat_at(fd(), name.c_str(), &found); }) == 0;
+  if (*out || errno == ENOENT) return {};
+  return file_error("look at", path_of(name), errno);
+}
+
+Status Folder::file_size(const std::string &name, int64_t *out) const {
+  struct stat found{};
+  if (uninterrupted([&] { return file_calls().stat_at(fd(), name.c_str(), &found); }) != 0) {
+    const int reason = errno;
+    return Status::error(reason == ENOENT ? ZERO_E_CHECKPOINT : ZERO_E_SYSTEM, "cannot look at %s: %s", path_of(name).c_str(),
+                         std::strerror(reason));
+  }
+  ZERO_CHECK(S_ISREG(found.st_mode), ZERO_E_CHECKPOINT, "%s is no regular file", path_of(name).c_str());
+  *out = found.st_size;
+  return {};
 }
 
 Status Folder::open_folder(const std::string &name, Folder *out, int *out_errno) const {
@@ -167,7 +187,8 @@ Status Folder::open_file(const std::string &name, File *out, int *out_errno) con
   if (!found.valid()) {
     const int reason = errno;
     if (out_errno != nullptr) *out_errno = reason;
-    return file_error("open", path_of(name), reason);
+    const bool missing = reason == ENOENT || reason == ESTALE || reason == ELOOP;
+    return Status::error(missing ? ZERO_E_CHECKPOINT : ZERO_E_SYSTEM, "cannot open %s: %s", path_of(name).c_str(), std::strerror(reason));
   }
   struct stat kind{};
   if (uninterrupted([&] { return file_calls().stat(found.get(), &kind); }) != 0) return file_error("look at", path_of(name), errno);

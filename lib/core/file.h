@@ -41,10 +41,11 @@ class File {
   /// For texts.
   const std::string &path() const { return path_; }
 
-  /// All of `out`, or an error; a file that ends early is ZERO_E_CHECKPOINT.
-  Status read_at(std::span<std::byte> out, int64_t offset) const;
+  /// At least the first `least` bytes of `out`, or an error. ZERO_E_CHECKPOINT when the file ends before, or the system cannot read it any
+  /// more (EIO, ESTALE). *out_errno, where given, is the reason of an error, or 0.
+  Status read_at(std::span<std::byte> out, size_t least, int64_t offset, int *out_errno = nullptr) const;
   /// All of `data`, or an error.
-  Status write_at(std::span<const std::byte> data, int64_t offset) const;
+  Status write_at(std::span<const std::byte> data, int64_t offset, int *out_errno = nullptr) const;
   /// Past the page cache from now on, or not. False: the file system cannot.
   bool set_direct(bool direct) const;
   /// Reserves the blocks of the whole file. A file system that cannot (EOPNOTSUPP) is no error.
@@ -76,13 +77,15 @@ class Folder {
 
   /// EEXIST is an error.
   Status make(const std::string &name) const;
-  /// False where there is none, or what it is cannot be seen.
-  bool has(const std::string &name) const;
+  /// An error where it cannot be seen.
+  Status has(const std::string &name, bool *out) const;
+  /// Size of a regular file; ZERO_E_CHECKPOINT when there is none of that name.
+  Status file_size(const std::string &name, int64_t *out) const;
   /// Never through a symbolic link. *out_errno, where given, is the reason.
   Status open_folder(const std::string &name, Folder *out, int *out_errno = nullptr) const;
   /// A new regular file (O_EXCL) for writing.
   Status create_file(const std::string &name, File *out) const;
-  /// A regular file for reading, never through a symbolic link, never waiting for a pipe.
+  /// A regular file for reading, never through a symbolic link, never waiting for a pipe. ZERO_E_CHECKPOINT when there is none.
   Status open_file(const std::string &name, File *out, int *out_errno = nullptr) const;
   Status rename(const std::string &from, const std::string &to) const;
   /// *out_errno, where given, is the reason.
