@@ -162,6 +162,8 @@ typedef struct zero_step_result {
   double grad_norm;       /* L2 norm of the reduced gradient, without loss scale, when ZERO_KEY_GRAD_NORM is 1 or gradients are clipped by
                              norm, otherwise 0; the same bits on all ranks */
   double loss_scale;      /* what the caller multiplies the loss of the next step by */
+  int64_t stop_reason;    /* the largest reason that a rank gave to zero_optimizer_request_stop, the
+                             same on all ranks; 0: none did */
 } zero_step_result;
 
 /* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
@@ -402,6 +404,34 @@ ZERO_API int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
 ZERO_API int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 ZERO_API int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 ZERO_API int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
+
+/*
+ * Asks all ranks to stop, for example before a job is pre-empted:
+ *
+ *     static zero_optimizer *training;
+ *     static void on_term(int number) { zero_optimizer_request_stop(training, number); }
+ *     ...
+ *     signal(SIGTERM, on_term);
+ *     do {
+ *         ... gradients of a batch ...
+ *         zero_optimizer_step(training, NULL, &result);
+ *     } while (result.stop_reason == 0);
+ *     zero_optimizer_save(training, folder, NULL);
+ *
+ * The next step or reduce of this rank carries the request to all ranks, and all of them find the
+ * largest reason in the result of that same step, whether it is applied or skipped. That step
+ * clears the request; a result that was not asked for is still there in zero_optimizer_result. A
+ * larger reason that arrives during the step is reported by the next one. A step that fails
+ * reports nothing. The library itself stops nothing.
+ *   reason  [in] above 0; what the numbers mean is the program's affair
+ * Safe in a signal handler, which may interrupt any call. For that reason errors have no text:
+ * zero_last_error_copy keeps what it had. Not a collective.
+ * Errors: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_FORKED, and ZERO_E_UNSUPPORTED once
+ * a step was captured into a CUDA graph (graph.h), because runs of a graph do not look at the
+ * host; a capture while a request waits is ZERO_E_UNSUPPORTED too.
+ * Threads: any, also while a call or a request is under way. Since ZERO_0.1.
+ */
+ZERO_API int32_t zero_optimizer_request_stop(zero_optimizer *optimizer, int64_t reason);
 
 /*
  * Views of what this rank updates: of each tensor at most one piece, contiguous in every slot. In stage 0 all of it, otherwise the shard.
