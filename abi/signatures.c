@@ -138,6 +138,7 @@ int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);
 int32_t zero_optimizer_apply_async(zero_optimizer *optimizer, void *stream, zero_request **out);
 int32_t zero_optimizer_gather(zero_optimizer *optimizer, void *stream);
 int32_t zero_optimizer_gather_async(zero_optimizer *optimizer, void *stream, zero_request **out);
+int32_t zero_optimizer_request_stop(zero_optimizer *optimizer, int64_t reason);
 int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int64_t *out_count);
 int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot, int64_t *out_param, int64_t *out_offset,
     int64_t *out_count, void **out_data);
