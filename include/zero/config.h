@@ -121,7 +121,19 @@ enum zero_key {
                                    counted); sets ZERO_SLOT_UPDATE_COUNT of every tensor too */
   ZERO_KEY_SKIPPED_COUNT = 501, /* i64, 0 .. 2^62: steps skipped so far */
   ZERO_KEY_GROWTH_COUNT = 502,  /* i64, 0 .. 2^62: dynamic loss scale: steps without overflow since it last changed */
-  ZERO_KEY_OVERFLOW_COUNT = 503 /* i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has swallowed */
+  ZERO_KEY_OVERFLOW_COUNT = 503, /* i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has swallowed */
+
+  /* checkpoints (checkpoint.h): 600 .. 699 */
+  ZERO_KEY_CHECKPOINT_STAGING_BYTES = 600, /* i64, 65536 .. 2^34, 33554432: memory through which files are written and read */
+  ZERO_KEY_CHECKPOINT_KEEP = 601,        /* i64, 0 .. 2^31, 0: newest saves of this run that are kept in the folder; 0 = all */
+  ZERO_KEY_CHECKPOINT_DIRECT = 602,      /* i64, 0 .. 1, 1: past the page cache where the file system can */
+  ZERO_KEY_CHECKPOINT_SYNC = 603,        /* i64, 0 .. 1, 1: 0 = a save may be lost in a power cut; faster, for scratch folders */
+  ZERO_KEY_CHECKPOINT_FILE_BYTES = 606,  /* i64, 4096 .. 2^62, 4294967296: a model file is not extended beyond this size */
+  ZERO_KEY_CHECKPOINT_PROGRESS_MS = 607, /* i64, 1 .. 2^40, 600000: longest time in which a rank may write or read nothing */
+  ZERO_KEY_CHECKPOINT_CONVERT = 608,     /* i64, 0 .. 1, 0: 1 = states of another dtype are converted */
+  ZERO_KEY_CHECKPOINT_MISSING = 609,     /* i64, 0 .. 1, 0: 1 = what the save lacks stays as it is here */
+  ZERO_KEY_CHECKPOINT_EXTRA = 610,       /* i64, 0 .. 1, 0: 1 = what only the save has is passed over */
+  ZERO_KEY_CHECKPOINT_MODEL_FILES = 611  /* i64, 0 .. 1, 1: 0 = no files with whole parameters for other tools; each rank saves its shard */
 };
 
 enum zero_rounding {

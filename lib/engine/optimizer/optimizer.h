@@ -142,6 +142,7 @@ class Optimizer {
   /// @}
 
  private:
+  friend class SavedState;
   enum class Phase { building, sealed, running, reduced };
 
   /// How a parameter is held by the caller.
@@ -375,6 +376,7 @@ class Optimizer {
   std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
   std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
   std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
+  std::shared_ptr<void> saved_run_;    ///< of checkpoints
   Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;

@@ -3,7 +3,7 @@
 
 #include "core/number_text.h"
 #include "engine/storage/host_copy.h"
-#include "group/collectives.h"
+#include "kernels/convert.h"
 
 #include <array>
 #include <charconv>
@@ -116,7 +116,7 @@ Status SavedState::check_load(const char *call) const {
   return optimizer.gradients_.check_between_steps(call);
 }
 
-Task SavedState::settle() {
+Task SavedState::settle() const {
   Optimizer &optimizer = *optimizer_;
   ZERO_CO_AWAIT(optimizer.gathers_.end());
   ZERO_CO_TRY(optimizer.run_.learn());
@@ -225,36 +225,39 @@ Status SavedState::store(int64_t id, int32_t slot, int64_t first, std::span<cons
 }
 
 /// The host's kernels make what lies on a device too: its bits are theirs.
-Status SavedState::store_values(int64_t id, const float *values, bool with_average) const {
+Status SavedState::store_state(int64_t id, int32_t slot, std::span<const float> values) const {
+  const Slot *found = nullptr;
   const Range range = own(id);
   if (range.empty()) return {};
-  const Optimizer &optimizer = *optimizer_;
-  const HostKernels &kernels = optimizer.host_kernels_;
-  const Format &format = format_of(id);
-  const int64_t count = range.count();
-  const auto store_floats = [&](int32_t slot) {
-    return store(id, slot, range.begin, std::as_bytes(std::span(values, static_cast<size_t>(count))));
-  };
-  const Slot *found = nullptr;
-  std::vector<std::byte> param(static_cast<size_t>(count * dtype_nbytes(format.param)));
-  if (format.coded()) {
-    const int64_t lines = round_up(count, kLine) / kLine;
-    std::vector<float> scales(static_cast<size_t>(lines));
-    kernels.encode({param.data(), format.param, scales.data()}, values, DType::f32, count);
-    ZERO_TRY(store(id, ZERO_SLOT_PARAM_SCALE, range.begin / kLine, std::as_bytes(std::span(scales))));
+  ZERO_TRY(find_place(id, slot, &found));
+  const kernels::Table &table = kernels::active();
+  const DType dtype = optimizer_->tensors_.place(*found, id).dtype;
+  std::vector<std::byte> stored(values.size() * static_cast<size_t>(dtype_nbytes(dtype)));
+  if (dtype == DType::f8e4m3 || dtype == DType::f8ue5m3) {
+    std::vector<float> scales(static_cast<size_t>(round_up(range.count(), kLine) / kLine));
+    table.encode(reinterpret_cast<uint8_t *>(stored.data()), scales.data(), dtype, values.data(), range.count(), nullptr);
+    const int32_t number = slot == ZERO_SLOT_PARAM ? int32_t{ZERO_SLOT_PARAM_SCALE} : scale_slot(slot);
+    ZERO_TRY(store(id, number, range.begin / kLine, std::as_bytes(std::span(scales))));
   } else {
-    kernels.convert(param.data(), format.param, values, DType::f32, count);
+    kernels::narrow(table, stored.data(), dtype, values.data(), range.count());
   }
-  const bool has_master = optimizer.tensors_.find(ZERO_SLOT_MASTER, id, &found);
-  if (has_master && optimizer.tensors_.place(*found, id).dtype == DType::u16) {
-    std::vector<uint16_t> rest(static_cast<size_t>(count));
-    split_remainders(values, count, reinterpret_cast<uint16_t *>(param.data()), rest.data());
-    ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(std::span(rest))));
-  } else if (has_master) {
-    ZERO_TRY(store_floats(ZERO_SLOT_MASTER));
+  return store(id, slot, range.begin, stored);
+}
+
+Status SavedState::store_values(int64_t id, std::span<const float> values) const {
+  const Slot *master = nullptr;
+  const Range range = own(id);
+  if (range.empty()) return {};
+  if (!optimizer_->tensors_.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, values);
+  if (optimizer_->tensors_.place(*master, id).dtype == DType::f32) {
+    ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(values)));
+    return store_state(id, ZERO_SLOT_PARAM, values);
   }
-  ZERO_TRY(store(id, ZERO_SLOT_PARAM, range.begin, param));
-  return with_average && optimizer.tensors_.find(ZERO_SLOT_AVERAGE, id, &found) ? store_floats(ZERO_SLOT_AVERAGE) : Status();
+  std::vector<uint16_t> upper(values.size());
+  std::vector<uint16_t> lower(values.size());
+  kernels::active().split(upper.data(), lower.data(), values.data(), range.count());
+  ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(std::span(lower))));
+  return store(id, ZERO_SLOT_PARAM, range.begin, std::as_bytes(std::span(upper)));
 }
 
 Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
@@ -291,8 +294,15 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 
 void SavedState::begin_load() const { optimizer_->phase_ = Optimizer::Phase::sealed; }
 
-/// Each rank has written its own cuts. A device learns scalars with the next step.
+/// Ranks that wait inside the optimizer are told where it fails.
 Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const {
+  Status status = co_await take_loaded(scalars, counts_set);
+  if (!status.ok()) optimizer_->lose(status);
+  co_return status;
+}
+
+/// Each rank has written its own cuts. A device learns scalars with the next step.
+Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const {
   Optimizer &optimizer = *optimizer_;
   if (scalars != nullptr) {
     ZERO_CO_TRY(optimizer.run_.learn());

@@ -47,8 +47,12 @@ class SavedState {
   const std::vector<HyperSet> &sets() const { return optimizer_->sets_; }
   std::vector<SlotFormat> slots_of(int64_t id) const { return optimizer_->layout_.slots_of(id); }
   const Format &format_of(int64_t id) const { return optimizer_->layout_.format_of(id); }
+  const char *algorithm_name() const { return optimizer_->settings_.algorithm_name(); }
   int64_t applied_count() const { return optimizer_->run_.known().applied_count; }
   Range own(int64_t id) const { return optimizer_->tensors_.own(id); }
+
+  /// Of the short form: what goes on from one save to the next.
+  std::shared_ptr<void> &run() const { return optimizer_->saved_run_; }
 
   /// While it lives, calls that are no tasks find the optimizer busy.
   class Busy {
@@ -59,9 +63,9 @@ class SavedState {
     Optimizer::Counted counted_;
   };
   /// Ends what a save must not meet: gathers behind the last step, counts that memory is not told of yet. Waits for devices.
-  Task settle();
+  Task settle() const;
   /// `work` comes after what `stream` was given before, and before what it is given next.
-  Task in_order(Task work, void *stream) { return optimizer_->in_order(std::move(work), stream); }
+  Task in_order(Task work, void *stream) const { return optimizer_->in_order(std::move(work), stream); }
   Status check_save(const char *call) const;
   Status check_load(const char *call) const;
 
@@ -79,8 +83,10 @@ class SavedState {
   /// @{
   /// Writes entries of a slot of this rank's own cut, from `first` on.
   Status store(int64_t id, int32_t slot, int64_t first, std::span<const std::byte> data) const;
-  /// Values of this rank's own cut of a tensor: the parameter, its master and, unless it has one already, its average become them.
-  Status store_values(int64_t id, const float *values, bool with_average) const;
+  /// Values of this rank's own cut of a tensor: the parameter and its master become them.
+  Status store_values(int64_t id, std::span<const float> values) const;
+  /// A slot of this rank's own cut becomes the values, rounded, with its scales.
+  Status store_state(int64_t id, int32_t slot, std::span<const float> values) const;
   /// Sums up the scalars that a section's facts tell.
   static Status read_scalars(const checkpoint::Facts &facts, SavedScalars *out);
   /// Each hyper-parameter of a set that the facts tell.
@@ -95,6 +101,7 @@ class SavedState {
  private:
   Status find_place(int64_t id, int32_t slot, const Slot **out_slot) const;
   std::byte *entry(int64_t id, const Slot &slot, int64_t first) const;
+  Task take_loaded(const SavedScalars *scalars, bool counts_set) const;
   void describe_facts(checkpoint::Facts *out) const;
 
   std::shared_ptr<Optimizer> optimizer_;
