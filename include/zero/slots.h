@@ -1,6 +1,6 @@
 /*
  * What a run is made of: slots of tensors, and scalars. Slots are read and written by range, whoever owns what, so that a run can be saved
- * and carried on at another world size, in another stage, with other buckets. examples/carry_on.c does it.
+ * and carried on at another world size, in another stage, with other buckets. zero/checkpoint.h does all of that.
  *
  * To save a run, between steps, and not between micro-steps (no slot has what those added up):
  *   - of each tensor all slots: zero_optimizer_slot_count, zero_optimizer_slot, zero_optimizer_read (a tied name's are those of the tensor
