@@ -287,7 +287,12 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   out->assign(static_cast<size_t>(size_), {});
   (*out)[static_cast<size_t>(rank_)].mapping = mine;
   if (size_ == 1) co_return Status();
-  ZERO_CO_AWAIT(within_process() ? share_here(mine, out, deadline_ms) : share_by_name(mine, out, deadline_ms));
+  // Two branches: of a conditional expression GCC 12 may end the task that was awaited twice.
+  if (within_process()) {
+    ZERO_CO_AWAIT(share_here(mine, out, deadline_ms));
+  } else {
+    ZERO_CO_AWAIT(share_by_name(mine, out, deadline_ms));
+  }
   if (mine != nullptr) {
     const std::lock_guard lock(sharing_mutex_);
     // Withdrawing must not fail: room for it is made now.
