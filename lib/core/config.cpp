@@ -191,7 +191,7 @@ Status check_f64(int32_t key, double value) {
 
 Status Config::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(check_i64(key, value));
-  ZERO_CHECK(key < ZERO_KEY_STEP_COUNT, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(key < ZERO_KEY_STEP_COUNT || key > ZERO_KEY_OVERFLOW_COUNT, ZERO_E_UNSUPPORTED,
              "%s is a scalar of a running optimizer, which no config takes; zero_optimizer_set_i64 sets it", find_key(key)->name);
   i64_[key] = value;
   return {};

@@ -187,6 +187,7 @@ TEST_P(SavedStages, AFailedSaveCostsNothing) {
     statuses.expect_alike(ZERO_E_SYSTEM, failure.file);
     EXPECT_GT(calls.refused(), 0) << failure.call << " " << failure.file;
     EXPECT_EQ(folder.saves().size(), 2U) << failure.call << " " << failure.file;
+    EXPECT_EQ(folder.entries().size(), 2U) << "leftovers of " << failure.call << " " << failure.file;
     refused += calls.refused();
   }
   std::printf("stage %lld: failures = %zu, calls that were refused = %lld\n", static_cast<long long>(GetParam()), failures.size(),

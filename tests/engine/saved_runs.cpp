@@ -14,15 +14,15 @@ std::vector<std::string> SaveFolder::entries() const {
 
 std::vector<std::string> SaveFolder::saves() const {
   std::vector<std::string> names = entries();
-  std::erase_if(names, [](const std::string &name) { return !name.starts_with("save-"); });
+  std::erase_if(names, [this](const std::string &name) { return !std::filesystem::exists(path_ / name / "manifest.safetensors"); });
   return names;
 }
 
 std::shared_ptr<Checkpoint> checkpoint_of(const std::shared_ptr<Optimizer> &optimizer, const CheckpointKeys &keys) {
   Config config;
-  for (const auto &[key, value] : keys) expect_ok(config.set_i64(key, value), "set_i64");
   expect_ok(config.set_i64(ZERO_KEY_CHECKPOINT_SYNC, 0), "set_i64");
   expect_ok(config.set_i64(ZERO_KEY_CHECKPOINT_STAGING_BYTES, int64_t{1} << 21), "set_i64");
+  for (const auto &[key, value] : keys) expect_ok(config.set_i64(key, value), "set_i64");
   std::shared_ptr<Checkpoint> checkpoint;
   expect_ok(Checkpoint::create(optimizer->group(), config, &checkpoint), "create");
   if (checkpoint != nullptr) expect_ok(checkpoint->things().add_optimizer("", optimizer), "add_optimizer");

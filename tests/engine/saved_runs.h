@@ -7,12 +7,15 @@
 #include "tests/engine/training.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zero::test {
@@ -33,7 +36,7 @@ class SaveFolder {
   std::string path() const { return path_.string(); }
   /// Names of all that is there, in order.
   std::vector<std::string> entries() const;
-  /// Those of saves, the newest last.
+  /// Those of committed saves, the newest last.
   std::vector<std::string> saves() const;
 
  private:
