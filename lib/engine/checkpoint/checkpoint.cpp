@@ -78,15 +78,32 @@ Checkpoint::BusyOptimizers Checkpoint::busy() const {
 Task Checkpoint::guarded(Task body, BusyOptimizers busy) {
   const BusyOptimizers counted = std::move(busy);
   QueueHolds holds(*queue());
+  agreed_ = {};
+  Status status;
   try {
     for (const SavedThings::SavedOptimizer &each : things_.optimizers()) {
-      if (each.state.optimizer().queue() != queue()) ZERO_CO_AWAIT(holds.take(each.state.optimizer().queue()));
+      if (status.ok() && each.state.optimizer().queue() != queue()) status = co_await holds.take(each.state.optimizer().queue());
     }
-    ZERO_CO_AWAIT(body);
+    if (status.ok()) status = co_await body;
   } catch (...) {
-    co_return exception_status();
+    status = exception_status();
   }
-  co_return Status();
+  // The others wait for this rank in a vote that it will not come to: they are told. Copies of a status share its text.
+  const bool alike = !agreed_.ok() && status.text() == agreed_.text();
+  if (!status.ok() && !alike && run_->group != nullptr) run_->group->fail(status);
+  co_return status;
+}
+
+Task Checkpoint::agree(Status mine) {
+  Status agreed = co_await vote(*run_->group, std::move(mine));
+  if (!agreed.ok()) agreed_ = agreed;
+  co_return agreed;
+}
+
+Task Checkpoint::agree_on_given(const char *what, const std::string &mine) {
+  Status agreed = co_await compare_given(*run_->group, what, mine);
+  if (!agreed.ok()) agreed_ = agreed;
+  co_return agreed;
 }
 
 Task Checkpoint::ordered(Task body, void *stream, size_t index) {
@@ -95,9 +112,10 @@ Task Checkpoint::ordered(Task body, void *stream, size_t index) {
   co_return co_await state.in_order(ordered(std::move(body), stream, index + 1), stream);
 }
 
-/// Votes are taken in a group of their own, so that they meet nothing else.
+/// Votes are taken in a group of their own, so that they meet nothing else. One that a rank has failed alone is made anew.
 Task Checkpoint::open_group(Caller caller) {
   Group &whole = *things_.group();
+  if (run_->group != nullptr && !run_->group->usable().ok()) run_->group.reset();
   if (run_->group == nullptr) {
     const std::shared_ptr<Operation> made = whole.queue()->submit(split(whole, 0, whole.rank(), &run_->group));
     OperationEnd end(*whole.queue(), *made);

@@ -74,6 +74,9 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   Task ordered(Task body, void *stream, size_t index = 0);
   Task open_group(Caller caller);
   Task settle();
+  /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
+  Task agree(Status mine);
+  Task agree_on_given(const char *what, const std::string &mine);
   Status silent(int64_t rank, int64_t silent_ms) const;
   Task run_files(std::shared_ptr<FileJob> job, std::function<Status()> files);
   Task wind_up(std::shared_ptr<FileJob> job);
@@ -111,6 +114,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   const std::shared_ptr<SavedRun> run_;
   const std::shared_ptr<OperationQueue> own_queue_ = std::make_shared<OperationQueue>();
   std::string skipped_;
+  Status agreed_;  ///< the last error that all ranks have alike
 };
 
 }  // namespace zero

@@ -28,6 +28,8 @@ Status FileWork::start(std::function<Status()> work) {
     thread_ = std::thread([this, work = std::move(work)] { run(work); });
   } catch (const std::system_error &error) {
     return Status::error(ZERO_E_SYSTEM, "cannot start a thread for files: %s", error.what());
+  } catch (...) {
+    return exception_status();
   }
   return {};
 }

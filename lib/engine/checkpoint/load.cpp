@@ -97,12 +97,11 @@ Status Checkpoint::check_load(const std::string &folder, int32_t part) const {
 
 Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_result *out, int64_t *out_found) {
   ZERO_CO_AWAIT(open_group(Caller::load));
-  Group &group = *run_->group;
-  ZERO_CO_AWAIT(vote(group, check_load(folder, part)));
+  ZERO_CO_AWAIT(agree(check_load(folder, part)));
   Status settled = co_await settle();
-  ZERO_CO_AWAIT(vote(group, std::move(settled)));
+  ZERO_CO_AWAIT(agree(std::move(settled)));
   const std::string given = "folder " + folder + ", part " + std::to_string(part) + "\n" + things_.text();
-  ZERO_CO_AWAIT(compare_given(group, "folders, parts or lists of zero_checkpoint_load", given));
+  ZERO_CO_AWAIT(agree_on_given("folders, parts or lists of zero_checkpoint_load", given));
   const auto job = std::make_shared<LoadJob>();
   job->owner = shared_from_this();
   job->folder = std::move(folder);
@@ -112,7 +111,10 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
   for (int64_t index = 0;; ++index) {
     Status found = co_await find_save(job, index);
     // Behind a damaged save the error is that of the newest, unless there is an older one that is whole.
-    if (!found.ok() && index > 0) co_return status;
+    if (!found.ok() && index > 0) {
+      agreed_ = status;
+      co_return status;
+    }
     if (found.code() == ZERO_E_NOT_FOUND && out_found != nullptr) {
       *out_found = 0;
       co_return Status();
@@ -164,7 +166,7 @@ Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
       return {};
     });
   }
-  ZERO_CO_AWAIT(vote(group, std::move(found)));
+  ZERO_CO_AWAIT(agree(std::move(found)));
   ZERO_CO_AWAIT(broadcast_text(group, &mine->name, 0));
   ZERO_CO_AWAIT(broadcast_bytes(group, &mine->bytes, 0));
   const std::array<int64_t, 2> words = {mine->one_save ? 1 : 0, mine->fallback};
@@ -180,12 +182,11 @@ Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
       return checkpoint::decode_manifest(mine->bytes, mine->name, &mine->manifest);
     });
   }
-  co_return co_await vote(group, std::move(decoded));
+  co_return co_await agree(std::move(decoded));
 }
 
 /// *out_damaged: the files are not what the manifest says, so that an older save may be taken.
 Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
-  Group &group = *run_->group;
   LoadJob *mine = job.get();
   const checkpoint::SaveDescription &description = mine->manifest.description;
   mine->plan = {};
@@ -195,11 +196,11 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
     const auto section = static_cast<size_t>(mine->plan.sections[number]);
     planned = SavedState::read_scalars(description.sections[section].facts, &mine->scalars[number]);
   }
-  ZERO_CO_AWAIT(vote(group, std::move(planned)));
+  ZERO_CO_AWAIT(agree(std::move(planned)));
   mine->reader = std::make_unique<checkpoint::SaveReader>(mine->manifest, settings_.stream);
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
   mine->work = std::make_shared<FileWork>();
-  ZERO_CO_AWAIT(vote(group, mine->work->start([mine]() -> Status {
+  ZERO_CO_AWAIT(agree(mine->work->start([mine]() -> Status {
     CopySink sink(mine->plan.targets);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
@@ -207,7 +208,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
     return {};
   })));
   Status status = co_await attend(job, nullptr, 0);
-  status = co_await vote(group, std::move(status));
+  status = co_await agree(std::move(status));
   *out_damaged = status.code() == ZERO_E_CHECKPOINT;
   co_return status;
 }

@@ -136,12 +136,11 @@ Status Checkpoint::check_save(const std::string &folder) const {
 
 Task Checkpoint::save_body(std::string folder, zero_checkpoint_result *out) {
   ZERO_CO_AWAIT(open_group(Caller::save));
-  Group &group = *run_->group;
-  ZERO_CO_AWAIT(vote(group, check_save(folder)));
+  ZERO_CO_AWAIT(agree(check_save(folder)));
   Status settled = co_await settle();
-  ZERO_CO_AWAIT(vote(group, std::move(settled)));
+  ZERO_CO_AWAIT(agree(std::move(settled)));
   const std::string given = "folder " + folder + ", step " + std::to_string(things_.step()) + ", run " + run_->run_id + "\n" + things_.text();
-  ZERO_CO_AWAIT(compare_given(group, "folders, steps or lists of zero_checkpoint_save", given));
+  ZERO_CO_AWAIT(agree_on_given("folders, steps or lists of zero_checkpoint_save", given));
   const auto job = std::make_shared<SaveJob>();
   job->owner = shared_from_this();
   job->folder = std::move(folder);
@@ -186,7 +185,7 @@ Task Checkpoint::describe(SaveJob &job) {
     if (status.ok()) status = checkpoint::make_save_id(run_id, &id);
     ids = run_id + "\n" + id + "\n" + time_text() + "\n";
   }
-  ZERO_CO_AWAIT(vote(group, std::move(status)));
+  ZERO_CO_AWAIT(agree(std::move(status)));
   ZERO_CO_AWAIT(broadcast_text(group, &ids, 0));
   const auto next = [&ids] {
     const size_t end = ids.find('\n');
@@ -206,7 +205,7 @@ Task Checkpoint::describe(SaveJob &job) {
   ZERO_CO_AWAIT(share_texts(&description.texts));
   checkpoint::assign_model_files(&description, settings_.file_nbytes, &job.model_writers);
   job.name = checkpoint::save_name(description.step, description.id);
-  co_return co_await vote(group, checkpoint::check_description(description));
+  co_return co_await agree(checkpoint::check_description(description));
 }
 
 /// Rank 0's, with lengths before them.
@@ -234,7 +233,7 @@ Task Checkpoint::make_folder(std::shared_ptr<SaveJob> job) {
     ZERO_TRY(Folder::open(mine->folder, &mine->saves));
     return first ? checkpoint::create_save(mine->saves, mine->name, mine->sync) : Status();
   });
-  Status status = co_await vote(group, std::move(made));
+  Status status = co_await agree(std::move(made));
   if (!status.ok() && group.rank() == 0 && mine->saves.valid()) checkpoint::remove_save(mine->saves, mine->name);
   co_return status;
 }
@@ -250,13 +249,13 @@ Task Checkpoint::write_files(std::shared_ptr<SaveJob> job) {
     ZERO_TRY(mine->writer->open(mine->saves, mine->name, mine->patience_ms));
     return mine->writer->preallocate();
   });
-  ZERO_CO_AWAIT(vote(group, std::move(prepared)));
+  ZERO_CO_AWAIT(agree(std::move(prepared)));
   const int64_t wishes_nbytes = mine->source->wishes_nbytes(mine->files);
   mine->work = std::make_shared<FileWork>();
   mine->source->set_work(mine->work.get());
-  ZERO_CO_AWAIT(vote(group, mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); })));
+  ZERO_CO_AWAIT(agree(mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); })));
   Status written = co_await attend(job, &mine->description, wishes_nbytes);
-  co_return co_await vote(group, std::move(written));
+  co_return co_await agree(std::move(written));
 }
 
 /// Only after rank 0's word is the save acknowledged anywhere.
@@ -280,7 +279,7 @@ Task Checkpoint::commit(std::shared_ptr<SaveJob> job) {
   ZERO_CO_AWAIT(gather_words(group, words, &all));
   mine->maybe_committed = all[0] != 0;
   mine->nbytes = all[1];
-  ZERO_CO_AWAIT(vote(group, std::move(committed)));
+  ZERO_CO_AWAIT(agree(std::move(committed)));
   mine->commit_ns = now_ns() - began_ns;
   // Nobody waits for rank 0 to clean up, and what cannot be removed stays for the next time.
   if (group.rank() == 0) {
@@ -302,7 +301,7 @@ Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
     if (mine->writer != nullptr) mine->writer->remove();
     return {};
   });
-  ZERO_CO_AWAIT(vote(group, Status()));
+  ZERO_CO_AWAIT(agree(Status()));
   if (group.rank() == 0) {
     (void)co_await run_files(job, [mine]() -> Status {
       checkpoint::remove_save(mine->saves, mine->name);
