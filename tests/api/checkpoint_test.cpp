@@ -1,13 +1,11 @@
 /// @file Checkpoints as programs use them: the short form, several things in one save, requests, and ranks that are lost.
 #include "api_world.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -310,40 +308,6 @@ TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
     EXPECT_EQ(count, 0);
     zero_optimizer_release(optimizers[i]);
   }
-}
-
-/// Processes, of which one ends in the middle of a save: the others learn it, and nothing of the save counts.
-TEST(Checkpoint, ALostRankEndsTheSaveOfAll) {
-  const Folder folder;
-  const std::string name = meeting_name();
-  constexpr int64_t kRanks = 3;
-  std::array<pid_t, kRanks> processes{};
-  for (int64_t rank = 0; rank < kRanks; ++rank) {
-    processes[static_cast<size_t>(rank)] = ::fork();
-    if (processes[static_cast<size_t>(rank)] != 0) continue;
-    zero_group *group = nullptr;
-    if (zero_group_create_local(name.c_str(), rank, kRanks, nullptr, &group) != ZERO_OK) ::_exit(10);
-    zero_optimizer *optimizer = sealed_optimizer(group, 2);
-    if (zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL) != ZERO_OK) ::_exit(11);
-    if (zero_optimizer_save(optimizer, folder.path(), nullptr) != ZERO_OK) ::_exit(12);
-    if (rank == 1) ::_exit(0);
-    const int32_t status = zero_optimizer_save(optimizer, folder.path(), nullptr);
-    ::_exit(status == ZERO_E_PEER_LOST || status == ZERO_E_PEER_LEFT || status == ZERO_E_PEER_FAILED ? 0 : 13);
-  }
-  const auto begun = std::chrono::steady_clock::now();
-  for (const pid_t process : processes) {
-    int status = 0;
-    ASSERT_EQ(process, ::waitpid(process, &status, 0));
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  }
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60));  // the deadline is 600 s
-  run_ranks(1, [&](zero_group *group, int64_t) {
-    zero_optimizer *optimizer = sealed_optimizer(group, 0);
-    int64_t found = 0;
-    ZERO_EXPECT_OK(zero_optimizer_resume(optimizer, folder.path(), nullptr, &found));
-    EXPECT_EQ(found, 1);
-    zero_optimizer_release(optimizer);
-  });
 }
 
 }  // namespace

@@ -89,8 +89,7 @@ Task Checkpoint::guarded(Task body, BusyOptimizers busy) {
     status = exception_status();
   }
   // The others wait for this rank in a vote that it will not come to: they are told. Copies of a status share its text.
-  const bool alike = !agreed_.ok() && status.text() == agreed_.text();
-  if (!status.ok() && !alike && run_->group != nullptr) run_->group->fail(status);
+  if (!status.ok() && !is_agreed(status) && run_->group != nullptr) run_->group->fail(status);
   co_return status;
 }
 
@@ -123,7 +122,7 @@ Task Checkpoint::open_group(Caller caller) {
     ZERO_CO_TRY(made->status());
   }
   run_->group->set_caller(caller);
-  run_->group->set_deadline_ms(settings_.progress_ms);
+  run_->group->set_deadline_ms(whole.deadline_ms());
   co_return Status();
 }
 
@@ -132,11 +131,19 @@ Task Checkpoint::settle() {
   co_return Status();
 }
 
-/// Work of one rank, for which the others wait in a vote.
+/// Every rank comes here, also one without work of its own.
 Task Checkpoint::run_files(std::shared_ptr<FileJob> job, std::function<Status()> files) {
   job->work = std::make_shared<FileWork>();
+  job->work->start(std::move(files));
+  Status status = co_await attend(job, nullptr, 0);
+  co_return co_await agree(std::move(status));
+}
+
+/// Of this rank, for which nobody waits.
+Task Checkpoint::run_alone(std::shared_ptr<FileJob> job, std::function<Status()> files) {
+  job->work = std::make_shared<FileWork>();
   FileWork &work = *job->work;
-  ZERO_CO_TRY(work.start(std::move(files)));
+  work.start(std::move(files));
   while (!work.ended() && work.silent_ms() < settings_.progress_ms) {
     WorkLook look(work, kBeatMs);
     ZERO_CO_AWAIT(look);

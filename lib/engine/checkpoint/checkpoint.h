@@ -57,6 +57,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
  private:
   /// What the thread of a rank's files uses; it outlives the call where that thread hangs.
   struct FileJob {
+    /// Those that derive from it end the work first: it uses what they hold.
     virtual ~FileJob() = default;
     std::shared_ptr<Checkpoint> owner;
     std::shared_ptr<FileWork> work;
@@ -76,9 +77,11 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   Task settle();
   /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
   Task agree(Status mine);
+  bool is_agreed(const Status &status) const { return !status.ok() && !agreed_.ok() && status.text() == agreed_.text(); }
   Task agree_on_given(const char *what, const std::string &mine);
   Status silent(int64_t rank, int64_t silent_ms) const;
   Task run_files(std::shared_ptr<FileJob> job, std::function<Status()> files);
+  Task run_alone(std::shared_ptr<FileJob> job, std::function<Status()> files);
   Task wind_up(std::shared_ptr<FileJob> job);
   Task attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDescription *description, int64_t wishes_nbytes);
   static int64_t wish_nbytes(const checkpoint::SaveDescription &description, const Wish &wish);
@@ -95,7 +98,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   Task write_files(std::shared_ptr<SaveJob> job);
   Task commit(std::shared_ptr<SaveJob> job);
   Task discard(std::shared_ptr<SaveJob> job, Status cause);
-  static void fill_result(const SaveJob &job, zero_checkpoint_result *out);
+  static void prepare_result(SaveJob &job);
   /// @}
 
   /// @name Loads (load.cpp)

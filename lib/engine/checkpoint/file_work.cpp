@@ -16,22 +16,27 @@ Status cancelled() { return Status::error(ZERO_E_PEER_FAILED, "another rank has 
 
 }  // namespace
 
-FileWork::~FileWork() {
-  if (thread_.joinable()) thread_.join();
+void FileWork::end() {
+  if (!thread_.joinable()) return;
+  cancel();
+  thread_.join();
 }
 
-Status FileWork::start(std::function<Status()> work) {
+void FileWork::start(std::function<Status()> work) {
   advanced_ns_.store(now_ns());
-  // The thread inherits the mask.
-  const SignalsBlocked blocked;
-  try {
-    thread_ = std::thread([this, work = std::move(work)] { run(work); });
-  } catch (const std::system_error &error) {
-    return Status::error(ZERO_E_SYSTEM, "cannot start a thread for files: %s", error.what());
-  } catch (...) {
-    return exception_status();
+  if (work != nullptr) {
+    // The thread inherits the mask.
+    const SignalsBlocked blocked;
+    try {
+      thread_ = std::thread([this, work = std::move(work)] { run(work); });
+      return;
+    } catch (const std::system_error &error) {
+      status_ = Status::error(ZERO_E_SYSTEM, "cannot start a thread for files: %s", error.what());
+    } catch (...) {
+      status_ = exception_status();
+    }
   }
-  return {};
+  ended_.store(true, std::memory_order_release);
 }
 
 void FileWork::run(const std::function<Status()> &work) {

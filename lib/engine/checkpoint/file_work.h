@@ -33,11 +33,12 @@ class FileWork final : public checkpoint::Progress {
  public:
   FileWork() = default;
   FileWork(const FileWork &) = delete;
-  /// Waits for the end of the work, unless it was given up.
-  ~FileWork() override;
+  ~FileWork() override { end(); }
 
-  /// Once. All signals are blocked on the thread.
-  Status start(std::function<Status()> work);
+  /// Once. All signals are blocked on the thread. An error to start it is the work's; where `work` is empty it has ended already.
+  void start(std::function<Status()> work);
+  /// Cancels the work and waits for its end, unless it was given up.
+  void end();
 
   /// @name For the work
   /// @{

@@ -70,6 +70,10 @@ Status make_values(checkpoint::SaveReader &reader, const LoadedValues &values, c
 }  // namespace
 
 struct Checkpoint::LoadJob final : FileJob {
+  ~LoadJob() override {
+    if (work != nullptr) work->end();
+  }
+
   std::string folder;
   int32_t part = ZERO_PART_ALL;
   Folder saves;
@@ -151,9 +155,9 @@ void Checkpoint::fill_result(const LoadJob &job, zero_checkpoint_result *out) {
 Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
   Group &group = *run_->group;
   LoadJob *mine = job.get();
-  Status found;
+  std::function<Status()> finds;
   if (group.rank() == 0) {
-    found = co_await run_files(job, [mine, index]() -> Status {
+    finds = [mine, index]() -> Status {
       ZERO_TRY(checkpoint::open_saves(mine->folder, &mine->saves, &mine->name));
       mine->one_save = !mine->name.empty();
       if (mine->one_save) return checkpoint::read_manifest(mine->saves, mine->name, true, &mine->bytes, &mine->manifest);
@@ -164,9 +168,9 @@ Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
       mine->manifest = std::move(save.manifest);
       if (index == 0) mine->fallback = save.passed_over;
       return {};
-    });
+    };
   }
-  ZERO_CO_AWAIT(agree(std::move(found)));
+  ZERO_CO_AWAIT(run_files(job, std::move(finds)));
   ZERO_CO_AWAIT(broadcast_text(group, &mine->name, 0));
   ZERO_CO_AWAIT(broadcast_bytes(group, &mine->bytes, 0));
   const std::array<int64_t, 2> words = {mine->one_save ? 1 : 0, mine->fallback};
@@ -174,15 +178,15 @@ Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
   ZERO_CO_AWAIT(gather_words(group, words, &all));
   mine->one_save = all[0] != 0;
   mine->fallback = all[1];
-  Status decoded;
+  std::function<Status()> decodes;
   if (group.rank() != 0) {
-    decoded = co_await run_files(job, [mine]() -> Status {
+    decodes = [mine]() -> Status {
       std::string own_name;
       ZERO_TRY(checkpoint::open_saves(mine->folder, &mine->saves, &own_name));
       return checkpoint::decode_manifest(mine->bytes, mine->name, &mine->manifest);
-    });
+    };
   }
-  co_return co_await agree(std::move(decoded));
+  co_return co_await run_files(job, std::move(decodes));
 }
 
 /// *out_damaged: the files are not what the manifest says, so that an older save may be taken.
@@ -200,13 +204,13 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   mine->reader = std::make_unique<checkpoint::SaveReader>(mine->manifest, settings_.stream);
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
   mine->work = std::make_shared<FileWork>();
-  ZERO_CO_AWAIT(agree(mine->work->start([mine]() -> Status {
+  mine->work->start([mine]() -> Status {
     CopySink sink(mine->plan.targets);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
     for (const LoadedValues &values : mine->plan.values) ZERO_TRY(make_values(*mine->reader, values, mine->work.get()));
     return {};
-  })));
+  });
   Status status = co_await attend(job, nullptr, 0);
   status = co_await agree(std::move(status));
   *out_damaged = status.code() == ZERO_E_CHECKPOINT;
@@ -224,11 +228,11 @@ Task Checkpoint::take_over(LoadJob &job) {
     }
     ZERO_CO_AWAIT(state.finish_load(all ? &job.scalars[number] : nullptr, job.plan.counts_copied[number]));
   }
-  skipped_ = job.plan.skipped;
+  skipped_ = std::move(job.plan.skipped);
   if (!all) co_return Status();
-  things_.texts() = description.texts;
-  run_->run_id = description.run_id;
-  run_->previous_id = description.id;
+  things_.texts() = std::move(job.manifest.description.texts);
+  run_->run_id = std::move(job.manifest.description.run_id);
+  run_->previous_id = std::move(job.manifest.description.id);
   co_return Status();
 }
 

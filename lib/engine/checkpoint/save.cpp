@@ -108,6 +108,10 @@ std::vector<checkpoint::FileReport> reports_in(const std::vector<std::vector<uin
 }  // namespace
 
 struct Checkpoint::SaveJob final : FileJob {
+  ~SaveJob() override {
+    if (work != nullptr) work->end();
+  }
+
   std::string folder;
   std::string name;
   checkpoint::SaveDescription description;
@@ -120,8 +124,10 @@ struct Checkpoint::SaveJob final : FileJob {
   int64_t patience_ms = 0;
   bool sync = true;
   bool maybe_committed = false;
-  int64_t commit_ns = 0;
   int64_t nbytes = 0;
+  zero_checkpoint_result result = {};
+  std::string run_id;  ///< copies, made while an error can still be everybody's
+  std::string id;
 };
 
 Task Checkpoint::save(std::string folder, void *stream, zero_checkpoint_result *out) {
@@ -150,27 +156,27 @@ Task Checkpoint::save_body(std::string folder, zero_checkpoint_result *out) {
   ZERO_CO_AWAIT(make_folder(job));
   Status status = co_await write_files(job);
   if (status.ok()) status = co_await commit(job);
-  if (!status.ok()) {
-    ZERO_CO_AWAIT(discard(job, status));
-    co_return status;
-  }
-  run_->run_id = job->description.run_id;
-  run_->previous_id = job->description.id;
-  fill_result(*job, out);
+  // An error of this rank alone is told to the others by whoever called.
+  if (is_agreed(status)) ZERO_CO_AWAIT(discard(job, status));
+  ZERO_CO_TRY(status);
+  run_->run_id = std::move(job->run_id);
+  run_->previous_id = std::move(job->id);
+  *out = job->result;
   co_return Status();
 }
 
-void Checkpoint::fill_result(const SaveJob &job, zero_checkpoint_result *out) {
-  *out = {};
-  out->struct_size = sizeof *out;
-  out->step = static_cast<int64_t>(job.description.step);
-  out->nbytes = job.nbytes;
-  out->file_count = checkpoint::FilePlan(job.description).file_count();
+/// Before the last vote: nothing may fail behind it.
+void Checkpoint::prepare_result(SaveJob &job) {
+  job.run_id = job.description.run_id;
+  job.id = job.description.id;
+  zero_checkpoint_result &result = job.result;
+  result.struct_size = sizeof result;
+  result.step = static_cast<int64_t>(job.description.step);
+  result.file_count = checkpoint::FilePlan(job.description).file_count();
   const checkpoint::StreamCounts &counts = job.writer->counts();
-  out->write_ns = counts.copy_ns + counts.wait_ns;
-  out->sync_ns = counts.sync_ns;
-  out->commit_ns = job.commit_ns;
-  out->direct = counts.direct ? 1 : 0;
+  result.write_ns = counts.copy_ns + counts.wait_ns;
+  result.sync_ns = counts.sync_ns;
+  result.direct = counts.direct ? 1 : 0;
 }
 
 /// Rank 0 draws the ids that all write into their files.
@@ -229,11 +235,10 @@ Task Checkpoint::share_texts(checkpoint::Facts *texts) {
 Task Checkpoint::make_folder(std::shared_ptr<SaveJob> job) {
   Group &group = *run_->group;
   SaveJob *mine = job.get();
-  Status made = co_await run_files(job, [mine, first = group.rank() == 0]() -> Status {
+  Status status = co_await run_files(job, [mine, first = group.rank() == 0]() -> Status {
     ZERO_TRY(Folder::open(mine->folder, &mine->saves));
     return first ? checkpoint::create_save(mine->saves, mine->name, mine->sync) : Status();
   });
-  Status status = co_await agree(std::move(made));
   if (!status.ok() && group.rank() == 0 && mine->saves.valid()) checkpoint::remove_save(mine->saves, mine->name);
   co_return status;
 }
@@ -245,15 +250,14 @@ Task Checkpoint::write_files(std::shared_ptr<SaveJob> job) {
   mine->files = checkpoint::SaveWriter::files_of(mine->description, mine->model_writers, group.rank());
   mine->source = std::make_unique<SaveSource>(things_, mine->description);
   mine->writer = std::make_unique<checkpoint::SaveWriter>(mine->description, mine->files, settings_.stream);
-  Status prepared = co_await run_files(job, [mine]() -> Status {
+  ZERO_CO_AWAIT(run_files(job, [mine]() -> Status {
     ZERO_TRY(mine->writer->open(mine->saves, mine->name, mine->patience_ms));
     return mine->writer->preallocate();
-  });
-  ZERO_CO_AWAIT(agree(std::move(prepared)));
+  }));
   const int64_t wishes_nbytes = mine->source->wishes_nbytes(mine->files);
   mine->work = std::make_shared<FileWork>();
   mine->source->set_work(mine->work.get());
-  ZERO_CO_AWAIT(agree(mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); })));
+  mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); });
   Status written = co_await attend(job, &mine->description, wishes_nbytes);
   co_return co_await agree(std::move(written));
 }
@@ -265,25 +269,27 @@ Task Checkpoint::commit(std::shared_ptr<SaveJob> job) {
   const int64_t began_ns = now_ns();
   std::vector<std::vector<uint64_t>> lists;
   ZERO_CO_AWAIT(gather_lists(group, words_of(mine->writer->reports()), &lists));
-  Status committed;
   if (group.rank() == 0) {
     mine->manifest.description = mine->description;
     mine->manifest.files = reports_in(lists);
     mine->nbytes = mine->manifest.nbytes();
-    committed = co_await run_files(job, [mine] {
-      return checkpoint::commit_save(mine->saves, mine->name, mine->manifest, mine->sync, &mine->maybe_committed);
-    });
   }
+  prepare_result(*mine);
+  std::function<Status()> commits;
+  if (group.rank() == 0) {
+    commits = [mine] { return checkpoint::commit_save(mine->saves, mine->name, mine->manifest, mine->sync, &mine->maybe_committed); };
+  }
+  Status committed = co_await run_files(job, std::move(commits));
   const std::array<int64_t, 2> words = {mine->maybe_committed ? 1 : 0, mine->nbytes};
   std::vector<int64_t> all;
   ZERO_CO_AWAIT(gather_words(group, words, &all));
   mine->maybe_committed = all[0] != 0;
-  mine->nbytes = all[1];
-  ZERO_CO_AWAIT(agree(std::move(committed)));
-  mine->commit_ns = now_ns() - began_ns;
+  mine->result.nbytes = all[1];
+  mine->result.commit_ns = now_ns() - began_ns;
+  ZERO_CO_TRY(committed);
   // Nobody waits for rank 0 to clean up, and what cannot be removed stays for the next time.
   if (group.rank() == 0) {
-    (void)co_await run_files(job, [mine, keep = settings_.keep] {
+    (void)co_await run_alone(job, [mine, keep = settings_.keep] {
       checkpoint::RotateCounts counts;
       return checkpoint::rotate_saves(mine->saves, mine->name, mine->manifest, keep, mine->sync, &counts);
     });
@@ -297,13 +303,14 @@ Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
   if (job->maybe_committed || !group.usable().ok() || !job->work->ended()) co_return Status();
   if (cause.code() == ZERO_E_TIMEOUT) co_return Status();
   SaveJob *mine = job.get();
-  (void)co_await run_files(job, [mine]() -> Status {
+  const Status kept = agreed_;
+  ZERO_CO_AWAIT(run_files(job, [mine]() -> Status {
     if (mine->writer != nullptr) mine->writer->remove();
     return {};
-  });
-  ZERO_CO_AWAIT(agree(Status()));
+  }));
+  agreed_ = kept;
   if (group.rank() == 0) {
-    (void)co_await run_files(job, [mine]() -> Status {
+    (void)co_await run_alone(job, [mine]() -> Status {
       checkpoint::remove_save(mine->saves, mine->name);
       return {};
     });
