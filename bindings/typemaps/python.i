@@ -124,6 +124,7 @@ ZERO_OWNED(zero_config)
 ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
+ZERO_OWNED(zero_checkpoint)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -263,6 +264,13 @@ ZERO_ARRAY(void *recv, int64_t recv_count, 1)
 ZERO_ARRAY(const void *data, int64_t count, 0)
 ZERO_ARRAY(void *data, int64_t count, 1)
 ZERO_ARRAY(void *dst, int64_t dst_count, 1)
+
+/* Memory that stays with libzero: who gives it keeps the array. Its shape says how much it is. */
+%typemap(in) void *data (Py_buffer view = no_buffer) {
+  if (!take_elements($input, 1, &view)) SWIG_fail;
+  $1 = view.buf;
+}
+%typemap(freearg) void *data "PyBuffer_Release(&view$argnum);"
 
 /* A gradient's range stands apart from it: None means memory that was acquired. */
 %typemap(in) const void *grad (Py_buffer view = no_buffer) {

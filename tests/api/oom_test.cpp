@@ -99,18 +99,6 @@ class Run {
       }
       if (!collective(zero_optimizer_step(optimizer_, nullptr, nullptr))) return;
     }
-    saves();
-  }
-
-  /// The folder is the same on all ranks; saves of runs that fail leave nothing behind.
-  void saves() {
-    static const std::string folder = [] {
-      const auto path = std::filesystem::temp_directory_path() / ("libzero-oom." + std::to_string(::getpid()));
-      std::filesystem::create_directories(path);
-      return path.string();
-    }();
-    int64_t found = 0;
-    if (collective(zero_optimizer_save(optimizer_, folder.c_str(), nullptr))) collective(zero_optimizer_resume(optimizer_, folder.c_str(), nullptr, &found));
   }
 
   zero_group *group_ = nullptr;

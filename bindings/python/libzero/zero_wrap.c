@@ -3109,6 +3109,7 @@ ZERO_OWNED(zero_config)
 ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
+ZERO_OWNED(zero_checkpoint)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -6433,7 +6434,7 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_add_tensor(PyObject *self, PyObject *
   void *arg6 = (void *) 0 ;
   int32_t arg7 ;
   int64_t *items4 = NULL ;
-  int res6 ;
+  Py_buffer view6 = no_buffer ;
   PyObject *swig_obj[6] ;
   int32_t result;
   
@@ -6445,9 +6446,9 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_add_tensor(PyObject *self, PyObject *
     if (!take_integers(swig_obj[3], &items4, &arg5)) SWIG_fail;
     arg4 = items4;
   }
-  res6 = SWIG_ConvertPtr(swig_obj[4],SWIG_as_voidptrptr(&arg6), 0, 0);
-  if (!SWIG_IsOK(res6)) {
-    SWIG_exception_fail(SWIG_ArgError(res6), "in method '" "zero_checkpoint_add_tensor" "', argument " "6"" of type '" "void *""'"); 
+  {
+    if (!take_elements(swig_obj[4], 1, &view6)) SWIG_fail;
+    arg6 = view6.buf;
   }
   if (!take_i32(swig_obj[5], &arg7)) SWIG_fail;
   {
@@ -6464,9 +6465,11 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_add_tensor(PyObject *self, PyObject *
   }
   
   PyMem_Free(items4);
+  PyBuffer_Release(&view6);
   return resultobj;
 fail:
   PyMem_Free(items4);
+  PyBuffer_Release(&view6);
   return NULL;
 }
 
