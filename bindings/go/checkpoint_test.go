@@ -9,7 +9,7 @@ import (
 // firstParam reads the first elements of tensor 0.
 func firstParam(o *zero.Optimizer, count int) []float32 {
 	values := make([]float32, count)
-	check(zero.Read(ctx, o, 0, zero.SlotParam, 0, values))
+	check(zero.ReadSlot(ctx, o, 0, zero.SlotParam, 0, values))
 	return values
 }
 

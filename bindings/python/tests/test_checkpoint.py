@@ -4,12 +4,12 @@ import unittest
 import numpy as np
 import ranks
 from failing import TestCase
-from libzero import Checkpoint, Config, Optimizer, Part, Source, Status
+from libzero import Checkpoint, Config, Divisor, Optimizer, Part, Source, Status
 
 
 def trained(group, stage, steps):
     """An optimizer after so many steps, or sealed with None."""
-    with Config(stage=stage, divisor="one") as config:
+    with Config(stage=stage, divisor=Divisor.ONE) as config:
         optimizer = Optimizer(group, config)
     optimizer.add_param("weight", (10, 30))
     optimizer.seal()
@@ -32,7 +32,7 @@ class CheckpointTest(TestCase):
 
             def first(group):
                 with trained(group, 3, 2) as optimizer:
-                    self.assertFalse(Optimizer.resume(optimizer, folder))
+                    self.assertFalse(optimizer.resume(folder))
                     optimizer.save(folder)
                     return weight(optimizer)
 
@@ -60,8 +60,7 @@ class CheckpointTest(TestCase):
                 with trained(group, 0, None) as optimizer, Checkpoint(group) as checkpoint:
                     checkpoint.add_optimizer(optimizer, "model.")
                     checkpoint.add_tensor("seen", seen, "each")
-                    with self.raises_error(Status.E_NOT_FOUND):
-                        checkpoint["epoch"]
+                    self.fails(Status.E_NOT_FOUND, checkpoint.__getitem__, "epoch")
                     self.assertEqual(checkpoint.load(folder, Part.ALL).step, 1)
                     self.assertEqual(checkpoint.skipped(), [])
                     return checkpoint["epoch"], int(seen[0])
@@ -74,8 +73,7 @@ class CheckpointTest(TestCase):
             with trained(group, 1, 0) as optimizer:
                 if group.rank == 1:
                     optimizer.request_stop(7)
-                with self.raises_error(Status.E_INVALID_ARGUMENT):
-                    optimizer.request_stop(0)
+                self.fails(Status.E_INVALID_ARGUMENT, optimizer.request_stop, 0)
                 return [optimizer.step().stop_reason for _ in range(2)]
 
         self.assertEqual(ranks.run(2, body), [[7, 0], [7, 0]])
