@@ -24,7 +24,7 @@ ZERO_FIELD(zero_key_bounds, min_f64, 40);
 ZERO_FIELD(zero_key_bounds, max_f64, 48);
 ZERO_FIELD(zero_key_bounds, default_f64, 56);
 
-ZERO_STRUCT(zero_step_result, 56, loss_scale);
+ZERO_STRUCT(zero_step_result, 64, stop_reason);
 ZERO_FIELD(zero_step_result, struct_size, 0);
 ZERO_FIELD(zero_step_result, step, 8);
 ZERO_FIELD(zero_step_result, skipped, 16);
@@ -32,6 +32,7 @@ ZERO_FIELD(zero_step_result, skipped_total, 24);
 ZERO_FIELD(zero_step_result, unfilled_count, 32);
 ZERO_FIELD(zero_step_result, grad_norm, 40);
 ZERO_FIELD(zero_step_result, loss_scale, 48);
+ZERO_FIELD(zero_step_result, stop_reason, 56);
 
 ZERO_STRUCT(zero_verify_result, 88, shard_nbytes);
 ZERO_FIELD(zero_verify_result, struct_size, 0);
@@ -68,3 +69,17 @@ ZERO_FIELD(zero_step_stats, gather_ns, 32);
 ZERO_FIELD(zero_step_stats, stalled_nbytes, 40);
 ZERO_FIELD(zero_step_stats, pool_grow_count, 48);
 ZERO_FIELD(zero_step_stats, overlap_active, 56);
+
+ZERO_STRUCT(zero_checkpoint_result, 96, fallback);
+ZERO_FIELD(zero_checkpoint_result, struct_size, 0);
+ZERO_FIELD(zero_checkpoint_result, step, 8);
+ZERO_FIELD(zero_checkpoint_result, nbytes, 16);
+ZERO_FIELD(zero_checkpoint_result, file_count, 24);
+ZERO_FIELD(zero_checkpoint_result, write_ns, 32);
+ZERO_FIELD(zero_checkpoint_result, sync_ns, 40);
+ZERO_FIELD(zero_checkpoint_result, commit_ns, 48);
+ZERO_FIELD(zero_checkpoint_result, direct, 56);
+ZERO_FIELD(zero_checkpoint_result, missing, 64);
+ZERO_FIELD(zero_checkpoint_result, extra, 72);
+ZERO_FIELD(zero_checkpoint_result, converted, 80);
+ZERO_FIELD(zero_checkpoint_result, fallback, 88);

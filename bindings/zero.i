@@ -60,16 +60,24 @@ ZERO_BLOCKING(zero_optimizer_gather)
 ZERO_BLOCKING(zero_optimizer_read)
 ZERO_BLOCKING(zero_optimizer_write)
 ZERO_BLOCKING(zero_optimizer_verify)
+ZERO_BLOCKING(zero_optimizer_save)
+ZERO_BLOCKING(zero_optimizer_resume)
+ZERO_BLOCKING(zero_checkpoint_save)
+ZERO_BLOCKING(zero_checkpoint_load)
 
 /* Handles: the caller owns what these make. A child keeps what it was made from alive. */
 %newobject zero_config_create;
 %newobject zero_optimizer_create;
+%newobject zero_checkpoint_create;
 %newobject zero_request_group;
 %newobject zero_request_buffer;
 %feature("zero:keeps", "group") zero_group_split;
 %feature("zero:keeps", "group") zero_buffer_create;
 %feature("zero:keeps", "group") zero_optimizer_create;
 %feature("zero:keeps", "group") zero_optimizer_set_model_group;
+%feature("zero:keeps", "group") zero_checkpoint_create;
+%feature("zero:keeps", "optimizer") zero_checkpoint_add_optimizer;
+%feature("zero:keeps", "buffer") zero_checkpoint_add_buffer;
 
 #if defined(SWIGGO)
 %include "typemaps/go.i"
@@ -86,5 +94,6 @@ ZERO_BLOCKING(zero_optimizer_verify)
 %include <zero/optimizer.h>
 %include <zero/slots.h>
 %include <zero/graph.h>
+%include <zero/checkpoint.h>
 %include <zero/stats.h>
 %include <zero/zero.h>

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,16 @@ static int wait_for(int64_t rank, pid_t pid) {
   return -1;
 }
 
+/// Processes that run; 0: none. A handler reads it.
+static pid_t *volatile children;
+static volatile sig_atomic_t child_count;
+
+void ranks_pass_on(int number) {
+  for (sig_atomic_t i = 0; i < child_count; i++) {
+    if (children[i] > 0) kill(children[i], number);
+  }
+}
+
 int ranks_run_processes(int64_t count, rank_body body, void *context) {
   pid_t *pids = calloc((size_t)count, sizeof *pids);
   int64_t started = 0;
@@ -68,14 +79,21 @@ int ranks_run_processes(int64_t count, rank_body body, void *context) {
   fflush(NULL);
   for (; !failed && started < count; started++) {
     pids[started] = fork();
+    if (pids[started] == 0) child_count = 0; /* those before are not its own */
     if (pids[started] == 0) exit(body(context, started) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (pids[started] < 0) {
       fprintf(stderr, "%s: cannot start rank %lld: %s\n", program_invocation_short_name, (long long)started, strerror(errno));
       failed = 1;
       break;
     }
+    children = pids;
+    child_count = (sig_atomic_t)started + 1;
   }
-  for (int64_t i = 0; i < started; i++) failed |= wait_for(i, pids[i]) != 0;
+  for (int64_t i = 0; i < started; i++) {
+    failed |= wait_for(i, pids[i]) != 0;
+    pids[i] = 0;
+  }
+  child_count = 0;
   free(pids);
   return failed ? -1 : 0;
 }

@@ -13,4 +13,7 @@ typedef int (*rank_body)(void *context, int64_t rank);
 int ranks_run_threads(int64_t count, rank_body body, void *context);
 int ranks_run_processes(int64_t count, rank_body body, void *context);
 
+/// In the process that has started ranks as processes: sends them a signal. For signal handlers.
+void ranks_pass_on(int number);
+
 #endif

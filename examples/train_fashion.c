@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zero/zero.h>
 
@@ -74,10 +75,13 @@ static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
   const int64_t steps = options->steps > 0 && options->steps < all ? options->steps : all;
   struct progress progress;
   progress_begin(&progress, t->rank == 0 && !options->quiet);
-  for (int64_t step = 0; step < steps; step++) {
+  for (int64_t step = t->first_step; step < steps && !t->stop_reason; step++) {
     double loss = 0;
     int64_t samples = 0;
-    if (trainer_step(t, step, &loss, &samples) || write_loss(options, losses, loss)) return -1;
+    if (trainer_step(t, step, &loss, &samples) || write_loss(options, losses, loss) ||
+        saves_after_step(&t->saves, step + 1, step + 1 == steps, t->stop_reason)) {
+      return -1;
+    }
     progress_step(&progress, step / per_epoch + 1, options->epochs, step + 1, steps, loss, samples, step + 1 == steps);
   }
   out->steps = steps;
@@ -93,13 +97,20 @@ static int flush_output(void) {
   return -1;
 }
 
-/// Trains, evaluates, reports.
+/// Trains, evaluates, reports. A run that was stopped only trains: it has little time.
 static int work_with(struct trainer *t, const struct files *files) {
   struct outcome_of_run outcome = {0};
   struct report_memory memory;
   for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
   if (kept_elements(t->optimizer, kTensorCount, &outcome.kept) || report_sent(t->optimizer, &outcome.before) ||
-      train(t, files->losses, &outcome) || report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||
+      train(t, files->losses, &outcome)) {
+    return -1;
+  }
+  if (t->stop_reason) {
+    *t->run->stop_reason = t->stop_reason;
+    return 0;
+  }
+  if (report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||
       trainer_evaluate(t, &outcome.accuracy) || trainer_hash(t, &outcome.hash) ||
       report_write(t->group, t->run->options, &memory, &outcome, files->report)) {
     return -1;
@@ -160,6 +171,12 @@ int main(int argc, char **argv) {
   if (outcome == kOutcomeDone) return flush_output() ? EXIT_FAILURE : EXIT_SUCCESS;
   if (outcome == kOutcomeWrong) return 2;
   struct run run = {.options = &options};
+  run.stop_reason = mmap(NULL, sizeof *run.stop_reason, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (run.stop_reason == MAP_FAILED) {
+    complain("memory that all ranks see");
+    return EXIT_FAILURE;
+  }
+  saves_catch_signals();
   float *first_values = NULL;
   int status = dataset_read(options.data, "train", options.limit, &run.train) || dataset_read(options.data, "t10k", 0, &run.test) ||
                (options.init && read_first_values(options.init, &first_values));
@@ -168,5 +185,5 @@ int main(int argc, char **argv) {
   free(first_values);
   dataset_release(&run.train);
   dataset_release(&run.test);
-  return status ? EXIT_FAILURE : EXIT_SUCCESS;
+  return status ? EXIT_FAILURE : saves_exit_code(&options.saves, *run.stop_reason);
 }

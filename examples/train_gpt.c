@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zero/zero.h>
 
@@ -72,12 +73,19 @@ static int validate(struct trainer *t, int64_t step, struct progress *progress, 
   return 0;
 }
 
-/// All steps; rank 0 shows progress and writes losses.
-static int train_steps(struct trainer *t, struct files *files, struct progress *progress, struct outcome_of_run *out) {
+/// All ranks come here in the same step.
+static int stop(struct trainer *t, int64_t reason) {
+  t->stopped = reason;
+  if (t->rank == 0) *t->run->stop_reason = reason;
+  return 0;
+}
+
+/// All steps from `first` on; rank 0 shows progress and writes losses. Where the run is stopped all ranks end with the same step.
+static int train_steps(struct trainer *t, int64_t first, struct files *files, struct progress *progress, struct outcome_of_run *out) {
   const struct options *o = t->run->options;
   struct sent counted;
   if (report_sent(t->optimizer, &counted)) return -1;
-  for (int64_t s = 0; s < o->steps; s++) {
+  for (int64_t s = first; s < o->steps && !t->stopped; s++) {
     struct step step;
     if (trainer_step(t, s, s == 0 && o->write_gradients, files->gradients, &step) || check_step(t, s, &step)) return -1;
     progress_step(progress, s + 1, o->steps, step.loss, o->batch * o->context);
@@ -85,6 +93,8 @@ static int train_steps(struct trainer *t, struct files *files, struct progress *
     if (validate(t, s + 1, progress, &counted, out)) return -1;
     report_step(files->csv, s + 1, step.loss, out->validation, step.lr, step.grad_norm);
     out->loss = step.loss;
+    if (saves_after_step(&t->saves, s + 1, s + 1 == o->steps, step.stop_reason)) return -1;
+    if (step.stop_reason) return stop(t, step.stop_reason);
   }
   return 0;
 }
@@ -94,10 +104,13 @@ static int train(struct trainer *t, struct files *files, struct outcome_of_run *
   struct progress progress;
   progress_begin(&progress, t->rank == 0 && !o->quiet);
   t->parameters.acquired = t->parameters.library_ns = t->steps_ns = 0;
-  if (train_steps(t, files, &progress, out)) return -1;
+  const int64_t first = t->first_step;
+  if (train_steps(t, first, files, &progress, out)) return -1;
+  if (t->stopped) return 0;
+  if (first >= o->steps) return trainer_validate(t, &out->validation); /* the save is of the end */
   out->library_share = (double)t->parameters.library_ns / (double)t->steps_ns;
-  out->acquired = t->parameters.acquired / o->steps;
-  out->sent /= o->steps;
+  out->acquired = t->parameters.acquired / (o->steps - first);
+  out->sent /= o->steps - first;
   return 0;
 }
 
@@ -114,10 +127,11 @@ static int work(struct trainer *t, struct files *files) {
   struct outcome_of_run outcome = {.parameters = t->run->shape.parameters, .process_before = t->process_before};
   outcome.activations = model_nbytes(&t->model);
   if (kept_elements(t->optimizer, t->run->shape.tensor_count, &outcome.kept) ||
-      (o->write_first && trainer_write_parameters(t, files->first)) || train(t, files, &outcome) ||
-      report_memory(t->optimizer, outcome.memory)) {
+      (o->write_first && trainer_write_parameters(t, files->first)) || train(t, files, &outcome)) {
     return -1;
   }
+  if (t->stopped) return 0; /* what follows takes time that a stopped run may not have */
+  if (report_memory(t->optimizer, outcome.memory)) return -1;
   outcome.process_peak = report_process_peak();
   if (trainer_hash(t, &outcome.hash) || report_write(t->group, o, &outcome, files) || (o->sample && sample_print(t))) return -1;
   if (t->rank == 0) printf("loss=%.4f hash=%016" PRIx64 "\n", outcome.validation, outcome.hash);
@@ -135,7 +149,9 @@ static int rank_main(void *context, int64_t rank) {
   const struct options *o = whole->run.options;
   struct files none = {NULL, NULL, NULL, NULL};
   struct trainer trainer = {.run = &whole->run, .rank = rank};
-  int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer);
+  int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer) ||
+               saves_open(&trainer.saves, &o->saves, trainer.group, trainer.optimizer, &trainer.first_step);
+  if (trainer.first_step < 0) trainer.first_step = 0;
   struct files *files = trainer.rank == 0 ? &whole->files : &none;
   if (!status && o->mode == kModeLauncher && trainer.rank == 0) status = open_outputs(o, files);
   status = status || work(&trainer, files);
@@ -163,16 +179,22 @@ static int start_ranks(struct whole_run *whole) {
   return files_close(o, &whole->files) || status ? -1 : 0;
 }
 
-/// Reads the text, trains and draws.
+/// Reads the text, trains and draws. Returns the exit code.
 static int run(const struct options *o) {
   struct whole_run whole = {.run = {.options = o}};
   struct text *text = &whole.run.text;
   shape_of(o->model, !o->untied_head, &whole.run.shape);
+  whole.run.stop_reason = mmap(NULL, sizeof *whole.run.stop_reason, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (whole.run.stop_reason == MAP_FAILED) {
+    fprintf(stderr, "train_gpt: memory that all ranks see: %s\n", strerror(errno));
+    return EXIT_FAILURE;
+  }
+  saves_catch_signals();
   const int status = products_choose((enum products)o->products) ||
                      (o->tokens ? text_read_tokens(o->tokens, text) : text_read(o->text, text)) ||
                      text_check(text, o->batch, o->context, whole.run.shape.vocabulary) || start_ranks(&whole);
   text_release(text);
-  return status ? -1 : 0;
+  return status ? EXIT_FAILURE : saves_exit_code(&o->saves, *whole.run.stop_reason);
 }
 
 int main(int argc, char **argv) {
@@ -180,5 +202,5 @@ int main(int argc, char **argv) {
   const enum outcome outcome = options_parse(argc, argv, &options);
   if (outcome == kOutcomeDone) return flush_output() ? EXIT_FAILURE : EXIT_SUCCESS;
   if (outcome == kOutcomeWrong || check_batch(&options)) return 2;
-  return run(&options) ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run(&options);
 }

@@ -97,6 +97,18 @@ const (
 	KeySkippedCount  = Key(czero.ZERO_KEY_SKIPPED_COUNT)
 	KeyGrowthCount   = Key(czero.ZERO_KEY_GROWTH_COUNT)
 	KeyOverflowCount = Key(czero.ZERO_KEY_OVERFLOW_COUNT)
+
+	// Of checkpoints.
+	KeyCheckpointStagingBytes = Key(czero.ZERO_KEY_CHECKPOINT_STAGING_BYTES)
+	KeyCheckpointKeep         = Key(czero.ZERO_KEY_CHECKPOINT_KEEP)
+	KeyCheckpointDirect       = Key(czero.ZERO_KEY_CHECKPOINT_DIRECT)
+	KeyCheckpointSync         = Key(czero.ZERO_KEY_CHECKPOINT_SYNC)
+	KeyCheckpointFileBytes    = Key(czero.ZERO_KEY_CHECKPOINT_FILE_BYTES)
+	KeyCheckpointProgressMs   = Key(czero.ZERO_KEY_CHECKPOINT_PROGRESS_MS)
+	KeyCheckpointConvert      = Key(czero.ZERO_KEY_CHECKPOINT_CONVERT)
+	KeyCheckpointMissing      = Key(czero.ZERO_KEY_CHECKPOINT_MISSING)
+	KeyCheckpointExtra        = Key(czero.ZERO_KEY_CHECKPOINT_EXTRA)
+	KeyCheckpointModelFiles   = Key(czero.ZERO_KEY_CHECKPOINT_MODEL_FILES)
 )
 
 // String returns the key's name, for example "bucket_bytes".

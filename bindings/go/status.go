@@ -19,6 +19,8 @@ const (
 	ErrSystem          = Status(czero.ZERO_E_SYSTEM)           // the operating system refused something
 	ErrLauncher        = Status(czero.ZERO_E_LAUNCHER)         // the launcher's variables contradict each other
 	ErrDevice          = Status(czero.ZERO_E_DEVICE)           // CUDA offers no such device
+	ErrCheckpoint      = Status(czero.ZERO_E_CHECKPOINT)       // a save is damaged, or of another model
+	ErrNotFound        = Status(czero.ZERO_E_NOT_FOUND)        // there is no committed save: only then start anew
 
 	ErrReplicasDiffer = Status(czero.ZERO_E_REPLICAS_DIFFER) // first values claimed to be equal on all ranks are not
 	ErrPoolLimit      = Status(czero.ZERO_E_POOL_LIMIT)      // gradients arrived too far out of order

@@ -15,6 +15,7 @@ type StepResult struct {
 	Unfilled     int     // elements this rank gave no gradient for
 	GradNorm     float64 // of the reduced gradient, with KeyGradNorm or KeyClipNorm; otherwise 0
 	LossScale    float64 // what the loss of the next step is multiplied by
+	StopReason   int     // the largest that a rank gave to RequestStop; 0: none did
 }
 
 // Step reduces the gradients, applies them and makes the new parameters visible. Gradients never made ready count as zero. All ranks apply,
@@ -50,7 +51,7 @@ func (o *Optimizer) step(
 	})
 	return StepResult{
 		Step: int(result.Step), Skipped: result.Skipped != 0, SkippedTotal: int(result.SkippedTotal),
-		Unfilled: int(result.UnfilledCount), GradNorm: result.GradNorm, LossScale: result.LossScale,
+		Unfilled: int(result.UnfilledCount), GradNorm: result.GradNorm, LossScale: result.LossScale, StopReason: int(result.StopReason),
 	}, err
 }
 

@@ -31,7 +31,8 @@ static _gostring_ take_failure(int32_t status) {
   int length;
   if (status == ZERO_OK) return nothing;
   length = snprintf(text, sizeof text, "%d ", (int)status);
-  zero_last_error_copy(text + length, (int64_t)sizeof text - length);
+  /* Calls that a signal handler may make leave no text. */
+  if (zero_last_error_copy(text + length, (int64_t)sizeof text - length) != status) strcpy(text + length, zero_status_name(status));
   return Swig_AllocateString(text, strlen(text));
 }
 %}
@@ -56,7 +57,9 @@ ZERO_INT32(key)
 ZERO_INT32(kind)
 ZERO_INT32(op)
 ZERO_INT32(operation)
+ZERO_INT32(part)
 ZERO_INT32(rule)
+ZERO_INT32(scope)
 ZERO_INT32(slot)
 ZERO_INT32(source)
 ZERO_INT32(status)
@@ -90,6 +93,7 @@ ZERO_MEMORY(double *, "*float64")
 ZERO_MEMORY(zero_key_bounds *, "*KeyBounds")
 ZERO_MEMORY(zero_step_result *, "*StepResult")
 ZERO_MEMORY(zero_verify_result *, "*VerifyResult")
+ZERO_MEMORY(zero_checkpoint_result *, "*CheckpointResult")
 ZERO_MEMORY(zero_memory_stats *, "*MemoryStats")
 ZERO_MEMORY(zero_traffic_stats *, "*TrafficStats")
 ZERO_MEMORY(zero_step_stats *, "*StepStats")
@@ -111,6 +115,7 @@ ZERO_HANDLE(zero_config, Config)
 ZERO_HANDLE(zero_group, Group)
 ZERO_HANDLE(zero_buffer, Buffer)
 ZERO_HANDLE(zero_optimizer, Optimizer)
+ZERO_HANDLE(zero_checkpoint, Checkpoint)
 
 /* Texts are copied for the length of a call; "" is NULL where that means "none". Texts that libzero returns live as long as it does. */
 %typemap(in) const char * (char *copy)

@@ -17,6 +17,7 @@
 %ignore zero_group_release;
 %ignore zero_buffer_release;
 %ignore zero_optimizer_release;
+%ignore zero_checkpoint_release;
 
 /* These neither wait nor work long: to release the lock would cost more than the call. */
 %nothread zero_abi_version;
@@ -34,6 +35,8 @@
 %nothread zero_step_stats_init;
 %nothread zero_traffic_stats_init;
 %nothread zero_verify_result_init;
+%nothread zero_checkpoint_result_init;
+%nothread zero_optimizer_request_stop;
 %nothread zero_group_rank;
 %nothread zero_group_size;
 %nothread zero_group_local_rank;
@@ -61,7 +64,8 @@ static int find_error_class(void) {
 static void raise_error(int32_t status) {
   char text[4096];
   PyObject *error, *decoded;
-  zero_last_error_copy(text, sizeof text);
+  /* Calls that a signal handler may make leave no text. */
+  if (zero_last_error_copy(text, sizeof text) != status) strcpy(text, zero_status_name(status));
   decoded = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
   error = decoded ? PyObject_CallFunction(error_class, "isO", (int)status, zero_status_name(status), decoded) : NULL;
   if (error != NULL) PyErr_SetObject(error_class, error);
@@ -120,6 +124,7 @@ ZERO_OWNED(zero_config)
 ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
+ZERO_OWNED(zero_checkpoint)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -228,6 +233,7 @@ ZERO_HANDLE(zero_config)
 ZERO_HANDLE(zero_group)
 ZERO_HANDLE(zero_buffer)
 ZERO_HANDLE(zero_optimizer)
+ZERO_HANDLE(zero_checkpoint)
 
 %define ZERO_STRUCT(type)
 %typemap(in) type * (Py_buffer view = no_buffer) {
@@ -242,6 +248,7 @@ ZERO_STRUCT(zero_step_result)
 ZERO_STRUCT(zero_step_stats)
 ZERO_STRUCT(zero_traffic_stats)
 ZERO_STRUCT(zero_verify_result)
+ZERO_STRUCT(zero_checkpoint_result)
 
 /* Arrays: their own length, in their own elements. */
 %define ZERO_ARRAY(pointer, length, writable)
@@ -257,6 +264,13 @@ ZERO_ARRAY(void *recv, int64_t recv_count, 1)
 ZERO_ARRAY(const void *data, int64_t count, 0)
 ZERO_ARRAY(void *data, int64_t count, 1)
 ZERO_ARRAY(void *dst, int64_t dst_count, 1)
+
+/* Memory that stays with libzero: who gives it keeps the array. Its shape says how much it is. */
+%typemap(in) void *data (Py_buffer view = no_buffer) {
+  if (!take_elements($input, 1, &view)) SWIG_fail;
+  $1 = view.buf;
+}
+%typemap(freearg) void *data "PyBuffer_Release(&view$argnum);"
 
 /* A gradient's range stands apart from it: None means memory that was acquired. */
 %typemap(in) const void *grad (Py_buffer view = no_buffer) {

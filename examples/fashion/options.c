@@ -193,7 +193,8 @@ enum {
   kHeader,
   kReportFile,
   kQuiet,
-  kHelp
+  kHelp,
+  kSaves
 };
 
 static const struct option kOptions[] = {
@@ -226,6 +227,11 @@ static const struct option kOptions[] = {
     {"report-file", required_argument, NULL, kReportFile},
     {"quiet", no_argument, NULL, kQuiet},
     {"help", no_argument, NULL, kHelp},
+    {"save", required_argument, NULL, kSaves},
+    {"save-every", required_argument, NULL, kSaves},
+    {"keep", required_argument, NULL, kSaves},
+    {"resume", no_argument, NULL, kSaves},
+    {"stop-exit", required_argument, NULL, kSaves},
     {NULL, 0, NULL, 0},
 };
 
@@ -283,6 +289,7 @@ static enum outcome take(int option, const char *name, const char *text, struct 
       return kOutcomeWrong; /* getopt_long has written its line */
     case kHelp:
       fputs(kUsage, stdout);
+      fputs(save_usage, stdout);
       return kOutcomeDone;
     case kHeader:
       report_header();
@@ -308,6 +315,8 @@ static enum outcome take(int option, const char *name, const char *text, struct 
     case kCaller:
       out->caller_memory = 1;
       break;
+    case kSaves:
+      return save_option(&out->saves, name, text) < 0 ? kOutcomeWrong : kOutcomeRun;
     default:
       return read_value(option, name, text, out) ? kOutcomeWrong : kOutcomeRun;
   }
@@ -334,7 +343,7 @@ static int settle_ranks(struct options *out) {
 
 /// What follows from several options.
 static int settle(struct options *out) {
-  if (settle_ranks(out)) return -1;
+  if (settle_ranks(out) || save_options_settle(&out->saves)) return -1;
   if (out->tier != kNoTier && out->device < 0) {
     fprintf(stderr, "train_fashion: --tier is for --device cuda\n");
     return -1;
@@ -365,7 +374,8 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .manner = ZERO_MICRO_STEP_LOCAL,
                           .loss_scale = 1,
                           .seed = 1,
-                          .divisor = ZERO_DIVISOR_WEIGHTS};
+                          .divisor = ZERO_DIVISOR_WEIGHTS,
+                          .saves = {.keep = -1}};
   int at = 0;
   int option;
   while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "../saves.h"
 #include "recipe.h"
 
 enum mode { kModeNotGiven, kModeThreads, kModeProcesses, kModeLauncher };
@@ -39,6 +40,7 @@ struct options {
   int report;
   int quiet;
   int caller_memory;
+  struct save_options saves;
 };
 
 enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };

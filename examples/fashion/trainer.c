@@ -67,16 +67,30 @@ static int allocate(struct trainer *t) {
   return sampler_create(&t->sampler, t->run->train.count, o->batch, (uint64_t)o->seed) ? out_of_memory() : 0;
 }
 
+/// From the newest save, or from first values.
+static int begin(struct trainer *t) {
+  if (saves_open(&t->saves, &t->run->options->saves, t->group, t->optimizer, &t->first_step)) return -1;
+  if (t->first_step < 0) {
+    t->first_step = 0;
+    return give_first_values(t);
+  }
+  return failed(zero_optimizer_get_f64(t->optimizer, 0, ZERO_KEY_LOSS_SCALE, &t->loss_scale), "get loss scale") ||
+                 failed(zero_optimizer_get_i64(t->optimizer, ZERO_KEY_SKIPPED_COUNT, &t->skipped), "get skipped steps")
+             ? -1
+             : 0;
+}
+
 int trainer_create(struct trainer *t) {
   if (failed(zero_group_rank(t->group, &t->rank), "zero_group_rank") || failed(zero_group_size(t->group, &t->size), "zero_group_size")) {
     return -1;
   }
   t->device = t->run->options->device;
   if (t->run->options->own_device && failed(zero_group_local_rank(t->group, &t->device), "zero_group_local_rank")) return -1;
-  return allocate(t) || create_optimizer(t) || give_first_values(t) ? -1 : 0;
+  return allocate(t) || create_optimizer(t) || begin(t) ? -1 : 0;
 }
 
 void trainer_release(struct trainer *t) {
+  saves_release(&t->saves);
   zero_optimizer_release(t->optimizer);
   zero_group_release(t->group);
   sampler_release(&t->sampler);
@@ -173,6 +187,7 @@ static int apply_step(struct trainer *t, int64_t step) {
   const int falls = result.loss_scale < t->loss_scale;
   t->loss_scale = result.loss_scale;
   t->skipped = result.skipped_total;
+  t->stop_reason = result.stop_reason;
   if (!result.skipped) return 0;
   if (t->rank == 0 && falls) fprintf(stderr, "train_fashion: step %" PRId64 " skipped: overflow, loss scale now %g\n", step, t->loss_scale);
   if (t->rank == 0 && !falls) {

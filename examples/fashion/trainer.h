@@ -13,6 +13,7 @@
 #include "options.h"
 #include "report.h"
 #include "sampler.h"
+#include "../saves.h"
 
 /// What all ranks share; read only.
 struct run {
@@ -20,6 +21,7 @@ struct run {
   struct dataset train;
   struct dataset test;
   const float *first_values; /* all parameters one after another, or NULL: made from the seed */
+  int64_t *stop_reason;      /* of the run, where all processes see it */
 };
 
 struct trainer {
@@ -37,6 +39,9 @@ struct trainer {
   uint8_t *labels;        /* [capacity] */
   double loss_scale;      /* of the next step */
   int64_t skipped;        /* steps so far */
+  int64_t stop_reason;    /* that the newest step has told; 0: none */
+  int64_t first_step;     /* where a run that was saved goes on */
+  struct saves saves;
 };
 
 /// All functions but release are collectives, and return 0, or -1 after a line on standard error.

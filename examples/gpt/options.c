@@ -108,6 +108,11 @@ static const struct rule kRules[] = {
     {"report-header", kFlag, AT(report_header), 0, 0, NULL},
     {"report-file", kText, AT(report_file), 0, 0, NULL},
     {"quiet", kFlag, AT(quiet), 0, 0, NULL},
+    {"save", kText, AT(saves.folder), 0, 0, NULL},
+    {"save-every", kWhole, AT(saves.every), 0, 1e12, NULL},
+    {"keep", kWhole, AT(saves.keep), 0, 1e9, NULL},
+    {"resume", kFlag, AT(saves.resume), 0, 0, NULL},
+    {"stop-exit", kWhole, AT(saves.stop_exit), 0, 255, NULL},
 };
 enum { kRuleCount = sizeof kRules / sizeof *kRules, kHelp = kRuleCount };
 
@@ -211,7 +216,7 @@ static int settle(struct options *out) {
     fprintf(stderr, "train_gpt: --plot draws what --csv writes; give both\n");
     return -1;
   }
-  return settle_ranks(out);
+  return settle_ranks(out) || save_options_settle(&out->saves) ? -1 : 0;
 }
 
 /// getopt's table; an option's value is its number in kRules.
@@ -237,6 +242,7 @@ static enum outcome parse(int argc, char **argv, struct options *out) {
     }
     if (option == kHelp) {
       fputs(kUsage, stdout);
+      fputs(save_usage, stdout);
       return kOutcomeDone;
     }
     if (take(&kRules[option], optarg, out)) return kOutcomeWrong;
@@ -264,7 +270,8 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .seed = 1,
                           .validation_batches = 8,
                           .sample_length = 300,
-                          .temperature = 0.8};
+                          .temperature = 0.8,
+                          .saves = {.keep = -1}};
   const enum outcome outcome = parse(argc, argv, out);
   if (outcome != kOutcomeRun) return outcome;
   if (out->report_header) {

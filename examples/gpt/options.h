@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "../saves.h"
+
 enum mode { kModeThreads, kModeProcesses, kModeLauncher };
 enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };
 
@@ -40,6 +42,7 @@ struct options {
   int report;
   int report_header;
   int quiet;
+  struct save_options saves;
 };
 
 /// Reads the command line. kOutcomeDone after --help and --report-header, kOutcomeWrong after one line on standard error.

@@ -134,6 +134,7 @@ int trainer_create(struct trainer *t) {
 }
 
 void trainer_release(struct trainer *t) {
+  saves_release(&t->saves);
   zero_optimizer_release(t->optimizer);
   zero_group_release(t->group);
   parameters_release(&t->parameters);
@@ -265,6 +266,7 @@ int trainer_step(struct trainer *t, int64_t step, int write_gradients, FILE *gra
   t->steps_ns += parameters_clock() - step_begun;
   out->grad_norm = result.grad_norm;
   out->skipped = result.skipped;
+  out->stop_reason = result.stop_reason;
   return mean_over_ranks(t, &out->loss, o->batch * o->context);
 }
 

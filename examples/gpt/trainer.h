@@ -12,12 +12,14 @@
 #include "parameters.h"
 #include "shape.h"
 #include "text.h"
+#include "../saves.h"
 
 /// What all ranks share; read only.
 struct run {
   const struct options *options;
   struct shape shape;
   struct text text;
+  int64_t *stop_reason; /* of the run, where all processes see it */
 };
 
 struct trainer {
@@ -32,6 +34,9 @@ struct trainer {
   int32_t *ids;      /* [sequences][context] */
   int32_t *targets;
   int64_t steps_ns;       /* time in steps so far */
+  struct saves saves;
+  int64_t first_step; /* where a run that was saved goes on */
+  int64_t stopped;    /* the reason for which all ranks stop; 0: none */
   int64_t process_before; /* bytes of the process before the optimizer was made */
 };
 
@@ -41,6 +46,7 @@ struct step {
   double lr;
   double grad_norm; /* 0 without clipping */
   int64_t skipped;  /* 1: a gradient was not finite */
+  int64_t stop_reason; /* 0: go on */
 };
 
 /// All functions but release are collectives, and return 0, or -1 after a line on standard error.

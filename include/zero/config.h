@@ -250,7 +250,36 @@ enum zero_key {
   /** i64, 0 .. 2^62: dynamic loss scale: steps without overflow since the scale last changed. */
   ZERO_KEY_GROWTH_COUNT = 502,
   /** i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has absorbed. */
-  ZERO_KEY_OVERFLOW_COUNT = 503
+  ZERO_KEY_OVERFLOW_COUNT = 503,
+
+  /* checkpoints (checkpoint.h): 600 .. 699 */
+
+  /** i64, 65536 .. 2^34, default 33554432: bytes of memory through which files are written and
+      read. */
+  ZERO_KEY_CHECKPOINT_STAGING_BYTES = 600,
+  /** i64, 0 .. 2^31, default 0: the number of saves of this run that are kept in the folder, newest
+      first; 0 = all. */
+  ZERO_KEY_CHECKPOINT_KEEP = 601,
+  /** i64, 0 .. 1, default 1: files bypass the page cache if the file system can (O_DIRECT). */
+  ZERO_KEY_CHECKPOINT_DIRECT = 602,
+  /** i64, 0 .. 1, default 1. 0 = a power cut may lose a save; this is faster, for scratch
+      folders. */
+  ZERO_KEY_CHECKPOINT_SYNC = 603,
+  /** i64, 4096 .. 2^62, default 4294967296: the size in bytes beyond which no tensor is added to a
+      model file. */
+  ZERO_KEY_CHECKPOINT_FILE_BYTES = 606,
+  /** i64, 1 .. 2^40, default 600000: the longest time in milliseconds in which a rank may write or
+      read nothing. */
+  ZERO_KEY_CHECKPOINT_PROGRESS_MS = 607,
+  /** i64, 0 .. 1, default 0. 1 = a load converts states of another dtype. */
+  ZERO_KEY_CHECKPOINT_CONVERT = 608,
+  /** i64, 0 .. 1, default 0. 1 = a load leaves tensors that the save lacks as they are. */
+  ZERO_KEY_CHECKPOINT_MISSING = 609,
+  /** i64, 0 .. 1, default 0. 1 = a load ignores tensors that only the save has. */
+  ZERO_KEY_CHECKPOINT_EXTRA = 610,
+  /** i64, 0 .. 1, default 1. 0 = a save has no files with whole parameters for other tools; each
+      rank saves its shard. */
+  ZERO_KEY_CHECKPOINT_MODEL_FILES = 611
 };
 
 /** The rounding of 16-bit parameters without master, and of states (ZERO_KEY_ROUNDING). */

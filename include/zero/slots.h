@@ -2,7 +2,7 @@
  * @file
  * Slots and scalars: the state of a run. Slots are read and written by range, whichever rank owns
  * them. A run can therefore be saved and continued at another world size, in another stage, with
- * other buckets. examples/carry_on.c does it.
+ * other buckets. The functions of checkpoint.h do that with files.
  *
  * @code
  * int64_t slots, slot, dtype, entries;

@@ -86,6 +86,11 @@ enum zero_status {
   /** CUDA offers no such device: there is no driver, no device, or the number is out of range. Or
       the device does not take the library's kernels. */
   ZERO_E_DEVICE = -110,
+  /** A file of a save is damaged, incomplete, or of another model, version or save. The text names
+      the file, the tensor and the cause. */
+  ZERO_E_CHECKPOINT = -111,
+  /** There is no committed save. Only then may a program start anew. */
+  ZERO_E_NOT_FOUND = -112,
 
   /** First values that must be equal on all ranks differ. */
   ZERO_E_REPLICAS_DIFFER = -200,

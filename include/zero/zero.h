@@ -43,6 +43,7 @@
 #define ZERO_ZERO_H
 
 #include <zero/buffer.h>
+#include <zero/checkpoint.h>
 #include <zero/config.h>
 #include <zero/dtype.h>
 #include <zero/graph.h>

@@ -14,7 +14,7 @@ namespace {
 /// Requests keep what they were begun on: with one under way MPI stays as it is.
 void release_all(int status, void *) {
   if (status != 0 || forked() || !mpi_awaits_release()) return;
-  for (const Kind kind : {Kind::optimizer, Kind::buffer, Kind::group}) remove_handles(kind);
+  for (const Kind kind : {Kind::checkpoint, Kind::optimizer, Kind::buffer, Kind::group}) remove_handles(kind);
 }
 
 }  // namespace

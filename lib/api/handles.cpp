@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace zero::api {
@@ -30,6 +31,13 @@ struct Slot {
   Kind kind = Kind::none;   ///< none = free
   std::shared_ptr<void> object;
   uint64_t next_free = kNoSlot;  ///< guarded by the table
+
+  /// @name For reach_handle, which takes no lock
+  /// @{
+  std::atomic<uint64_t> live_handle{0};  ///< the value of the handle while it is live
+  std::atomic<void *> reached{nullptr};  ///< its object
+  std::atomic<int64_t> readers{0};       ///< calls that may be using the object
+  /// @}
 };
 
 /// Constant-initialised and never destroyed: language run times release handles after static destructors have run.
@@ -77,7 +85,7 @@ void give_slot(uint64_t index, bool reusable) {
   table.first_free = index;
 }
 
-bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::request); }
+bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::checkpoint); }
 
 Status never_made(Kind kind, uint64_t handle, const char *argument) {
   return Status::error(ZERO_E_BAD_HANDLE, "%s is %#llx, which is no handle of libzero; expected a %s", argument,
@@ -105,6 +113,19 @@ Status check_live(const Slot &slot, Kind kind, uint64_t handle, const char *argu
   return {};
 }
 
+/// Called with the slot's lock held.
+void open_for_readers(Slot &slot, uint64_t handle) {
+  slot.reached.store(slot.object.get());
+  slot.live_handle.store(handle);
+}
+
+/// Called with the slot's lock held, before its object is given away. A reader that saw the handle live is about to end: it waits for nothing.
+void close_for_readers(Slot &slot) {
+  slot.live_handle.store(0);
+  while (slot.readers.load() > 0) std::this_thread::yield();
+  slot.reached.store(nullptr);
+}
+
 }  // namespace
 
 const char *kind_name(Kind kind) {
@@ -119,6 +140,8 @@ const char *kind_name(Kind kind) {
       return "zero_optimizer";
     case Kind::request:
       return "zero_request";
+    case Kind::checkpoint:
+      return "zero_checkpoint";
     case Kind::none:
       break;
   }
@@ -132,7 +155,20 @@ uint64_t insert_handle(Kind kind, std::shared_ptr<void> object) {
   ++slot.generation;
   slot.kind = kind;
   slot.object = std::move(object);
-  return slot.generation << kGenerationShift | index << kSlotShift | static_cast<uint64_t>(kind) << kKindShift | 1;
+  const uint64_t handle = slot.generation << kGenerationShift | index << kSlotShift | static_cast<uint64_t>(kind) << kKindShift | 1;
+  open_for_readers(slot, handle);
+  return handle;
+}
+
+bool reach_handle(Kind kind, uint64_t handle, void (*act)(void *object, void *argument), void *argument) noexcept {
+  if ((handle & 1) == 0 || kind_bits(handle) != static_cast<uint64_t>(kind)) return false;
+  Slot *slot = find_slot(slot_bits(handle));
+  if (slot == nullptr) return false;
+  slot->readers.fetch_add(1);
+  const bool live = slot->live_handle.load() == handle;
+  if (live) act(slot->reached.load(), argument);
+  slot->readers.fetch_sub(1);
+  return live;
 }
 
 Status find_handle(Kind kind, uint64_t handle, const char *argument, std::shared_ptr<void> *out) {
@@ -151,6 +187,7 @@ Status remove_handle(Kind kind, uint64_t handle, const char *argument, std::shar
   {
     const std::lock_guard lock(slot->mutex);
     ZERO_TRY(check_live(*slot, kind, handle, argument));
+    close_for_readers(*slot);
     *out = std::move(slot->object);
     slot->object = nullptr;
     slot->kind = Kind::none;
@@ -172,6 +209,7 @@ void remove_handles(Kind kind) {
     {
       const std::lock_guard lock(slot.mutex);
       if (slot.kind != kind) continue;
+      close_for_readers(slot);
       object = std::move(slot.object);
       slot.kind = Kind::none;
     }

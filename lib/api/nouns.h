@@ -3,6 +3,7 @@
 
 #include "api/barrier.h"
 
+#include <zero/checkpoint.h>
 #include <zero/config.h>
 #include <zero/optimizer.h>
 #include <zero/request.h>
@@ -12,6 +13,7 @@ class Config;
 class Group;
 class Buffer;
 class Optimizer;
+class Checkpoint;
 }  // namespace zero
 
 namespace zero::api {
@@ -37,6 +39,11 @@ template <>
 struct Noun<zero_optimizer> {
   using Object = Optimizer;
   static constexpr Kind kKind = Kind::optimizer;
+};
+template <>
+struct Noun<zero_checkpoint> {
+  using Object = Checkpoint;
+  static constexpr Kind kKind = Kind::checkpoint;
 };
 template <>
 struct Noun<zero_request> {

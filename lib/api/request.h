@@ -27,6 +27,7 @@ struct Work {
   // Results before they go to the caller:
   zero_step_result step = {};
   zero_verify_result verified = {};
+  zero_checkpoint_result checkpoint = {};
 };
 
 /// A result is filled in this library's size; the caller's may be older and shorter.

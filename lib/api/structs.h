@@ -3,6 +3,7 @@
 
 #include "core/status.h"
 
+#include <zero/checkpoint.h>
 #include <zero/config.h>
 #include <zero/optimizer.h>
 #include <zero/stats.h>
@@ -23,6 +24,8 @@ template <>
 inline constexpr uint64_t kFirstNbytes<zero_step_result> = 48;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_verify_result> = 88;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_checkpoint_result> = 96;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_memory_stats> = 40;
 template <>

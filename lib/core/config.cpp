@@ -119,6 +119,16 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_SKIPPED_COUNT, "ZERO_KEY_SKIPPED_COUNT", 0, kTwo62, 0),
     i64_key(ZERO_KEY_GROWTH_COUNT, "ZERO_KEY_GROWTH_COUNT", 0, kTwo62, 0),
     i64_key(ZERO_KEY_OVERFLOW_COUNT, "ZERO_KEY_OVERFLOW_COUNT", 0, kTwo62, 0),
+    i64_key(ZERO_KEY_CHECKPOINT_STAGING_BYTES, "ZERO_KEY_CHECKPOINT_STAGING_BYTES", 65'536, int64_t{1} << 34, int64_t{1} << 25),
+    i64_key(ZERO_KEY_CHECKPOINT_KEEP, "ZERO_KEY_CHECKPOINT_KEEP", 0, int64_t{1} << 31, 0),
+    i64_key(ZERO_KEY_CHECKPOINT_DIRECT, "ZERO_KEY_CHECKPOINT_DIRECT", 0, 1, 1),
+    i64_key(ZERO_KEY_CHECKPOINT_SYNC, "ZERO_KEY_CHECKPOINT_SYNC", 0, 1, 1),
+    i64_key(ZERO_KEY_CHECKPOINT_FILE_BYTES, "ZERO_KEY_CHECKPOINT_FILE_BYTES", 4096, kTwo62, int64_t{1} << 32),
+    i64_key(ZERO_KEY_CHECKPOINT_PROGRESS_MS, "ZERO_KEY_CHECKPOINT_PROGRESS_MS", 1, kTwo40, 600'000),
+    i64_key(ZERO_KEY_CHECKPOINT_CONVERT, "ZERO_KEY_CHECKPOINT_CONVERT", 0, 1, 0),
+    i64_key(ZERO_KEY_CHECKPOINT_MISSING, "ZERO_KEY_CHECKPOINT_MISSING", 0, 1, 0),
+    i64_key(ZERO_KEY_CHECKPOINT_EXTRA, "ZERO_KEY_CHECKPOINT_EXTRA", 0, 1, 0),
+    i64_key(ZERO_KEY_CHECKPOINT_MODEL_FILES, "ZERO_KEY_CHECKPOINT_MODEL_FILES", 0, 1, 1),
 };
 
 constexpr const char *type_name(KeyType type) {
@@ -181,7 +191,7 @@ Status check_f64(int32_t key, double value) {
 
 Status Config::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(check_i64(key, value));
-  ZERO_CHECK(key < ZERO_KEY_STEP_COUNT, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(key < ZERO_KEY_STEP_COUNT || key > ZERO_KEY_OVERFLOW_COUNT, ZERO_E_UNSUPPORTED,
              "%s is a scalar of a running optimizer, which no config takes; zero_optimizer_set_i64 sets it", find_key(key)->name);
   i64_[key] = value;
   return {};

@@ -16,6 +16,11 @@ const XXH3_state_t *state_in(const std::byte *memory) { return std::launder(rein
 
 uint64_t hash_of(const void *data, size_t nbytes, uint64_t seed) { return XXH3_64bits_withSeed(data, nbytes, seed); }
 
+Hash128 hash128_of(const void *data, size_t nbytes, uint64_t seed) {
+  const XXH128_hash_t value = XXH3_128bits_withSeed(data, nbytes, seed);
+  return {value.low64, value.high64};
+}
+
 Hash::Hash() {
   static_assert(sizeof(XXH3_state_t) <= sizeof state_ && alignof(XXH3_state_t) <= 64);
   XXH3_64bits_reset(new (state_) XXH3_state_t);

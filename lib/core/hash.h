@@ -9,6 +9,15 @@
 namespace zero {
 
 uint64_t hash_of(const void *data, size_t nbytes, uint64_t seed = 0);
+
+/// XXH3 of 128 bits.
+struct Hash128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  friend bool operator==(const Hash128 &, const Hash128 &) = default;
+};
+Hash128 hash128_of(const void *data, size_t nbytes, uint64_t seed = 0);
+
 inline uint64_t hash_of_text(std::string_view text, uint64_t seed = 0) { return hash_of(text.data(), text.size(), seed); }
 
 /// The hash of what is added, part by part.

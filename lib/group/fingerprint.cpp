@@ -60,6 +60,10 @@ const char *caller_name(Caller caller) {
       return "zero_buffer_read";
     case Caller::buffer_write:
       return "zero_buffer_write";
+    case Caller::save:
+      return "zero_checkpoint_save";
+    case Caller::load:
+      return "zero_checkpoint_load";
   }
   return nullptr;
 }

@@ -55,6 +55,8 @@ enum class Caller : uint8_t {
   buffer_reduce_scatter,
   buffer_read,
   buffer_write,
+  save,
+  load,
 };
 
 /// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step", or of an internal operation "#17 zero_optimizer_read".

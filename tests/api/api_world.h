@@ -94,10 +94,13 @@ struct World {
     EXPECT_EQ(ZERO_OK, zero_request_wait(split_request)) << last_text();
     EXPECT_EQ(ZERO_OK, zero_buffer_create_async(group, nullptr, ZERO_DTYPE_F32, 4, &buffer_request)) << last_text();
     EXPECT_EQ(ZERO_OK, zero_request_wait(buffer_request)) << last_text();
+    EXPECT_EQ(ZERO_OK, zero_checkpoint_create(group, nullptr, &checkpoint)) << last_text();
+    EXPECT_EQ(ZERO_OK, zero_checkpoint_add_optimizer(checkpoint, "", running)) << last_text();
     zero_config_release(stale_config);
   }
   World(const World &) = delete;
   ~World() {
+    zero_checkpoint_release(checkpoint);
     for (zero_request *made : {request, split_request, buffer_request}) zero_request_release(made);
     for (zero_optimizer *optimizer : {building, running}) zero_optimizer_release(optimizer);
     zero_buffer_release(buffer);
@@ -130,6 +133,7 @@ struct World {
   zero_request *request = nullptr;
   zero_request *split_request = nullptr;
   zero_request *buffer_request = nullptr;
+  zero_checkpoint *checkpoint = nullptr;  ///< of `running`
 };
 
 }  // namespace zero::test

@@ -58,6 +58,13 @@ zero_request *released_request(Bench &bench) {
   return request;
 }
 
+zero_checkpoint *released_checkpoint(Bench &bench) {
+  zero_checkpoint *checkpoint = nullptr;
+  EXPECT_EQ(ZERO_OK, zero_checkpoint_create(bench.world.group, nullptr, &checkpoint)) << last_text();
+  zero_checkpoint_release(checkpoint);
+  return checkpoint;
+}
+
 Arg handle(std::function<const void *(Bench &)> other_kind, std::function<const void *(Bench &)> released, bool may_be_null = false) {
   return [=](Bench &bench) {
     std::vector<Bad> bad = bad_handles(bench, other_kind(bench), may_be_null);
@@ -83,6 +90,7 @@ void Outputs::reset() {
   memory.traffic.struct_size = sizeof memory.traffic;
   memory.steps.struct_size = sizeof memory.steps;
   memory.verification.struct_size = sizeof memory.verification;
+  memory.saved.struct_size = sizeof memory.saved;
   request = nullptr;
 }
 
@@ -103,6 +111,10 @@ Arg optimizer_handle() {
 }
 Arg request_handle() {
   return handle([](Bench &bench) { return bench.world.group; }, released_request);
+}
+
+Arg checkpoint_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_checkpoint);
 }
 
 Arg address(const char *argument) {

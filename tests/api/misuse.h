@@ -43,6 +43,7 @@ struct Outputs {
     zero_traffic_stats traffic;
     zero_step_stats steps;
     zero_verify_result verification;
+    zero_checkpoint_result saved;
   } memory;
   zero_request *request;  ///< apart, because an _async call may succeed and its request fail
 };
@@ -83,6 +84,7 @@ Arg group_handle();
 Arg buffer_handle();
 Arg optimizer_handle();
 Arg request_handle();
+Arg checkpoint_handle();
 /// An address that must not be NULL.
 Arg address(const char *argument);
 /// A struct whose size is checked; `field` gives its struct_size in the outputs.
@@ -175,6 +177,7 @@ void add_group_rows(Rows &rows);
 void add_buffer_rows(Rows &rows);
 void add_optimizer_rows(Rows &rows);
 void add_training_rows(Rows &rows);
+void add_checkpoint_rows(Rows &rows);
 void add_stats_rows(Rows &rows);
 void add_other_rows(Rows &rows);
 

@@ -190,6 +190,7 @@ void add_other_rows(Rows &rows) {
       {request_handle(), address("out")});
   add_release(rows, "zero_request_release", zero_request_release, request_handle());
   add_release(rows, "zero_group_release", zero_group_release, group_handle());
+  add_release(rows, "zero_checkpoint_release", zero_checkpoint_release, checkpoint_handle());
   add_release(rows, "zero_optimizer_release", zero_optimizer_release, optimizer_handle());
 }
 

@@ -90,6 +90,22 @@ void add_module_buffer_rows(Rows &rows) {
            [](Bench &b) { return std::tuple<zero_optimizer *, void *>(b.world.running, nullptr); }, {optimizer_handle(), stream()});
 }
 
+/// Signal handlers call it, so its errors have codes but no texts: what zero_last_error_copy tells stays as it was.
+void add_stop_row(Rows &rows) {
+  rows.push_back({"zero_optimizer_request_stop", [](Bench &b) {
+                    const auto judge_code = [&](zero_optimizer *optimizer, int64_t reason, int32_t code) {
+                      const std::string before = last_text();
+                      const int32_t status = zero_optimizer_request_stop(optimizer, reason);
+                      EXPECT_EQ(status, code);
+                      EXPECT_EQ(last_text(), before);
+                      ++b.calls;
+                      b.failures += status == code ? 0 : 1;
+                    };
+                    for (const Bad &bad : optimizer_handle()(b)) judge_code(from_bad<zero_optimizer *>(bad), 1, bad.code);
+                    for (const int64_t reason : {int64_t{0}, int64_t{-1}, INT64_MIN}) judge_code(b.world.running, reason, ZERO_E_INVALID_ARGUMENT);
+                  }});
+}
+
 void add_slot_rows(Rows &rows) {
   add(rows, "zero_optimizer_slot_count", zero_optimizer_slot_count,
       [](Bench &b) { return std::tuple<const zero_optimizer *, int64_t, int64_t *>(b.world.running, 0, &b.outputs.memory.integers[0]); },
@@ -117,6 +133,7 @@ void add_training_rows(Rows &rows) {
   add_model_rows(rows);
   add_module_buffer_rows(rows);
   add_slot_rows(rows);
+  add_stop_row(rows);
 }
 
 }  // namespace zero::test

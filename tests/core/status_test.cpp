@@ -37,6 +37,8 @@ constexpr int32_t kCodes[] = {ZERO_OK,
                               ZERO_E_INTERNAL,
                               ZERO_E_CORRUPT,
                               ZERO_E_DEVICE,
+                              ZERO_E_CHECKPOINT,
+                              ZERO_E_NOT_FOUND,
                               ZERO_E_DEVICE_FAILED};
 
 TEST(Status, IsOkWithoutTextByDefault) {

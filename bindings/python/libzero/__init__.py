@@ -6,6 +6,7 @@ ZERO_KEY_STAGE is Key.STAGE. README.md of the package says what is different.
 
 from .bfloat16 import from_bf16, to_bf16
 from .buffer import Buffer, Shard
+from .checkpoint import Checkpoint
 from .config import Config, bounds
 from .elements import dtype_nbytes, numpy_dtype
 from .error import Error
@@ -16,6 +17,7 @@ from .generated import (
     VERSION_MAJOR,
     VERSION_MINOR,
     VERSION_PATCH,
+    CheckpointResult,
     Divisor,
     Dtype,
     Feature,
@@ -29,8 +31,10 @@ from .generated import (
     MicroStep,
     Nonfinite,
     Operation,
+    Part,
     Reduce,
     Rounding,
+    Scope,
     Slot,
     Source,
     Status,
@@ -51,6 +55,8 @@ __all__ = [
     "ABI_MAJOR",
     "ABI_MINOR",
     "Buffer",
+    "Checkpoint",
+    "CheckpointResult",
     "Config",
     "Divisor",
     "Dtype",
@@ -71,8 +77,10 @@ __all__ = [
     "Operation",
     "Optimizer",
     "Param",
+    "Part",
     "Reduce",
     "Rounding",
+    "Scope",
     "Shard",
     "Slot",
     "Source",

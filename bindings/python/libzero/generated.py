@@ -21,6 +21,8 @@ class Status(enum.IntEnum):
     E_SYSTEM = -108
     E_LAUNCHER = -109
     E_DEVICE = -110
+    E_CHECKPOINT = -111
+    E_NOT_FOUND = -112
     E_REPLICAS_DIFFER = -200
     E_POOL_LIMIT = -201
     E_CORRUPT = -202
@@ -123,6 +125,16 @@ class Key(enum.IntEnum):
     SKIPPED_COUNT = 501
     GROWTH_COUNT = 502
     OVERFLOW_COUNT = 503
+    CHECKPOINT_STAGING_BYTES = 600
+    CHECKPOINT_KEEP = 601
+    CHECKPOINT_DIRECT = 602
+    CHECKPOINT_SYNC = 603
+    CHECKPOINT_FILE_BYTES = 606
+    CHECKPOINT_PROGRESS_MS = 607
+    CHECKPOINT_CONVERT = 608
+    CHECKPOINT_MISSING = 609
+    CHECKPOINT_EXTRA = 610
+    CHECKPOINT_MODEL_FILES = 611
 
 
 class Rounding(enum.IntEnum):
@@ -251,6 +263,20 @@ class MicroStep(enum.IntEnum):
     REDUCE = 2
 
 
+class Scope(enum.IntEnum):
+    """zero_scope."""
+
+    ONE = 0
+    EACH = 1
+
+
+class Part(enum.IntEnum):
+    """zero_part."""
+
+    ALL = 0
+    PARAMS = 1
+
+
 class Memory(enum.IntEnum):
     """zero_memory."""
 
@@ -310,6 +336,7 @@ class StepResult(Structure):
         ("unfilled_count", ctypes.c_int64),
         ("grad_norm", ctypes.c_double),
         ("loss_scale", ctypes.c_double),
+        ("stop_reason", ctypes.c_int64),
     )
 
 
@@ -328,6 +355,25 @@ class VerifyResult(Structure):
         ("count", ctypes.c_int64),
         ("replica_nbytes", ctypes.c_int64),
         ("shard_nbytes", ctypes.c_int64),
+    )
+
+
+class CheckpointResult(Structure):
+    """zero_checkpoint_result."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint64),
+        ("step", ctypes.c_int64),
+        ("nbytes", ctypes.c_int64),
+        ("file_count", ctypes.c_int64),
+        ("write_ns", ctypes.c_int64),
+        ("sync_ns", ctypes.c_int64),
+        ("commit_ns", ctypes.c_int64),
+        ("direct", ctypes.c_int64),
+        ("missing", ctypes.c_int64),
+        ("extra", ctypes.c_int64),
+        ("converted", ctypes.c_int64),
+        ("fallback", ctypes.c_int64),
     )
 
 
@@ -383,6 +429,8 @@ CONSTANTS = (
     ("ZERO_E_SYSTEM", Status.E_SYSTEM),
     ("ZERO_E_LAUNCHER", Status.E_LAUNCHER),
     ("ZERO_E_DEVICE", Status.E_DEVICE),
+    ("ZERO_E_CHECKPOINT", Status.E_CHECKPOINT),
+    ("ZERO_E_NOT_FOUND", Status.E_NOT_FOUND),
     ("ZERO_E_REPLICAS_DIFFER", Status.E_REPLICAS_DIFFER),
     ("ZERO_E_POOL_LIMIT", Status.E_POOL_LIMIT),
     ("ZERO_E_CORRUPT", Status.E_CORRUPT),
@@ -475,6 +523,16 @@ CONSTANTS = (
     ("ZERO_KEY_SKIPPED_COUNT", Key.SKIPPED_COUNT),
     ("ZERO_KEY_GROWTH_COUNT", Key.GROWTH_COUNT),
     ("ZERO_KEY_OVERFLOW_COUNT", Key.OVERFLOW_COUNT),
+    ("ZERO_KEY_CHECKPOINT_STAGING_BYTES", Key.CHECKPOINT_STAGING_BYTES),
+    ("ZERO_KEY_CHECKPOINT_KEEP", Key.CHECKPOINT_KEEP),
+    ("ZERO_KEY_CHECKPOINT_DIRECT", Key.CHECKPOINT_DIRECT),
+    ("ZERO_KEY_CHECKPOINT_SYNC", Key.CHECKPOINT_SYNC),
+    ("ZERO_KEY_CHECKPOINT_FILE_BYTES", Key.CHECKPOINT_FILE_BYTES),
+    ("ZERO_KEY_CHECKPOINT_PROGRESS_MS", Key.CHECKPOINT_PROGRESS_MS),
+    ("ZERO_KEY_CHECKPOINT_CONVERT", Key.CHECKPOINT_CONVERT),
+    ("ZERO_KEY_CHECKPOINT_MISSING", Key.CHECKPOINT_MISSING),
+    ("ZERO_KEY_CHECKPOINT_EXTRA", Key.CHECKPOINT_EXTRA),
+    ("ZERO_KEY_CHECKPOINT_MODEL_FILES", Key.CHECKPOINT_MODEL_FILES),
     ("ZERO_ROUNDING_NEAREST", Rounding.NEAREST),
     ("ZERO_ROUNDING_STOCHASTIC", Rounding.STOCHASTIC),
     ("ZERO_UNFILLED_ZERO", Unfilled.ZERO),
@@ -531,6 +589,10 @@ CONSTANTS = (
     ("ZERO_MICRO_STEP_LAST", MicroStep.LAST),
     ("ZERO_MICRO_STEP_LOCAL", MicroStep.LOCAL),
     ("ZERO_MICRO_STEP_REDUCE", MicroStep.REDUCE),
+    ("ZERO_SCOPE_ONE", Scope.ONE),
+    ("ZERO_SCOPE_EACH", Scope.EACH),
+    ("ZERO_PART_ALL", Part.ALL),
+    ("ZERO_PART_PARAMS", Part.PARAMS),
     ("ZERO_MEMORY_TOTAL", Memory.TOTAL),
     ("ZERO_MEMORY_PARAM", Memory.PARAM),
     ("ZERO_MEMORY_GRAD", Memory.GRAD),
@@ -560,6 +622,7 @@ STRUCTS = (
     ("zero_key_bounds", KeyBounds),
     ("zero_step_result", StepResult),
     ("zero_verify_result", VerifyResult),
+    ("zero_checkpoint_result", CheckpointResult),
     ("zero_memory_stats", MemoryStats),
     ("zero_traffic_stats", TrafficStats),
     ("zero_step_stats", StepStats),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -197,6 +198,20 @@ class Optimizer(Owner):
         result = prepared(StepResult, zero.zero_step_result_init)
         zero.zero_optimizer_reduce(self.native, result)
         return result
+
+    def request_stop(self, reason: int) -> None:
+        """Asks all ranks to stop: the next step() or reduce() of all of them has the largest reason as stop_reason."""
+        zero.zero_optimizer_request_stop(self.native, reason)
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Saves the optimizer with all that belongs to it into a folder of its own inside `folder`, which must exist."""
+        zero.zero_optimizer_save(self.native, os.fspath(folder))
+
+    def resume(self, folder: str | os.PathLike) -> bool:
+        """Loads the newest valid save in `folder`, instead of begin(); False where there is none."""
+        found = zero.zero_optimizer_resume(self.native, os.fspath(folder)) != 0
+        self._begun = self._begun or found
+        return found
 
     def apply(self) -> None:
         """The second part: updates this rank's shard, in stage 0 everything. Algorithm "custom" updates views() instead."""

@@ -260,6 +260,9 @@ def zero_optimizer_apply(optimizer):
 def zero_optimizer_gather(optimizer):
     return _zero.zero_optimizer_gather(optimizer)
 
+def zero_optimizer_request_stop(optimizer, reason):
+    return _zero.zero_optimizer_request_stop(optimizer, reason)
+
 def zero_optimizer_view_count(optimizer):
     return _zero.zero_optimizer_view_count(optimizer)
 
@@ -301,6 +304,45 @@ def zero_optimizer_refresh(optimizer):
 
 def zero_optimizer_loss_scale_address(optimizer, out_address):
     return _zero.zero_optimizer_loss_scale_address(optimizer, out_address)
+
+def zero_checkpoint_result_init(out, struct_size):
+    return _zero.zero_checkpoint_result_init(out, struct_size)
+
+def zero_optimizer_save(optimizer, folder):
+    return _zero.zero_optimizer_save(optimizer, folder)
+
+def zero_optimizer_resume(optimizer, folder):
+    return _zero.zero_optimizer_resume(optimizer, folder)
+
+def zero_checkpoint_create(group, config):
+    return _zero.zero_checkpoint_create(group, config)
+
+def zero_checkpoint_add_optimizer(checkpoint, prefix, optimizer):
+    return _zero.zero_checkpoint_add_optimizer(checkpoint, prefix, optimizer)
+
+def zero_checkpoint_add_buffer(checkpoint, name, buffer):
+    return _zero.zero_checkpoint_add_buffer(checkpoint, name, buffer)
+
+def zero_checkpoint_add_tensor(checkpoint, name, dtype, shape, data, scope):
+    return _zero.zero_checkpoint_add_tensor(checkpoint, name, dtype, shape, data, scope)
+
+def zero_checkpoint_set_text(checkpoint, key, text):
+    return _zero.zero_checkpoint_set_text(checkpoint, key, text)
+
+def zero_checkpoint_get_text(checkpoint, key, out):
+    return _zero.zero_checkpoint_get_text(checkpoint, key, out)
+
+def zero_checkpoint_rename(checkpoint, in_file, here):
+    return _zero.zero_checkpoint_rename(checkpoint, in_file, here)
+
+def zero_checkpoint_save(checkpoint, folder, out_result):
+    return _zero.zero_checkpoint_save(checkpoint, folder, out_result)
+
+def zero_checkpoint_load(checkpoint, folder, part, out_result):
+    return _zero.zero_checkpoint_load(checkpoint, folder, part, out_result)
+
+def zero_checkpoint_skipped(checkpoint, out):
+    return _zero.zero_checkpoint_skipped(checkpoint, out)
 
 def zero_memory_stats_init(out, struct_size):
     return _zero.zero_memory_stats_init(out, struct_size)

@@ -2985,23 +2985,26 @@ SWIG_Python_NonDynamicSetAttr(PyObject *obj, PyObject *name, PyObject *value) {
 #define SWIGTYPE_p_int64_t swig_types[3]
 #define SWIGTYPE_p_p_void swig_types[4]
 #define SWIGTYPE_p_p_zero_buffer swig_types[5]
-#define SWIGTYPE_p_p_zero_config swig_types[6]
-#define SWIGTYPE_p_p_zero_group swig_types[7]
-#define SWIGTYPE_p_p_zero_optimizer swig_types[8]
-#define SWIGTYPE_p_uint64_t swig_types[9]
-#define SWIGTYPE_p_zero_buffer swig_types[10]
-#define SWIGTYPE_p_zero_config swig_types[11]
-#define SWIGTYPE_p_zero_group swig_types[12]
-#define SWIGTYPE_p_zero_key_bounds swig_types[13]
-#define SWIGTYPE_p_zero_memory_stats swig_types[14]
-#define SWIGTYPE_p_zero_optimizer swig_types[15]
-#define SWIGTYPE_p_zero_request swig_types[16]
-#define SWIGTYPE_p_zero_step_result swig_types[17]
-#define SWIGTYPE_p_zero_step_stats swig_types[18]
-#define SWIGTYPE_p_zero_traffic_stats swig_types[19]
-#define SWIGTYPE_p_zero_verify_result swig_types[20]
-static swig_type_info *swig_types[22];
-static swig_module_info swig_module = {swig_types, 21, 0, 0, 0, 0};
+#define SWIGTYPE_p_p_zero_checkpoint swig_types[6]
+#define SWIGTYPE_p_p_zero_config swig_types[7]
+#define SWIGTYPE_p_p_zero_group swig_types[8]
+#define SWIGTYPE_p_p_zero_optimizer swig_types[9]
+#define SWIGTYPE_p_uint64_t swig_types[10]
+#define SWIGTYPE_p_zero_buffer swig_types[11]
+#define SWIGTYPE_p_zero_checkpoint swig_types[12]
+#define SWIGTYPE_p_zero_checkpoint_result swig_types[13]
+#define SWIGTYPE_p_zero_config swig_types[14]
+#define SWIGTYPE_p_zero_group swig_types[15]
+#define SWIGTYPE_p_zero_key_bounds swig_types[16]
+#define SWIGTYPE_p_zero_memory_stats swig_types[17]
+#define SWIGTYPE_p_zero_optimizer swig_types[18]
+#define SWIGTYPE_p_zero_request swig_types[19]
+#define SWIGTYPE_p_zero_step_result swig_types[20]
+#define SWIGTYPE_p_zero_step_stats swig_types[21]
+#define SWIGTYPE_p_zero_traffic_stats swig_types[22]
+#define SWIGTYPE_p_zero_verify_result swig_types[23]
+static swig_type_info *swig_types[25];
+static swig_module_info swig_module = {swig_types, 24, 0, 0, 0, 0};
 #define SWIG_TypeQuery(name) SWIG_TypeQueryModule(&swig_module, &swig_module, name)
 #define SWIG_MangledTypeQuery(name) SWIG_MangledTypeQueryModule(&swig_module, &swig_module, name)
 
@@ -3046,7 +3049,8 @@ static int find_error_class(void) {
 static void raise_error(int32_t status) {
   char text[4096];
   PyObject *error, *decoded;
-  zero_last_error_copy(text, sizeof text);
+  /* Calls that a signal handler may make leave no text. */
+  if (zero_last_error_copy(text, sizeof text) != status) strcpy(text, zero_status_name(status));
   decoded = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
   error = decoded ? PyObject_CallFunction(error_class, "isO", (int)status, zero_status_name(status), decoded) : NULL;
   if (error != NULL) PyErr_SetObject(error_class, error);
@@ -3105,6 +3109,7 @@ ZERO_OWNED(zero_config)
 ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
+ZERO_OWNED(zero_checkpoint)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -5696,6 +5701,30 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_request_stop(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t arg2 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_request_stop", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  result = zero_optimizer_request_stop(arg1,arg2);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_view_count(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -6199,6 +6228,468 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_loss_scale_address(PyObject *self, PyO
   }
   return resultobj;
 fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_result_init(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
+  uint64_t arg2 ;
+  Py_buffer view1 = no_buffer ;
+  int64_t value2 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_result_init", 2, 2, swig_obj)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[0], sizeof(zero_checkpoint_result), &view1)) SWIG_fail;
+    arg1 = (zero_checkpoint_result *)view1.buf;
+  }
+  {
+    if (!take_i64(swig_obj[1], &value2)) SWIG_fail;
+    arg2 = (uint64_t)value2;
+  }
+  result = zero_checkpoint_result_init(arg1,arg2);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view1);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view1);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_optimizer_save(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg3 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_save(arg1,(char const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_optimizer_resume(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int64_t value4 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg3 = NULL;
+  arg4 = &value4;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_resume", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_resume(arg1,(char const *)arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg4));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_create(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_group *arg1 = (zero_group *) 0 ;
+  zero_config *arg2 = (zero_config *) 0 ;
+  zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
+  zero_checkpoint *made3 = NULL ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg3 = &made3;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_create", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_create(arg1,(struct zero_config const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_checkpoint_owned(*arg3)); 
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_add_optimizer(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  zero_optimizer *arg3 = (zero_optimizer *) 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_add_optimizer", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[2], "zero_optimizer", (void **)&arg3)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_add_optimizer(arg1,(char const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_add_buffer(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  zero_buffer *arg3 = (zero_buffer *) 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_add_buffer", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_handle(swig_obj[2], "zero_buffer", (void **)&arg3)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_add_buffer(arg1,(char const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_add_tensor(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int64_t arg5 ;
+  void *arg6 = (void *) 0 ;
+  int32_t arg7 ;
+  int64_t *items4 = NULL ;
+  Py_buffer view6 = no_buffer ;
+  PyObject *swig_obj[6] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_add_tensor", 6, 6, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
+  {
+    if (!take_integers(swig_obj[3], &items4, &arg5)) SWIG_fail;
+    arg4 = items4;
+  }
+  {
+    if (!take_elements(swig_obj[4], 1, &view6)) SWIG_fail;
+    arg6 = view6.buf;
+  }
+  if (!take_i32(swig_obj[5], &arg7)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_add_tensor(arg1,(char const *)arg2,arg3,(int64_t const *)arg4,arg5,arg6,arg7);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  
+  PyMem_Free(items4);
+  PyBuffer_Release(&view6);
+  return resultobj;
+fail:
+  PyMem_Free(items4);
+  PyBuffer_Release(&view6);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_set_text(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_set_text", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_text(swig_obj[2], (const char **)&arg3)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_set_text(arg1,(char const *)arg2,(char const *)arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_get_text(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  int64_t needed3 = 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_get_text", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    arg3 = view3.buf;
+    arg4 = view3.len;
+    arg5 = &needed3;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_get_text((struct zero_checkpoint const *)arg1,(char const *)arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg5));
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_rename(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_rename", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_text(swig_obj[2], (const char **)&arg3)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_rename(arg1,(char const *)arg2,(char const *)arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_save(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_checkpoint_result *arg4 = (zero_checkpoint_result *) 0 ;
+  Py_buffer view4 = no_buffer ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  arg3 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
+    arg4 = (zero_checkpoint_result *)view4.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_save(arg1,(char const *)arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view4);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view4);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_load(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  void *arg4 = (void *) 0 ;
+  zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
+  Py_buffer view5 = no_buffer ;
+  PyObject *swig_obj[4] ;
+  int32_t result;
+  
+  arg4 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_load", 4, 4, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
+    arg5 = (zero_checkpoint_result *)view5.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_load(arg1,(char const *)arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view5);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view5);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_skipped(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  Py_buffer view2 = no_buffer ;
+  int64_t needed2 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_skipped", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[1], 1, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = view2.len;
+    arg4 = &needed2;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_skipped((struct zero_checkpoint const *)arg1,arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg4));
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
   return NULL;
 }
 
@@ -6757,6 +7248,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_reduce", _wrap_zero_optimizer_reduce, METH_VARARGS, NULL},
 	 { "zero_optimizer_apply", _wrap_zero_optimizer_apply, METH_O, NULL},
 	 { "zero_optimizer_gather", _wrap_zero_optimizer_gather, METH_O, NULL},
+	 { "zero_optimizer_request_stop", _wrap_zero_optimizer_request_stop, METH_VARARGS, NULL},
 	 { "zero_optimizer_view_count", _wrap_zero_optimizer_view_count, METH_O, NULL},
 	 { "zero_optimizer_view", _wrap_zero_optimizer_view, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
@@ -6771,6 +7263,19 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
 	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
 	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},
+	 { "zero_checkpoint_result_init", _wrap_zero_checkpoint_result_init, METH_VARARGS, NULL},
+	 { "zero_optimizer_save", _wrap_zero_optimizer_save, METH_VARARGS, NULL},
+	 { "zero_optimizer_resume", _wrap_zero_optimizer_resume, METH_VARARGS, NULL},
+	 { "zero_checkpoint_create", _wrap_zero_checkpoint_create, METH_VARARGS, NULL},
+	 { "zero_checkpoint_add_optimizer", _wrap_zero_checkpoint_add_optimizer, METH_VARARGS, NULL},
+	 { "zero_checkpoint_add_buffer", _wrap_zero_checkpoint_add_buffer, METH_VARARGS, NULL},
+	 { "zero_checkpoint_add_tensor", _wrap_zero_checkpoint_add_tensor, METH_VARARGS, NULL},
+	 { "zero_checkpoint_set_text", _wrap_zero_checkpoint_set_text, METH_VARARGS, NULL},
+	 { "zero_checkpoint_get_text", _wrap_zero_checkpoint_get_text, METH_VARARGS, NULL},
+	 { "zero_checkpoint_rename", _wrap_zero_checkpoint_rename, METH_VARARGS, NULL},
+	 { "zero_checkpoint_save", _wrap_zero_checkpoint_save, METH_VARARGS, NULL},
+	 { "zero_checkpoint_load", _wrap_zero_checkpoint_load, METH_VARARGS, NULL},
+	 { "zero_checkpoint_skipped", _wrap_zero_checkpoint_skipped, METH_VARARGS, NULL},
 	 { "zero_memory_stats_init", _wrap_zero_memory_stats_init, METH_VARARGS, NULL},
 	 { "zero_stats_optimizer_memory", _wrap_zero_stats_optimizer_memory, METH_VARARGS, NULL},
 	 { "zero_stats_buffer_memory", _wrap_zero_stats_buffer_memory, METH_VARARGS, NULL},
@@ -6798,11 +7303,14 @@ static swig_type_info _swigt__p_int32_t = {"_p_int32_t", "int32_t *", 0, 0, (voi
 static swig_type_info _swigt__p_int64_t = {"_p_int64_t", "int64_t *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_void = {"_p_p_void", "void **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_buffer = {"_p_p_zero_buffer", "zero_buffer **|struct zero_buffer **", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_p_zero_checkpoint = {"_p_p_zero_checkpoint", "zero_checkpoint **|struct zero_checkpoint **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_config = {"_p_p_zero_config", "zero_config **|struct zero_config **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_group = {"_p_p_zero_group", "zero_group **|struct zero_group **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_optimizer = {"_p_p_zero_optimizer", "zero_optimizer **|struct zero_optimizer **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_uint64_t = {"_p_uint64_t", "uint64_t *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_buffer = {"_p_zero_buffer", "zero_buffer *|struct zero_buffer *", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_zero_checkpoint = {"_p_zero_checkpoint", "zero_checkpoint *|struct zero_checkpoint *", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_zero_checkpoint_result = {"_p_zero_checkpoint_result", "zero_checkpoint_result *|struct zero_checkpoint_result *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_config = {"_p_zero_config", "zero_config *|struct zero_config *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_group = {"_p_zero_group", "zero_group *|struct zero_group *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_key_bounds = {"_p_zero_key_bounds", "zero_key_bounds *|struct zero_key_bounds *", 0, 0, (void*)0, 0};
@@ -6821,11 +7329,14 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_int64_t,
   &_swigt__p_p_void,
   &_swigt__p_p_zero_buffer,
+  &_swigt__p_p_zero_checkpoint,
   &_swigt__p_p_zero_config,
   &_swigt__p_p_zero_group,
   &_swigt__p_p_zero_optimizer,
   &_swigt__p_uint64_t,
   &_swigt__p_zero_buffer,
+  &_swigt__p_zero_checkpoint,
+  &_swigt__p_zero_checkpoint_result,
   &_swigt__p_zero_config,
   &_swigt__p_zero_group,
   &_swigt__p_zero_key_bounds,
@@ -6844,11 +7355,14 @@ static swig_cast_info _swigc__p_int32_t[] = {  {&_swigt__p_int32_t, 0, 0, 0},{0,
 static swig_cast_info _swigc__p_int64_t[] = {  {&_swigt__p_int64_t, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_void[] = {  {&_swigt__p_p_void, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_buffer[] = {  {&_swigt__p_p_zero_buffer, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_p_zero_checkpoint[] = {  {&_swigt__p_p_zero_checkpoint, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_config[] = {  {&_swigt__p_p_zero_config, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_group[] = {  {&_swigt__p_p_zero_group, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_optimizer[] = {  {&_swigt__p_p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_uint64_t[] = {  {&_swigt__p_uint64_t, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_buffer[] = {  {&_swigt__p_zero_buffer, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_zero_checkpoint[] = {  {&_swigt__p_zero_checkpoint, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_zero_checkpoint_result[] = {  {&_swigt__p_zero_checkpoint_result, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_config[] = {  {&_swigt__p_zero_config, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_group[] = {  {&_swigt__p_zero_group, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_key_bounds[] = {  {&_swigt__p_zero_key_bounds, 0, 0, 0},{0, 0, 0, 0}};
@@ -6867,11 +7381,14 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_int64_t,
   _swigc__p_p_void,
   _swigc__p_p_zero_buffer,
+  _swigc__p_p_zero_checkpoint,
   _swigc__p_p_zero_config,
   _swigc__p_p_zero_group,
   _swigc__p_p_zero_optimizer,
   _swigc__p_uint64_t,
   _swigc__p_zero_buffer,
+  _swigc__p_zero_checkpoint,
+  _swigc__p_zero_checkpoint_result,
   _swigc__p_zero_config,
   _swigc__p_zero_group,
   _swigc__p_zero_key_bounds,

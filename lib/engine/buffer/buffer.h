@@ -35,6 +35,8 @@ class Buffer {
     int64_t count;
   };
   Shard shard() const;
+  /// The part of each rank.
+  const Cuts &cuts() const { return cuts_; }
 
   Task whole_acquire(void **out_data);
   /// Never waits.

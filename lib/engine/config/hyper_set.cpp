@@ -85,6 +85,16 @@ Status HyperSet::get(int32_t key, double *out) const {
   return {};
 }
 
+std::vector<std::pair<int32_t, double>> HyperSet::all() const {
+  std::vector<std::pair<int32_t, double>> all;
+  for (const HyperKey &row : kHyperKeys) {
+    if (check_key(row.key).ok()) all.emplace_back(row.key, values_.*row.value);
+  }
+  return all;
+}
+
+void HyperSet::put(int32_t key, double value) { values_.*find_hyper_key(key)->value = value; }
+
 std::string HyperSet::text(size_t number) const {
   const std::string ending = " in set " + std::to_string(number) + "\n";
   std::string text = setting_text(ZERO_KEY_ALGORITHM, algorithm_ != nullptr ? algorithm_->name : "custom or none") + ending;

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace zero {
 
@@ -19,6 +21,11 @@ class HyperSet {
 
   Status set(int32_t key, double value);
   Status get(int32_t key, double *out) const;
+
+  /// All that the algorithm reads, by key.
+  std::vector<std::pair<int32_t, double>> all() const;
+  /// A value that set() would take together with the others that are put.
+  void put(int32_t key, double value);
 
   const kernels::Algorithm *algorithm() const { return algorithm_; }
   const kernels::HyperParameters &values() const { return values_; }

@@ -220,6 +220,11 @@ Task Gradients::end_micro_step() {
   co_return Status();
 }
 
+Status Gradients::check_between_steps(const char *call) const {
+  ZERO_CHECK(!weight_set_, ZERO_E_STATE, "zero_optimizer_set_weight was called for the next step; call %s before it", call);
+  return {};
+}
+
 Status Gradients::check_micro_step() {
   ZERO_CHECK(acquired_count_ == 0, ZERO_E_STATE,
              "acquired gradients that are not all ready: %lld; give them to zero_optimizer_grad_ready before the next micro-step",

@@ -58,6 +58,8 @@ class Gradients {
   /// @name From one micro-step to the next: may it end, reduce what it is to reduce, begin one of the given kind
   /// @{
   Status check_micro_step();
+  /// Nothing was set for a step or a micro-step that has not begun.
+  Status check_between_steps(const char *call) const;
   Task end_micro_step();
   Status begin_micro_step(MicroStep kind);
   /// True when the end of the micro-step under way waits for other ranks.

@@ -13,7 +13,7 @@ namespace zero {
 class Ballot {
  public:
   /// Words before those of the norm, which are limbs of a kernels::ExactSum, and those of parameters, which ranks filled.
-  enum Word : size_t { nonfinite, hyper_hash, corrupt, weightless, edited, splits, kFirstWords };
+  enum Word : size_t { nonfinite, hyper_hash, corrupt, weightless, edited, splits, stops, kFirstWords };
 
   /// `params`: how many have a word; 0: nobody asks who filled them.
   void open(int64_t params);

@@ -17,6 +17,7 @@
 #include "engine/layout/plan.h"
 #include "engine/optimizer/ballot.h"
 #include "engine/optimizer/memory_need.h"
+#include "engine/optimizer/stop_request.h"
 #include "engine/parameters/coded_params.h"
 #include "engine/parameters/first_values.h"
 #include "engine/parameters/param_gathers.h"
@@ -114,6 +115,8 @@ class Optimizer {
   Status result(zero_step_result *out, void *stream = nullptr);
   /// What captured steps, run later, compute with is what is set now.
   Status refresh(void *stream = nullptr);
+  /// Asks all ranks to stop: the next step reports the largest reason of all. Any thread, also in a signal handler. Returns a status code.
+  int32_t request_stop(int64_t reason) noexcept { return stop_request_.raise(reason); }
   /// Of a double, where parameters lie: the scale that gradients of the next step have in them.
   Status loss_scale_address(void *stream, void **out);
   Status view_count(int64_t *out) const;
@@ -139,6 +142,7 @@ class Optimizer {
   /// @}
 
  private:
+  friend class SavedState;
   enum class Phase { building, sealed, running, reduced };
 
   /// How a parameter is held by the caller.
@@ -312,6 +316,7 @@ class Optimizer {
   Status tell_update_counts();
   Status tell_run();
   Task compare_update_counts();
+  Task agree_on_stop();
   /// @}
 
   /// @name Verification (verify.cpp)
@@ -371,6 +376,7 @@ class Optimizer {
   std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
   std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
   std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
+  std::shared_ptr<void> saved_run_;    ///< of checkpoints
   Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;
@@ -386,6 +392,9 @@ class Optimizer {
   bool replicated_ = false;  ///< it wrote what it updated into all ranks' memory
   bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
   Ballot ballot_;
+  StopRequest stop_request_;
+  int64_t stop_seen_ = 0;    ///< this rank's reason, as it was when the step under way was voted on
+  int64_t stop_reason_ = 0;  ///< the largest of all ranks, of the newest step
   Times times_;
 };
 

@@ -179,6 +179,10 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
   ZERO_CHECK(
       out == nullptr, ZERO_E_STATE,
       "a step that becomes part of a CUDA graph has no result yet; give NULL, and ask zero_optimizer_result after the graph has run");
+  ZERO_CHECK(stop_request_.pending() == 0, ZERO_E_UNSUPPORTED,
+             "zero_optimizer_request_stop was called with reason %lld, but runs of a CUDA graph report no stop; make a step outside the "
+             "capture first, which reports it",
+             lld(stop_request_.pending()));
   ZERO_CHECK(device_kernels_->warm() || settings_.algorithm == nullptr, ZERO_E_STATE,
              "a step becomes part of a CUDA graph, but none was made before; make one like it first");
   return {};
@@ -342,6 +346,7 @@ Status Optimizer::write_result(zero_step_result *out) const {
   out->unfilled_count = unfilled_count_;
   out->grad_norm = run_.known().grad_norm;
   out->loss_scale = run_.known().loss_scale.value;
+  out->stop_reason = stop_reason_;
   return {};
 }
 

@@ -43,6 +43,8 @@ void Optimizer::fill_in_ballot(bool with_run) {
   ballot_.mine(Ballot::hyper_hash) = static_cast<int64_t>(hyper_hash(with_run));
   ballot_.mine(Ballot::splits) = splits_ ? 1 : 0;
   ballot_.mine(Ballot::edited) = run_.edited() ? 1 : 0;
+  stop_seen_ = stop_request_.pending();
+  ballot_.mine(Ballot::stops) = stop_seen_ > 0 ? 1 : 0;
   ballot_.set_filled([this](int64_t id) { return gradients_.filled(id); });
 }
 
@@ -51,7 +53,11 @@ void Optimizer::fill_in_ballot(bool with_run) {
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
   if (device_judges_ && !alone()) co_return co_await vote_on_devices();
-  if (device_judges_) co_return change.found == ZERO_FINDING_NONE ? judge_on_device() : verifier_.corrupt(change);
+  if (device_judges_) {
+    ZERO_CO_TRY(change.found == ZERO_FINDING_NONE ? judge_on_device() : verifier_.corrupt(change));
+    if (ballot_.sum(Ballot::weightless) > 0) co_return Status();
+    co_return co_await agree_on_stop();
+  }
   ZERO_CO_TRY(run_.learn());
   ZERO_CO_TRY(tell_update_counts());
   fill_in_ballot(true);
@@ -73,7 +79,21 @@ Task Optimizer::vote(Finding &change) {
   if (ballot_.sum(Ballot::corrupt) > 0) ZERO_CO_AWAIT(verifier_.share(change));
   if (groups_.model() != nullptr) ZERO_CO_AWAIT(vote_of_model());
   if (ballot_.sum(Ballot::corrupt) > 0) co_return verifier_.corrupt(change);
-  if (ballot_.sum(Ballot::weightless) == 0) judge();
+  if (ballot_.sum(Ballot::weightless) > 0) co_return Status();
+  judge();
+  co_return co_await agree_on_stop();
+}
+
+/// Only the step that reports a stop pays for the largest reason. It is reported by this step, whatever becomes of the gradients.
+Task Optimizer::agree_on_stop() {
+  stop_reason_ = 0;
+  if (ballot_.sum(Ballot::stops) == 0) co_return Status();
+  int64_t largest = stop_seen_;
+  if (!alone()) ZERO_CO_AWAIT(all_reduce(*groups_.gather(), &stop_seen_, &largest, 1, DType::i64, ReduceOp::max));
+  const int64_t of_group = largest;
+  if (groups_.model() != nullptr) ZERO_CO_AWAIT(all_reduce(*groups_.model(), &of_group, &largest, 1, DType::i64, ReduceOp::max));
+  stop_request_.clear(stop_seen_);
+  stop_reason_ = largest;
   co_return Status();
 }
 
@@ -140,8 +160,11 @@ Status Optimizer::judge_on_device() {
   bool captured = false;
   ZERO_TRY(device_->captures(device_->stream(), &captured));
   if (!captured) ZERO_TRY(tell_update_counts());
+  if (captured) stop_request_.refuse();
   ballot_.set_filled([this](int64_t id) { return gradients_.filled(id); });
   ballot_.mine(Ballot::weightless) = weightless() ? 1 : 0;
+  stop_seen_ = stop_request_.pending();
+  ballot_.mine(Ballot::stops) = stop_seen_ > 0 ? 1 : 0;
   ballot_.count_alone();
   if (weightless()) {
     (void)kernels_.passed();  // what was found is not the next step's

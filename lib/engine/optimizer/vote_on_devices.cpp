@@ -21,6 +21,7 @@ Task Optimizer::vote_on_devices() {
   ZERO_CO_AWAIT(meet_in_line());
   ZERO_CO_AWAIT(check_alike(false));
   if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_runs());
+  ZERO_CO_AWAIT(agree_on_stop());
   sums_ = !settings_.grad_norm;
   skips_ = false;
   if (settings_.skips_nonfinite || settings_.grad_norm) {

@@ -69,11 +69,23 @@ Task FirstValues::take_over(int32_t source) {
   ZERO_CO_TRY(kernels_.status());
   // Nobody edits the one copy again before all have taken it over.
   if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
+  forget_edits();
+  co_return Status();
+}
+
+void FirstValues::forget_edits() {
   for (Arena &copy : copies_) copy.release();
   master_written_.assign(master_written_.size(), false);
   edited_ = false;
   range_edited_ = false;
-  co_return Status();
+}
+
+/// Masters and averages have their own values, which a later begin leaves as they are.
+Task FirstValues::take_loaded() {
+  ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
+  average_written_.assign(average_written_.size(), true);
+  forget_edits();
+  co_return kernels_.status();
 }
 
 Status FirstValues::whole_copy(int64_t id, std::byte **out) {

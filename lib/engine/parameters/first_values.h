@@ -47,6 +47,8 @@ class FirstValues {
   Status whole_copy(int64_t id, std::byte **out);
   /// A collective: parameters take over values from a zero_source, masters and averages follow them.
   Task take_over(int32_t source);
+  /// A collective: each rank has written its own cuts of all slots, bit by bit, from a checkpoint.
+  Task take_loaded();
 
   /// @name What was written since the last begin
   /// @{
@@ -71,6 +73,7 @@ class FirstValues {
   Task take_copies_of_root();
   Task take_copy_of_root(int64_t id);
   void keep_copy(int64_t id);
+  void forget_edits();
   Task check_replicas();
   Status param_hash(int64_t id, uint64_t *out);
   void follow_master(int64_t id);

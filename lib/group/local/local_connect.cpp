@@ -287,6 +287,7 @@ Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory
   out->assign(static_cast<size_t>(size_), {});
   (*out)[static_cast<size_t>(rank_)].mapping = mine;
   if (size_ == 1) co_return Status();
+  // A task with a name: of a conditional expression that is awaited, GCC 12 ends the task twice.
   Task sharing = within_process() ? share_here(mine, out, deadline_ms) : share_by_name(mine, out, deadline_ms);
   ZERO_CO_AWAIT(sharing);
   if (mine != nullptr) {

@@ -193,7 +193,8 @@ static _gostring_ take_failure(int32_t status) {
   int length;
   if (status == ZERO_OK) return nothing;
   length = snprintf(text, sizeof text, "%d ", (int)status);
-  zero_last_error_copy(text + length, (int64_t)sizeof text - length);
+  /* Calls that a signal handler may make leave no text. */
+  if (zero_last_error_copy(text + length, (int64_t)sizeof text - length) != status) strcpy(text + length, zero_status_name(status));
   return Swig_AllocateString(text, strlen(text));
 }
 
@@ -201,7 +202,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_0b2570a451ca2075(void *_swig_go_0) {
+void _wrap_Swig_free_czero_10f8919e92827c20(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -211,7 +212,7 @@ void _wrap_Swig_free_czero_0b2570a451ca2075(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_0b2570a451ca2075(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_10f8919e92827c20(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -224,7 +225,7 @@ void *_wrap_Swig_malloc_czero_0b2570a451ca2075(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_0b2570a451ca2075(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_10f8919e92827c20(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -240,7 +241,7 @@ _gostring_ _wrap_zero_status_name_czero_0b2570a451ca2075(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_0b2570a451ca2075(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_10f8919e92827c20(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -255,7 +256,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_0b2570a451ca2075(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_0b2570a451ca2075(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_10f8919e92827c20(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -268,7 +269,7 @@ _gostring_ _wrap_zero_config_create_czero_0b2570a451ca2075(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_10f8919e92827c20(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -285,7 +286,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_0b2570a451ca2075(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_10f8919e92827c20(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -302,7 +303,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_0b2570a451ca2075(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_0b2570a451ca2075(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_10f8919e92827c20(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -327,7 +328,7 @@ _gostring_ _wrap_zero_config_set_str_czero_0b2570a451ca2075(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_0b2570a451ca2075(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_10f8919e92827c20(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -342,7 +343,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_0b2570a451ca2075(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_0b2570a451ca2075(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_10f8919e92827c20(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -357,7 +358,7 @@ _gostring_ _wrap_zero_config_bounds_czero_0b2570a451ca2075(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_0b2570a451ca2075(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_10f8919e92827c20(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -378,7 +379,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_0b2570a451ca2075(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_0b2570a451ca2075(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_10f8919e92827c20(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -388,7 +389,7 @@ void _wrap_zero_config_release_czero_0b2570a451ca2075(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_0b2570a451ca2075(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_10f8919e92827c20(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -420,7 +421,7 @@ _gostring_ _wrap_zero_group_create_local_czero_0b2570a451ca2075(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_0b2570a451ca2075(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_10f8919e92827c20(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -437,7 +438,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_0b2570a451ca2075(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_0b2570a451ca2075(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_10f8919e92827c20(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -466,7 +467,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_0b2570a451ca2075(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_0b2570a451ca2075(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_10f8919e92827c20(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -486,7 +487,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_0b2570a451ca2075(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_0b2570a451ca2075(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_10f8919e92827c20(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -501,7 +502,7 @@ _gostring_ _wrap_zero_group_create_env_czero_0b2570a451ca2075(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_launcher_czero_0b2570a451ca2075(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_group_launcher_czero_10f8919e92827c20(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -519,7 +520,7 @@ _gostring_ _wrap_zero_group_launcher_czero_0b2570a451ca2075(char *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_10f8919e92827c20(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -538,7 +539,7 @@ _gostring_ _wrap_zero_group_split_czero_0b2570a451ca2075(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -553,7 +554,7 @@ _gostring_ _wrap_zero_group_rank_czero_0b2570a451ca2075(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -568,7 +569,7 @@ _gostring_ _wrap_zero_group_size_czero_0b2570a451ca2075(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -583,7 +584,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -598,7 +599,7 @@ _gostring_ _wrap_zero_group_local_size_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -613,7 +614,7 @@ _gostring_ _wrap_zero_group_host_count_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_10f8919e92827c20(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -634,7 +635,7 @@ _gostring_ _wrap_zero_group_share_czero_0b2570a451ca2075(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_10f8919e92827c20(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -647,7 +648,7 @@ _gostring_ _wrap_zero_group_status_czero_0b2570a451ca2075(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_0b2570a451ca2075(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_10f8919e92827c20(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -673,7 +674,7 @@ _gostring_ _wrap_zero_group_abort_czero_0b2570a451ca2075(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_10f8919e92827c20(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -688,7 +689,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_0b2570a451ca2075(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_0b2570a451ca2075(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_10f8919e92827c20(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -703,7 +704,7 @@ _gostring_ _wrap_zero_group_quiet_czero_0b2570a451ca2075(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -730,7 +731,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -757,7 +758,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_0b2570a451ca2075(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -782,7 +783,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -805,7 +806,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_0b2570a451ca2075(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -834,7 +835,7 @@ _gostring_ _wrap_zero_group_reduce_czero_0b2570a451ca2075(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -863,7 +864,7 @@ _gostring_ _wrap_zero_group_gather_czero_0b2570a451ca2075(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -892,7 +893,7 @@ _gostring_ _wrap_zero_group_scatter_czero_0b2570a451ca2075(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -917,7 +918,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -940,7 +941,7 @@ _gostring_ _wrap_zero_group_send_czero_0b2570a451ca2075(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_0b2570a451ca2075(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_10f8919e92827c20(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -963,7 +964,7 @@ _gostring_ _wrap_zero_group_recv_czero_0b2570a451ca2075(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_10f8919e92827c20(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -976,7 +977,7 @@ _gostring_ _wrap_zero_group_barrier_czero_0b2570a451ca2075(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_10f8919e92827c20(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -986,7 +987,7 @@ void _wrap_zero_group_release_czero_0b2570a451ca2075(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_0b2570a451ca2075(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_10f8919e92827c20(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -1007,7 +1008,7 @@ _gostring_ _wrap_zero_buffer_create_czero_0b2570a451ca2075(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_10f8919e92827c20(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1026,7 +1027,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_0b2570a451ca2075(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_10f8919e92827c20(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1043,7 +1044,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_0b2570a451ca2075(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_10f8919e92827c20(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1056,7 +1057,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_0b2570a451ca2075(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_10f8919e92827c20(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1077,7 +1078,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_0b2570a451ca2075(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_10f8919e92827c20(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1098,7 +1099,7 @@ _gostring_ _wrap_zero_buffer_read_czero_0b2570a451ca2075(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_10f8919e92827c20(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1119,7 +1120,7 @@ _gostring_ _wrap_zero_buffer_write_czero_0b2570a451ca2075(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_0b2570a451ca2075(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_10f8919e92827c20(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1129,7 +1130,7 @@ void _wrap_zero_buffer_release_czero_0b2570a451ca2075(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_0b2570a451ca2075(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_10f8919e92827c20(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1144,7 +1145,7 @@ _gostring_ _wrap_zero_step_result_init_czero_0b2570a451ca2075(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_0b2570a451ca2075(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_10f8919e92827c20(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1159,7 +1160,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_0b2570a451ca2075(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_0b2570a451ca2075(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_10f8919e92827c20(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1176,7 +1177,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_0b2570a451ca2075(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1193,7 +1194,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1208,7 +1209,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_0b2570a451ca2075(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1241,7 +1242,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_0b2570a451ca2075(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1258,7 +1259,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_0b2570a451ca2075(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1291,7 +1292,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_0b2570a451ca2075(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1308,7 +1309,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_0b2570a451ca2075(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_10f8919e92827c20(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1321,7 +1322,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_0b2570a451ca2075(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1336,7 +1337,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_0b2570a451ca2075(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1359,7 +1360,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1378,7 +1379,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_0b2570a451ca2075(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1393,7 +1394,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_0b2570a451ca2075(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1416,7 +1417,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_0b2570a451ca2075(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1431,7 +1432,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_0b2570a451ca2075(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1452,7 +1453,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_0b2570a451ca2075(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1475,7 +1476,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1490,7 +1491,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1507,7 +1508,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1524,7 +1525,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_0b2570a451ca2075(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1541,7 +1542,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_0b2570a451ca2075(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1556,7 +1557,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_0b2570a451ca2075(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1571,7 +1572,22 @@ _gostring_ _wrap_zero_optimizer_gather_czero_0b2570a451ca2075(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_request_stop_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t arg2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = zero_optimizer_request_stop(arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_optimizer_view_count_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1586,7 +1602,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1611,7 +1627,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_0b2570a451ca2075(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1628,7 +1644,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_0b2570a451ca2075(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_10f8919e92827c20(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1638,7 +1654,7 @@ void _wrap_zero_optimizer_release_czero_0b2570a451ca2075(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1657,7 +1673,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1676,7 +1692,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1693,7 +1709,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1710,7 +1726,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1727,7 +1743,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1750,7 +1766,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_0b2570a451ca2075(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1775,7 +1791,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_0b2570a451ca2075(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1800,7 +1816,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_0b2570a451ca2075(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1817,7 +1833,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_0b2570a451ca2075(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1832,7 +1848,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_0b2570a451ca2075(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1849,7 +1865,356 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_0b2570a451ca2075(zero_o
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_checkpoint_result_init_czero_10f8919e92827c20(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
+  zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
+  uint64_t arg2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint_result *)_swig_go_0; 
+  arg2 = (uint64_t)_swig_go_1; 
+  
+  result = zero_checkpoint_result_init(arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_optimizer_save_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (void *)_swig_go_2; 
+  
+  result = zero_optimizer_save(arg1,(char const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_optimizer_resume_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (void *)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = zero_optimizer_resume(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_create_czero_10f8919e92827c20(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
+  zero_group *arg1 = (zero_group *) 0 ;
+  zero_config *arg2 = (zero_config *) 0 ;
+  zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_group *)_swig_go_0; 
+  arg2 = (zero_config *)_swig_go_1; 
+  arg3 = (zero_checkpoint **)_swig_go_2; 
+  
+  result = zero_checkpoint_create(arg1,(struct zero_config const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  zero_optimizer *arg3 = (zero_optimizer *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (zero_optimizer *)_swig_go_2; 
+  
+  result = zero_checkpoint_add_optimizer(arg1,(char const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_add_buffer_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  zero_buffer *arg3 = (zero_buffer *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (zero_buffer *)_swig_go_2; 
+  
+  result = zero_checkpoint_add_buffer(arg1,(char const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_add_tensor_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int64_t arg5 ;
+  void *arg6 = (void *) 0 ;
+  int32_t arg7 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (void *)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  
+  result = zero_checkpoint_add_tensor(arg1,(char const *)arg2,arg3,(int64_t const *)arg4,arg5,arg6,arg7);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_set_text_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  char *copy2 ;
+  char *copy3 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  
+  copy3 = (char *)malloc((size_t)_swig_go_2.n + 1);
+  if (copy3 == NULL) abort(); /* as Go does */
+  memcpy(copy3, _swig_go_2.p, (size_t)_swig_go_2.n);
+  copy3[_swig_go_2.n] = '\0';
+  arg3 = copy3;
+  
+  
+  result = zero_checkpoint_set_text(arg1,(char const *)arg2,(char const *)arg3);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  free(copy3); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_get_text_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (char *)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4; 
+  
+  result = zero_checkpoint_get_text((struct zero_checkpoint const *)arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_rename_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  char *copy2 ;
+  char *copy3 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  
+  copy3 = (char *)malloc((size_t)_swig_go_2.n + 1);
+  if (copy3 == NULL) abort(); /* as Go does */
+  memcpy(copy3, _swig_go_2.p, (size_t)_swig_go_2.n);
+  copy3[_swig_go_2.n] = '\0';
+  arg3 = copy3;
+  
+  
+  result = zero_checkpoint_rename(arg1,(char const *)arg2,(char const *)arg3);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  free(copy3); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_save_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_checkpoint_result *arg4 = (zero_checkpoint_result *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (void *)_swig_go_2; 
+  arg4 = (zero_checkpoint_result *)_swig_go_3; 
+  
+  result = zero_checkpoint_save(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_load_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  void *arg4 = (void *) 0 ;
+  zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (void *)_swig_go_3; 
+  arg5 = (zero_checkpoint_result *)_swig_go_4; 
+  
+  result = zero_checkpoint_load(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_skipped_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  arg2 = (char *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = zero_checkpoint_skipped((struct zero_checkpoint const *)arg1,arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_zero_checkpoint_release_czero_10f8919e92827c20(zero_checkpoint *_swig_go_0) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  zero_checkpoint_release(arg1);
+  
+}
+
+
+_gostring_ _wrap_zero_memory_stats_init_czero_10f8919e92827c20(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1864,7 +2229,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_0b2570a451ca2075(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1881,7 +2246,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_0b2570a451ca2075(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_10f8919e92827c20(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -1898,7 +2263,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_0b2570a451ca2075(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_10f8919e92827c20(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1913,7 +2278,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_0b2570a451ca2075(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_10f8919e92827c20(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1930,7 +2295,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_0b2570a451ca2075(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -1947,7 +2312,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_0b2570a451ca2075(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_0b2570a451ca2075(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_10f8919e92827c20(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1962,7 +2327,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_0b2570a451ca2075(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -1977,7 +2342,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_0b2570a451ca2075(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_0b2570a451ca2075(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_10f8919e92827c20(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1995,7 +2360,7 @@ _gostring_ _wrap_zero_describe_library_czero_0b2570a451ca2075(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_0b2570a451ca2075(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_10f8919e92827c20(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2015,7 +2380,7 @@ _gostring_ _wrap_zero_describe_group_czero_0b2570a451ca2075(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2035,7 +2400,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_0b2570a451ca2075(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_10f8919e92827c20(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2055,7 +2420,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_0b2570a451ca2075(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_0b2570a451ca2075() {
+long long _wrap_zero_abi_version_czero_10f8919e92827c20() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2066,7 +2431,7 @@ long long _wrap_zero_abi_version_czero_0b2570a451ca2075() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_0b2570a451ca2075() {
+_gostring_ _wrap_zero_version_czero_10f8919e92827c20() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -2080,7 +2445,7 @@ _gostring_ _wrap_zero_version_czero_0b2570a451ca2075() {
 }
 
 
-long long _wrap_zero_has_feature_czero_0b2570a451ca2075(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_10f8919e92827c20(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -18,6 +18,8 @@ const (
 	ZERO_E_SYSTEM           int32 = -108
 	ZERO_E_LAUNCHER         int32 = -109
 	ZERO_E_DEVICE           int32 = -110
+	ZERO_E_CHECKPOINT       int32 = -111
+	ZERO_E_NOT_FOUND        int32 = -112
 	ZERO_E_REPLICAS_DIFFER  int32 = -200
 	ZERO_E_POOL_LIMIT       int32 = -201
 	ZERO_E_CORRUPT          int32 = -202
@@ -49,75 +51,85 @@ const (
 
 // enum zero_key
 const (
-	ZERO_KEY_DEADLINE_MS           int32 = 100
-	ZERO_KEY_RENDEZVOUS_MS         int32 = 101
-	ZERO_KEY_THREADS               int32 = 102
-	ZERO_KEY_STAGING_BYTES         int32 = 103
-	ZERO_KEY_MPI_MODULE            int32 = 104
-	ZERO_KEY_MPI_SHARED            int32 = 105
-	ZERO_KEY_NCCL                  int32 = 106
-	ZERO_KEY_NCCL_MODULE           int32 = 107
-	ZERO_KEY_RENDEZVOUS_PORT       int32 = 108
-	ZERO_KEY_RENDEZVOUS_HOST       int32 = 109
-	ZERO_KEY_SHARD_WEIGHTS         int32 = 200
-	ZERO_KEY_STAGE                 int32 = 300
-	ZERO_KEY_ALGORITHM             int32 = 301
-	ZERO_KEY_BUCKET_BYTES          int32 = 302
-	ZERO_KEY_DIVISOR               int32 = 303
-	ZERO_KEY_NONFINITE             int32 = 304
-	ZERO_KEY_GRAD_NORM             int32 = 305
-	ZERO_KEY_OVERLAP               int32 = 306
-	ZERO_KEY_POOL_LIMIT            int32 = 307
-	ZERO_KEY_CUSTOM_SLOTS          int32 = 308
-	ZERO_KEY_CLIP_NORM             int32 = 309
-	ZERO_KEY_CLIP_VALUE            int32 = 310
-	ZERO_KEY_LOSS_SCALE            int32 = 311
-	ZERO_KEY_LOSS_SCALE_DYNAMIC    int32 = 312
-	ZERO_KEY_LOSS_SCALE_WINDOW     int32 = 313
-	ZERO_KEY_LOSS_SCALE_HYSTERESIS int32 = 314
-	ZERO_KEY_LOSS_SCALE_BACKOFF    int32 = 315
-	ZERO_KEY_LOSS_SCALE_GROWTH     int32 = 316
-	ZERO_KEY_LOSS_SCALE_MIN        int32 = 317
-	ZERO_KEY_LOSS_SCALE_MAX        int32 = 318
-	ZERO_KEY_ROUNDING              int32 = 319
-	ZERO_KEY_SEED                  int32 = 320
-	ZERO_KEY_UNFILLED              int32 = 321
-	ZERO_KEY_ACCUMULATE_DTYPE      int32 = 322
-	ZERO_KEY_AVERAGE               int32 = 323
-	ZERO_KEY_GATHER_BELOW          int32 = 324
-	ZERO_KEY_PREFETCH_BYTES        int32 = 325
-	ZERO_KEY_VERIFY_EVERY          int32 = 326
-	ZERO_KEY_MEMORY_LIMIT          int32 = 327
-	ZERO_KEY_TRACE_EVENTS          int32 = 328
-	ZERO_KEY_ONE_COPY              int32 = 329
-	ZERO_KEY_DEVICE                int32 = 330
-	ZERO_KEY_CUDA_MODULE           int32 = 331
-	ZERO_KEY_TIER                  int32 = 332
-	ZERO_KEY_SET                   int32 = 350
-	ZERO_KEY_FROZEN                int32 = 351
-	ZERO_KEY_GRAD_DTYPE            int32 = 352
-	ZERO_KEY_MASTER                int32 = 353
-	ZERO_KEY_FIRST_MOMENT_DTYPE    int32 = 354
-	ZERO_KEY_SECOND_MOMENT_DTYPE   int32 = 355
-	ZERO_KEY_REPLICATED            int32 = 356
-	ZERO_KEY_TIED_TO               int32 = 357
-	ZERO_KEY_PARAM_DTYPE           int32 = 358
-	ZERO_KEY_LR                    int32 = 400
-	ZERO_KEY_MOMENTUM              int32 = 401
-	ZERO_KEY_DAMPENING             int32 = 402
-	ZERO_KEY_NESTEROV              int32 = 403
-	ZERO_KEY_BETA1                 int32 = 404
-	ZERO_KEY_BETA2                 int32 = 405
-	ZERO_KEY_EPSILON               int32 = 406
-	ZERO_KEY_WEIGHT_DECAY          int32 = 407
-	ZERO_KEY_LR_DECAY              int32 = 408
-	ZERO_KEY_INITIAL_ACCUMULATOR   int32 = 409
-	ZERO_KEY_NEWTON_SCHULZ_STEPS   int32 = 410
-	ZERO_KEY_AVERAGE_DECAY         int32 = 411
-	ZERO_KEY_STEP_COUNT            int32 = 500
-	ZERO_KEY_SKIPPED_COUNT         int32 = 501
-	ZERO_KEY_GROWTH_COUNT          int32 = 502
-	ZERO_KEY_OVERFLOW_COUNT        int32 = 503
+	ZERO_KEY_DEADLINE_MS              int32 = 100
+	ZERO_KEY_RENDEZVOUS_MS            int32 = 101
+	ZERO_KEY_THREADS                  int32 = 102
+	ZERO_KEY_STAGING_BYTES            int32 = 103
+	ZERO_KEY_MPI_MODULE               int32 = 104
+	ZERO_KEY_MPI_SHARED               int32 = 105
+	ZERO_KEY_NCCL                     int32 = 106
+	ZERO_KEY_NCCL_MODULE              int32 = 107
+	ZERO_KEY_RENDEZVOUS_PORT          int32 = 108
+	ZERO_KEY_RENDEZVOUS_HOST          int32 = 109
+	ZERO_KEY_SHARD_WEIGHTS            int32 = 200
+	ZERO_KEY_STAGE                    int32 = 300
+	ZERO_KEY_ALGORITHM                int32 = 301
+	ZERO_KEY_BUCKET_BYTES             int32 = 302
+	ZERO_KEY_DIVISOR                  int32 = 303
+	ZERO_KEY_NONFINITE                int32 = 304
+	ZERO_KEY_GRAD_NORM                int32 = 305
+	ZERO_KEY_OVERLAP                  int32 = 306
+	ZERO_KEY_POOL_LIMIT               int32 = 307
+	ZERO_KEY_CUSTOM_SLOTS             int32 = 308
+	ZERO_KEY_CLIP_NORM                int32 = 309
+	ZERO_KEY_CLIP_VALUE               int32 = 310
+	ZERO_KEY_LOSS_SCALE               int32 = 311
+	ZERO_KEY_LOSS_SCALE_DYNAMIC       int32 = 312
+	ZERO_KEY_LOSS_SCALE_WINDOW        int32 = 313
+	ZERO_KEY_LOSS_SCALE_HYSTERESIS    int32 = 314
+	ZERO_KEY_LOSS_SCALE_BACKOFF       int32 = 315
+	ZERO_KEY_LOSS_SCALE_GROWTH        int32 = 316
+	ZERO_KEY_LOSS_SCALE_MIN           int32 = 317
+	ZERO_KEY_LOSS_SCALE_MAX           int32 = 318
+	ZERO_KEY_ROUNDING                 int32 = 319
+	ZERO_KEY_SEED                     int32 = 320
+	ZERO_KEY_UNFILLED                 int32 = 321
+	ZERO_KEY_ACCUMULATE_DTYPE         int32 = 322
+	ZERO_KEY_AVERAGE                  int32 = 323
+	ZERO_KEY_GATHER_BELOW             int32 = 324
+	ZERO_KEY_PREFETCH_BYTES           int32 = 325
+	ZERO_KEY_VERIFY_EVERY             int32 = 326
+	ZERO_KEY_MEMORY_LIMIT             int32 = 327
+	ZERO_KEY_TRACE_EVENTS             int32 = 328
+	ZERO_KEY_ONE_COPY                 int32 = 329
+	ZERO_KEY_DEVICE                   int32 = 330
+	ZERO_KEY_CUDA_MODULE              int32 = 331
+	ZERO_KEY_TIER                     int32 = 332
+	ZERO_KEY_SET                      int32 = 350
+	ZERO_KEY_FROZEN                   int32 = 351
+	ZERO_KEY_GRAD_DTYPE               int32 = 352
+	ZERO_KEY_MASTER                   int32 = 353
+	ZERO_KEY_FIRST_MOMENT_DTYPE       int32 = 354
+	ZERO_KEY_SECOND_MOMENT_DTYPE      int32 = 355
+	ZERO_KEY_REPLICATED               int32 = 356
+	ZERO_KEY_TIED_TO                  int32 = 357
+	ZERO_KEY_PARAM_DTYPE              int32 = 358
+	ZERO_KEY_LR                       int32 = 400
+	ZERO_KEY_MOMENTUM                 int32 = 401
+	ZERO_KEY_DAMPENING                int32 = 402
+	ZERO_KEY_NESTEROV                 int32 = 403
+	ZERO_KEY_BETA1                    int32 = 404
+	ZERO_KEY_BETA2                    int32 = 405
+	ZERO_KEY_EPSILON                  int32 = 406
+	ZERO_KEY_WEIGHT_DECAY             int32 = 407
+	ZERO_KEY_LR_DECAY                 int32 = 408
+	ZERO_KEY_INITIAL_ACCUMULATOR      int32 = 409
+	ZERO_KEY_NEWTON_SCHULZ_STEPS      int32 = 410
+	ZERO_KEY_AVERAGE_DECAY            int32 = 411
+	ZERO_KEY_STEP_COUNT               int32 = 500
+	ZERO_KEY_SKIPPED_COUNT            int32 = 501
+	ZERO_KEY_GROWTH_COUNT             int32 = 502
+	ZERO_KEY_OVERFLOW_COUNT           int32 = 503
+	ZERO_KEY_CHECKPOINT_STAGING_BYTES int32 = 600
+	ZERO_KEY_CHECKPOINT_KEEP          int32 = 601
+	ZERO_KEY_CHECKPOINT_DIRECT        int32 = 602
+	ZERO_KEY_CHECKPOINT_SYNC          int32 = 603
+	ZERO_KEY_CHECKPOINT_FILE_BYTES    int32 = 606
+	ZERO_KEY_CHECKPOINT_PROGRESS_MS   int32 = 607
+	ZERO_KEY_CHECKPOINT_CONVERT       int32 = 608
+	ZERO_KEY_CHECKPOINT_MISSING       int32 = 609
+	ZERO_KEY_CHECKPOINT_EXTRA         int32 = 610
+	ZERO_KEY_CHECKPOINT_MODEL_FILES   int32 = 611
 )
 
 // enum zero_rounding
@@ -232,6 +244,18 @@ const (
 	ZERO_MICRO_STEP_REDUCE int32 = 2
 )
 
+// enum zero_scope
+const (
+	ZERO_SCOPE_ONE  int32 = 0
+	ZERO_SCOPE_EACH int32 = 1
+)
+
+// enum zero_part
+const (
+	ZERO_PART_ALL    int32 = 0
+	ZERO_PART_PARAMS int32 = 1
+)
+
 // enum zero_memory
 const (
 	ZERO_MEMORY_TOTAL         int32 = 0
@@ -285,6 +309,7 @@ type StepResult struct {
 	UnfilledCount int64
 	GradNorm      float64
 	LossScale     float64
+	StopReason    int64
 }
 
 // VerifyResult is zero_verify_result.
@@ -300,6 +325,22 @@ type VerifyResult struct {
 	Count         int64
 	ReplicaNbytes int64
 	ShardNbytes   int64
+}
+
+// CheckpointResult is zero_checkpoint_result.
+type CheckpointResult struct {
+	StructSize uint64
+	Step       int64
+	Nbytes     int64
+	FileCount  int64
+	WriteNs    int64
+	SyncNs     int64
+	CommitNs   int64
+	Direct     int64
+	Missing    int64
+	Extra      int64
+	Converted  int64
+	Fallback   int64
 }
 
 // MemoryStats is zero_memory_stats.
@@ -348,6 +389,8 @@ var Constants = []struct {
 	{"ZERO_E_SYSTEM", int64(ZERO_E_SYSTEM)},
 	{"ZERO_E_LAUNCHER", int64(ZERO_E_LAUNCHER)},
 	{"ZERO_E_DEVICE", int64(ZERO_E_DEVICE)},
+	{"ZERO_E_CHECKPOINT", int64(ZERO_E_CHECKPOINT)},
+	{"ZERO_E_NOT_FOUND", int64(ZERO_E_NOT_FOUND)},
 	{"ZERO_E_REPLICAS_DIFFER", int64(ZERO_E_REPLICAS_DIFFER)},
 	{"ZERO_E_POOL_LIMIT", int64(ZERO_E_POOL_LIMIT)},
 	{"ZERO_E_CORRUPT", int64(ZERO_E_CORRUPT)},
@@ -440,6 +483,16 @@ var Constants = []struct {
 	{"ZERO_KEY_SKIPPED_COUNT", int64(ZERO_KEY_SKIPPED_COUNT)},
 	{"ZERO_KEY_GROWTH_COUNT", int64(ZERO_KEY_GROWTH_COUNT)},
 	{"ZERO_KEY_OVERFLOW_COUNT", int64(ZERO_KEY_OVERFLOW_COUNT)},
+	{"ZERO_KEY_CHECKPOINT_STAGING_BYTES", int64(ZERO_KEY_CHECKPOINT_STAGING_BYTES)},
+	{"ZERO_KEY_CHECKPOINT_KEEP", int64(ZERO_KEY_CHECKPOINT_KEEP)},
+	{"ZERO_KEY_CHECKPOINT_DIRECT", int64(ZERO_KEY_CHECKPOINT_DIRECT)},
+	{"ZERO_KEY_CHECKPOINT_SYNC", int64(ZERO_KEY_CHECKPOINT_SYNC)},
+	{"ZERO_KEY_CHECKPOINT_FILE_BYTES", int64(ZERO_KEY_CHECKPOINT_FILE_BYTES)},
+	{"ZERO_KEY_CHECKPOINT_PROGRESS_MS", int64(ZERO_KEY_CHECKPOINT_PROGRESS_MS)},
+	{"ZERO_KEY_CHECKPOINT_CONVERT", int64(ZERO_KEY_CHECKPOINT_CONVERT)},
+	{"ZERO_KEY_CHECKPOINT_MISSING", int64(ZERO_KEY_CHECKPOINT_MISSING)},
+	{"ZERO_KEY_CHECKPOINT_EXTRA", int64(ZERO_KEY_CHECKPOINT_EXTRA)},
+	{"ZERO_KEY_CHECKPOINT_MODEL_FILES", int64(ZERO_KEY_CHECKPOINT_MODEL_FILES)},
 	{"ZERO_ROUNDING_NEAREST", int64(ZERO_ROUNDING_NEAREST)},
 	{"ZERO_ROUNDING_STOCHASTIC", int64(ZERO_ROUNDING_STOCHASTIC)},
 	{"ZERO_UNFILLED_ZERO", int64(ZERO_UNFILLED_ZERO)},
@@ -496,6 +549,10 @@ var Constants = []struct {
 	{"ZERO_MICRO_STEP_LAST", int64(ZERO_MICRO_STEP_LAST)},
 	{"ZERO_MICRO_STEP_LOCAL", int64(ZERO_MICRO_STEP_LOCAL)},
 	{"ZERO_MICRO_STEP_REDUCE", int64(ZERO_MICRO_STEP_REDUCE)},
+	{"ZERO_SCOPE_ONE", int64(ZERO_SCOPE_ONE)},
+	{"ZERO_SCOPE_EACH", int64(ZERO_SCOPE_EACH)},
+	{"ZERO_PART_ALL", int64(ZERO_PART_ALL)},
+	{"ZERO_PART_PARAMS", int64(ZERO_PART_PARAMS)},
 	{"ZERO_MEMORY_TOTAL", int64(ZERO_MEMORY_TOTAL)},
 	{"ZERO_MEMORY_PARAM", int64(ZERO_MEMORY_PARAM)},
 	{"ZERO_MEMORY_GRAD", int64(ZERO_MEMORY_GRAD)},
@@ -541,6 +598,7 @@ var Layout = []struct {
 	{"zero_step_result", "unfilled_count", unsafe.Offsetof(StepResult{}.UnfilledCount), unsafe.Sizeof(StepResult{}.UnfilledCount)},
 	{"zero_step_result", "grad_norm", unsafe.Offsetof(StepResult{}.GradNorm), unsafe.Sizeof(StepResult{}.GradNorm)},
 	{"zero_step_result", "loss_scale", unsafe.Offsetof(StepResult{}.LossScale), unsafe.Sizeof(StepResult{}.LossScale)},
+	{"zero_step_result", "stop_reason", unsafe.Offsetof(StepResult{}.StopReason), unsafe.Sizeof(StepResult{}.StopReason)},
 	{"zero_verify_result", "", 0, unsafe.Sizeof(VerifyResult{})},
 	{"zero_verify_result", "struct_size", unsafe.Offsetof(VerifyResult{}.StructSize), unsafe.Sizeof(VerifyResult{}.StructSize)},
 	{"zero_verify_result", "found", unsafe.Offsetof(VerifyResult{}.Found), unsafe.Sizeof(VerifyResult{}.Found)},
@@ -553,6 +611,19 @@ var Layout = []struct {
 	{"zero_verify_result", "count", unsafe.Offsetof(VerifyResult{}.Count), unsafe.Sizeof(VerifyResult{}.Count)},
 	{"zero_verify_result", "replica_nbytes", unsafe.Offsetof(VerifyResult{}.ReplicaNbytes), unsafe.Sizeof(VerifyResult{}.ReplicaNbytes)},
 	{"zero_verify_result", "shard_nbytes", unsafe.Offsetof(VerifyResult{}.ShardNbytes), unsafe.Sizeof(VerifyResult{}.ShardNbytes)},
+	{"zero_checkpoint_result", "", 0, unsafe.Sizeof(CheckpointResult{})},
+	{"zero_checkpoint_result", "struct_size", unsafe.Offsetof(CheckpointResult{}.StructSize), unsafe.Sizeof(CheckpointResult{}.StructSize)},
+	{"zero_checkpoint_result", "step", unsafe.Offsetof(CheckpointResult{}.Step), unsafe.Sizeof(CheckpointResult{}.Step)},
+	{"zero_checkpoint_result", "nbytes", unsafe.Offsetof(CheckpointResult{}.Nbytes), unsafe.Sizeof(CheckpointResult{}.Nbytes)},
+	{"zero_checkpoint_result", "file_count", unsafe.Offsetof(CheckpointResult{}.FileCount), unsafe.Sizeof(CheckpointResult{}.FileCount)},
+	{"zero_checkpoint_result", "write_ns", unsafe.Offsetof(CheckpointResult{}.WriteNs), unsafe.Sizeof(CheckpointResult{}.WriteNs)},
+	{"zero_checkpoint_result", "sync_ns", unsafe.Offsetof(CheckpointResult{}.SyncNs), unsafe.Sizeof(CheckpointResult{}.SyncNs)},
+	{"zero_checkpoint_result", "commit_ns", unsafe.Offsetof(CheckpointResult{}.CommitNs), unsafe.Sizeof(CheckpointResult{}.CommitNs)},
+	{"zero_checkpoint_result", "direct", unsafe.Offsetof(CheckpointResult{}.Direct), unsafe.Sizeof(CheckpointResult{}.Direct)},
+	{"zero_checkpoint_result", "missing", unsafe.Offsetof(CheckpointResult{}.Missing), unsafe.Sizeof(CheckpointResult{}.Missing)},
+	{"zero_checkpoint_result", "extra", unsafe.Offsetof(CheckpointResult{}.Extra), unsafe.Sizeof(CheckpointResult{}.Extra)},
+	{"zero_checkpoint_result", "converted", unsafe.Offsetof(CheckpointResult{}.Converted), unsafe.Sizeof(CheckpointResult{}.Converted)},
+	{"zero_checkpoint_result", "fallback", unsafe.Offsetof(CheckpointResult{}.Fallback), unsafe.Sizeof(CheckpointResult{}.Fallback)},
 	{"zero_memory_stats", "", 0, unsafe.Sizeof(MemoryStats{})},
 	{"zero_memory_stats", "struct_size", unsafe.Offsetof(MemoryStats{}.StructSize), unsafe.Sizeof(MemoryStats{}.StructSize)},
 	{"zero_memory_stats", "now_nbytes", unsafe.Offsetof(MemoryStats{}.NowNbytes), unsafe.Sizeof(MemoryStats{}.NowNbytes)},

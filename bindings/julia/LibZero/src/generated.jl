@@ -13,6 +13,8 @@ const ZERO_E_RENDEZVOUS = Int32(-107)
 const ZERO_E_SYSTEM = Int32(-108)
 const ZERO_E_LAUNCHER = Int32(-109)
 const ZERO_E_DEVICE = Int32(-110)
+const ZERO_E_CHECKPOINT = Int32(-111)
+const ZERO_E_NOT_FOUND = Int32(-112)
 const ZERO_E_REPLICAS_DIFFER = Int32(-200)
 const ZERO_E_POOL_LIMIT = Int32(-201)
 const ZERO_E_CORRUPT = Int32(-202)
@@ -109,6 +111,16 @@ const ZERO_KEY_STEP_COUNT = Int32(500)
 const ZERO_KEY_SKIPPED_COUNT = Int32(501)
 const ZERO_KEY_GROWTH_COUNT = Int32(502)
 const ZERO_KEY_OVERFLOW_COUNT = Int32(503)
+const ZERO_KEY_CHECKPOINT_STAGING_BYTES = Int32(600)
+const ZERO_KEY_CHECKPOINT_KEEP = Int32(601)
+const ZERO_KEY_CHECKPOINT_DIRECT = Int32(602)
+const ZERO_KEY_CHECKPOINT_SYNC = Int32(603)
+const ZERO_KEY_CHECKPOINT_FILE_BYTES = Int32(606)
+const ZERO_KEY_CHECKPOINT_PROGRESS_MS = Int32(607)
+const ZERO_KEY_CHECKPOINT_CONVERT = Int32(608)
+const ZERO_KEY_CHECKPOINT_MISSING = Int32(609)
+const ZERO_KEY_CHECKPOINT_EXTRA = Int32(610)
+const ZERO_KEY_CHECKPOINT_MODEL_FILES = Int32(611)
 
 # enum zero_rounding
 const ZERO_ROUNDING_NEAREST = Int32(0)
@@ -193,6 +205,14 @@ const ZERO_FINDING_REPLICAS = Int32(2)
 const ZERO_MICRO_STEP_LAST = Int32(0)
 const ZERO_MICRO_STEP_LOCAL = Int32(1)
 const ZERO_MICRO_STEP_REDUCE = Int32(2)
+
+# enum zero_scope
+const ZERO_SCOPE_ONE = Int32(0)
+const ZERO_SCOPE_EACH = Int32(1)
+
+# enum zero_part
+const ZERO_PART_ALL = Int32(0)
+const ZERO_PART_PARAMS = Int32(1)
 
 # enum zero_memory
 const ZERO_MEMORY_TOTAL = Int32(0)
@@ -303,6 +323,16 @@ const KEY = Enumeration("key", [
     :skipped_count => ZERO_KEY_SKIPPED_COUNT,
     :growth_count => ZERO_KEY_GROWTH_COUNT,
     :overflow_count => ZERO_KEY_OVERFLOW_COUNT,
+    :checkpoint_staging_bytes => ZERO_KEY_CHECKPOINT_STAGING_BYTES,
+    :checkpoint_keep => ZERO_KEY_CHECKPOINT_KEEP,
+    :checkpoint_direct => ZERO_KEY_CHECKPOINT_DIRECT,
+    :checkpoint_sync => ZERO_KEY_CHECKPOINT_SYNC,
+    :checkpoint_file_bytes => ZERO_KEY_CHECKPOINT_FILE_BYTES,
+    :checkpoint_progress_ms => ZERO_KEY_CHECKPOINT_PROGRESS_MS,
+    :checkpoint_convert => ZERO_KEY_CHECKPOINT_CONVERT,
+    :checkpoint_missing => ZERO_KEY_CHECKPOINT_MISSING,
+    :checkpoint_extra => ZERO_KEY_CHECKPOINT_EXTRA,
+    :checkpoint_model_files => ZERO_KEY_CHECKPOINT_MODEL_FILES,
 ])
 const ROUNDING = Enumeration("rounding", [
     :nearest => ZERO_ROUNDING_NEAREST,
@@ -388,6 +418,14 @@ const MICRO_STEP = Enumeration("micro step", [
     :local => ZERO_MICRO_STEP_LOCAL,
     :reduce => ZERO_MICRO_STEP_REDUCE,
 ])
+const SCOPE = Enumeration("scope", [
+    :one => ZERO_SCOPE_ONE,
+    :each => ZERO_SCOPE_EACH,
+])
+const PART = Enumeration("part", [
+    :all => ZERO_PART_ALL,
+    :params => ZERO_PART_PARAMS,
+])
 const MEMORY = Enumeration("memory", [
     :total => ZERO_MEMORY_TOTAL,
     :param => ZERO_MEMORY_PARAM,
@@ -428,8 +466,9 @@ struct StepResult
     unfilled_count::Int64
     grad_norm::Float64
     loss_scale::Float64
+    stop_reason::Int64
 end
-StepResult() = StepResult(sizeof(StepResult), 0, 0, 0, 0, 0, 0)
+StepResult() = StepResult(sizeof(StepResult), 0, 0, 0, 0, 0, 0, 0)
 
 struct VerifyResult
     struct_size::UInt64
@@ -445,6 +484,22 @@ struct VerifyResult
     shard_nbytes::Int64
 end
 VerifyResult() = VerifyResult(sizeof(VerifyResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+struct CheckpointResult
+    struct_size::UInt64
+    step::Int64
+    nbytes::Int64
+    file_count::Int64
+    write_ns::Int64
+    sync_ns::Int64
+    commit_ns::Int64
+    direct::Int64
+    missing::Int64
+    extra::Int64
+    converted::Int64
+    fallback::Int64
+end
+CheckpointResult() = CheckpointResult(sizeof(CheckpointResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 struct MemoryStats
     struct_size::UInt64
@@ -584,6 +639,7 @@ mutable struct Functions
     zero_optimizer_apply_async::Ptr{Cvoid}
     zero_optimizer_gather::Ptr{Cvoid}
     zero_optimizer_gather_async::Ptr{Cvoid}
+    zero_optimizer_request_stop::Ptr{Cvoid}
     zero_optimizer_view_count::Ptr{Cvoid}
     zero_optimizer_view::Ptr{Cvoid}
     zero_optimizer_verify::Ptr{Cvoid}
@@ -602,6 +658,24 @@ mutable struct Functions
     zero_optimizer_result::Ptr{Cvoid}
     zero_optimizer_refresh::Ptr{Cvoid}
     zero_optimizer_loss_scale_address::Ptr{Cvoid}
+    zero_checkpoint_result_init::Ptr{Cvoid}
+    zero_optimizer_save::Ptr{Cvoid}
+    zero_optimizer_save_async::Ptr{Cvoid}
+    zero_optimizer_resume::Ptr{Cvoid}
+    zero_optimizer_resume_async::Ptr{Cvoid}
+    zero_checkpoint_create::Ptr{Cvoid}
+    zero_checkpoint_add_optimizer::Ptr{Cvoid}
+    zero_checkpoint_add_buffer::Ptr{Cvoid}
+    zero_checkpoint_add_tensor::Ptr{Cvoid}
+    zero_checkpoint_set_text::Ptr{Cvoid}
+    zero_checkpoint_get_text::Ptr{Cvoid}
+    zero_checkpoint_rename::Ptr{Cvoid}
+    zero_checkpoint_save::Ptr{Cvoid}
+    zero_checkpoint_save_async::Ptr{Cvoid}
+    zero_checkpoint_load::Ptr{Cvoid}
+    zero_checkpoint_load_async::Ptr{Cvoid}
+    zero_checkpoint_skipped::Ptr{Cvoid}
+    zero_checkpoint_release::Ptr{Cvoid}
     zero_memory_stats_init::Ptr{Cvoid}
     zero_stats_optimizer_memory::Ptr{Cvoid}
     zero_stats_buffer_memory::Ptr{Cvoid}
@@ -617,7 +691,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 140)...)
+    Functions() = new(ntuple(_ -> C_NULL, 159)...)
 end
 const libzero = Functions()
 
@@ -1110,6 +1184,11 @@ function zero_optimizer_gather(optimizer, stream = C_NULL)
     return nothing
 end
 
+function zero_optimizer_request_stop(optimizer, reason)
+    check(ccall(entry(libzero.zero_optimizer_request_stop), Int32, (Handle, Int64), optimizer, reason))
+    return nothing
+end
+
 function zero_optimizer_view_count(optimizer)
     out_count = Ref(Int64(0))
     check(ccall(entry(libzero.zero_optimizer_view_count), Int32, (Handle, Ptr{Int64}), optimizer, out_count))
@@ -1208,6 +1287,97 @@ function zero_optimizer_loss_scale_address(optimizer, stream = C_NULL)
     check(ccall(entry(libzero.zero_optimizer_loss_scale_address), Int32, (Handle, Ptr{Cvoid}, Ptr{Ptr{Cvoid}}),
           optimizer, stream, out_address))
     return out_address[]
+end
+
+function zero_checkpoint_result_init(struct_size)
+    out = Ref(CheckpointResult())
+    check(ccall(entry(libzero.zero_checkpoint_result_init), Int32, (Ptr{CheckpointResult}, UInt64), out, struct_size))
+    return out[]
+end
+
+function zero_optimizer_save(optimizer, folder, stream = C_NULL)
+    finish() do request
+        ccall(entry(libzero.zero_optimizer_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{Handle}),
+              optimizer, folder, stream, request)
+    end
+    return nothing
+end
+
+function zero_optimizer_resume(optimizer, folder, stream = C_NULL)
+    out_found = Ref(Int64(0))
+    finish() do request
+        ccall(entry(libzero.zero_optimizer_resume_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{Int64}, Ptr{Handle}),
+              optimizer, folder, stream, out_found, request)
+    end
+    return out_found[]
+end
+
+function zero_checkpoint_create(group, config)
+    out = Ref(Handle(C_NULL))
+    check(ccall(entry(libzero.zero_checkpoint_create), Int32, (Handle, Handle, Ptr{Handle}), group, config, out))
+    return out[]
+end
+
+function zero_checkpoint_add_optimizer(checkpoint, prefix, optimizer)
+    check(ccall(entry(libzero.zero_checkpoint_add_optimizer), Int32, (Handle, Cstring, Handle), checkpoint, prefix, optimizer))
+    return nothing
+end
+
+function zero_checkpoint_add_buffer(checkpoint, name, buffer)
+    check(ccall(entry(libzero.zero_checkpoint_add_buffer), Int32, (Handle, Cstring, Handle), checkpoint, name, buffer))
+    return nothing
+end
+
+function zero_checkpoint_add_tensor(checkpoint, name, dtype, shape, data, scope)
+    GC.@preserve shape check(ccall(entry(libzero.zero_checkpoint_add_tensor), Int32, (Handle, Cstring, Int32, Ptr{Int64}, Int64, Ptr{Cvoid}, Int32),
+          checkpoint, name, dtype, address_of(shape), length_of(shape), data, scope))
+    return nothing
+end
+
+function zero_checkpoint_set_text(checkpoint, key, text)
+    check(ccall(entry(libzero.zero_checkpoint_set_text), Int32, (Handle, Cstring, Cstring), checkpoint, key, text))
+    return nothing
+end
+
+function zero_checkpoint_get_text(checkpoint, key)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_checkpoint_get_text), Int32, (Handle, Cstring, Ptr{UInt8}, Int64, Ptr{Int64}),
+              checkpoint, key, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_checkpoint_rename(checkpoint, in_file, here)
+    check(ccall(entry(libzero.zero_checkpoint_rename), Int32, (Handle, Cstring, Cstring), checkpoint, in_file, here))
+    return nothing
+end
+
+function zero_checkpoint_save(checkpoint, folder, stream = C_NULL)
+    out_result = Ref(CheckpointResult())
+    finish() do request
+        ccall(entry(libzero.zero_checkpoint_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{CheckpointResult}, Ptr{Handle}),
+              checkpoint, folder, stream, out_result, request)
+    end
+    return out_result[]
+end
+
+function zero_checkpoint_load(checkpoint, folder, part, stream = C_NULL)
+    out_result = Ref(CheckpointResult())
+    finish() do request
+        ccall(entry(libzero.zero_checkpoint_load_async), Int32, (Handle, Cstring, Int32, Ptr{Cvoid}, Ptr{CheckpointResult}, Ptr{Handle}),
+              checkpoint, folder, part, stream, out_result, request)
+    end
+    return out_result[]
+end
+
+function zero_checkpoint_skipped(checkpoint)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_checkpoint_skipped), Int32, (Handle, Ptr{UInt8}, Int64, Ptr{Int64}),
+              checkpoint, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_checkpoint_release(checkpoint)
+    return ccall(entry(libzero.zero_checkpoint_release), Cvoid, (Handle,), checkpoint)
 end
 
 function zero_memory_stats_init(struct_size)
@@ -1310,6 +1480,8 @@ const CONSTANTS = [
     "ZERO_E_SYSTEM" => Int64(ZERO_E_SYSTEM),
     "ZERO_E_LAUNCHER" => Int64(ZERO_E_LAUNCHER),
     "ZERO_E_DEVICE" => Int64(ZERO_E_DEVICE),
+    "ZERO_E_CHECKPOINT" => Int64(ZERO_E_CHECKPOINT),
+    "ZERO_E_NOT_FOUND" => Int64(ZERO_E_NOT_FOUND),
     "ZERO_E_REPLICAS_DIFFER" => Int64(ZERO_E_REPLICAS_DIFFER),
     "ZERO_E_POOL_LIMIT" => Int64(ZERO_E_POOL_LIMIT),
     "ZERO_E_CORRUPT" => Int64(ZERO_E_CORRUPT),
@@ -1402,6 +1574,16 @@ const CONSTANTS = [
     "ZERO_KEY_SKIPPED_COUNT" => Int64(ZERO_KEY_SKIPPED_COUNT),
     "ZERO_KEY_GROWTH_COUNT" => Int64(ZERO_KEY_GROWTH_COUNT),
     "ZERO_KEY_OVERFLOW_COUNT" => Int64(ZERO_KEY_OVERFLOW_COUNT),
+    "ZERO_KEY_CHECKPOINT_STAGING_BYTES" => Int64(ZERO_KEY_CHECKPOINT_STAGING_BYTES),
+    "ZERO_KEY_CHECKPOINT_KEEP" => Int64(ZERO_KEY_CHECKPOINT_KEEP),
+    "ZERO_KEY_CHECKPOINT_DIRECT" => Int64(ZERO_KEY_CHECKPOINT_DIRECT),
+    "ZERO_KEY_CHECKPOINT_SYNC" => Int64(ZERO_KEY_CHECKPOINT_SYNC),
+    "ZERO_KEY_CHECKPOINT_FILE_BYTES" => Int64(ZERO_KEY_CHECKPOINT_FILE_BYTES),
+    "ZERO_KEY_CHECKPOINT_PROGRESS_MS" => Int64(ZERO_KEY_CHECKPOINT_PROGRESS_MS),
+    "ZERO_KEY_CHECKPOINT_CONVERT" => Int64(ZERO_KEY_CHECKPOINT_CONVERT),
+    "ZERO_KEY_CHECKPOINT_MISSING" => Int64(ZERO_KEY_CHECKPOINT_MISSING),
+    "ZERO_KEY_CHECKPOINT_EXTRA" => Int64(ZERO_KEY_CHECKPOINT_EXTRA),
+    "ZERO_KEY_CHECKPOINT_MODEL_FILES" => Int64(ZERO_KEY_CHECKPOINT_MODEL_FILES),
     "ZERO_ROUNDING_NEAREST" => Int64(ZERO_ROUNDING_NEAREST),
     "ZERO_ROUNDING_STOCHASTIC" => Int64(ZERO_ROUNDING_STOCHASTIC),
     "ZERO_UNFILLED_ZERO" => Int64(ZERO_UNFILLED_ZERO),
@@ -1458,6 +1640,10 @@ const CONSTANTS = [
     "ZERO_MICRO_STEP_LAST" => Int64(ZERO_MICRO_STEP_LAST),
     "ZERO_MICRO_STEP_LOCAL" => Int64(ZERO_MICRO_STEP_LOCAL),
     "ZERO_MICRO_STEP_REDUCE" => Int64(ZERO_MICRO_STEP_REDUCE),
+    "ZERO_SCOPE_ONE" => Int64(ZERO_SCOPE_ONE),
+    "ZERO_SCOPE_EACH" => Int64(ZERO_SCOPE_EACH),
+    "ZERO_PART_ALL" => Int64(ZERO_PART_ALL),
+    "ZERO_PART_PARAMS" => Int64(ZERO_PART_PARAMS),
     "ZERO_MEMORY_TOTAL" => Int64(ZERO_MEMORY_TOTAL),
     "ZERO_MEMORY_PARAM" => Int64(ZERO_MEMORY_PARAM),
     "ZERO_MEMORY_GRAD" => Int64(ZERO_MEMORY_GRAD),
@@ -1486,6 +1672,7 @@ const STRUCTS = [
     "zero_key_bounds" => KeyBounds,
     "zero_step_result" => StepResult,
     "zero_verify_result" => VerifyResult,
+    "zero_checkpoint_result" => CheckpointResult,
     "zero_memory_stats" => MemoryStats,
     "zero_traffic_stats" => TrafficStats,
     "zero_step_stats" => StepStats,

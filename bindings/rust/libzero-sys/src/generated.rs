@@ -38,6 +38,13 @@ pub struct zero_optimizer {
     _not_send: core::marker::PhantomData<*mut u8>,
 }
 
+/// An opaque handle.
+#[repr(C)]
+pub struct zero_checkpoint {
+    _opaque: [u8; 0],
+    _not_send: core::marker::PhantomData<*mut u8>,
+}
+
 pub type zero_alloc_fn = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> *mut c_void>;
 
 pub type zero_free_fn = Option<unsafe extern "C" fn(*mut c_void, u64, *mut c_void)>;
@@ -57,6 +64,8 @@ pub const ZERO_E_RENDEZVOUS: i32 = -107;
 pub const ZERO_E_SYSTEM: i32 = -108;
 pub const ZERO_E_LAUNCHER: i32 = -109;
 pub const ZERO_E_DEVICE: i32 = -110;
+pub const ZERO_E_CHECKPOINT: i32 = -111;
+pub const ZERO_E_NOT_FOUND: i32 = -112;
 pub const ZERO_E_REPLICAS_DIFFER: i32 = -200;
 pub const ZERO_E_POOL_LIMIT: i32 = -201;
 pub const ZERO_E_CORRUPT: i32 = -202;
@@ -153,6 +162,16 @@ pub const ZERO_KEY_STEP_COUNT: i32 = 500;
 pub const ZERO_KEY_SKIPPED_COUNT: i32 = 501;
 pub const ZERO_KEY_GROWTH_COUNT: i32 = 502;
 pub const ZERO_KEY_OVERFLOW_COUNT: i32 = 503;
+pub const ZERO_KEY_CHECKPOINT_STAGING_BYTES: i32 = 600;
+pub const ZERO_KEY_CHECKPOINT_KEEP: i32 = 601;
+pub const ZERO_KEY_CHECKPOINT_DIRECT: i32 = 602;
+pub const ZERO_KEY_CHECKPOINT_SYNC: i32 = 603;
+pub const ZERO_KEY_CHECKPOINT_FILE_BYTES: i32 = 606;
+pub const ZERO_KEY_CHECKPOINT_PROGRESS_MS: i32 = 607;
+pub const ZERO_KEY_CHECKPOINT_CONVERT: i32 = 608;
+pub const ZERO_KEY_CHECKPOINT_MISSING: i32 = 609;
+pub const ZERO_KEY_CHECKPOINT_EXTRA: i32 = 610;
+pub const ZERO_KEY_CHECKPOINT_MODEL_FILES: i32 = 611;
 
 // enum zero_rounding
 pub const ZERO_ROUNDING_NEAREST: i32 = 0;
@@ -238,6 +257,14 @@ pub const ZERO_MICRO_STEP_LAST: i32 = 0;
 pub const ZERO_MICRO_STEP_LOCAL: i32 = 1;
 pub const ZERO_MICRO_STEP_REDUCE: i32 = 2;
 
+// enum zero_scope
+pub const ZERO_SCOPE_ONE: i32 = 0;
+pub const ZERO_SCOPE_EACH: i32 = 1;
+
+// enum zero_part
+pub const ZERO_PART_ALL: i32 = 0;
+pub const ZERO_PART_PARAMS: i32 = 1;
+
 // enum zero_memory
 pub const ZERO_MEMORY_TOTAL: i32 = 0;
 pub const ZERO_MEMORY_PARAM: i32 = 1;
@@ -287,6 +314,7 @@ pub struct zero_step_result {
     pub unfilled_count: i64,
     pub grad_norm: f64,
     pub loss_scale: f64,
+    pub stop_reason: i64,
 }
 
 #[repr(C)]
@@ -303,6 +331,23 @@ pub struct zero_verify_result {
     pub count: i64,
     pub replica_nbytes: i64,
     pub shard_nbytes: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct zero_checkpoint_result {
+    pub struct_size: u64,
+    pub step: i64,
+    pub nbytes: i64,
+    pub file_count: i64,
+    pub write_ns: i64,
+    pub sync_ns: i64,
+    pub commit_ns: i64,
+    pub direct: i64,
+    pub missing: i64,
+    pub extra: i64,
+    pub converted: i64,
+    pub fallback: i64,
 }
 
 #[repr(C)]
@@ -660,6 +705,9 @@ extern "C" {
     pub fn zero_optimizer_gather_async(optimizer: *mut zero_optimizer, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
 
     /// See `zero/optimizer.h`.
+    pub fn zero_optimizer_request_stop(optimizer: *mut zero_optimizer, reason: i64) -> i32;
+
+    /// See `zero/optimizer.h`.
     pub fn zero_optimizer_view_count(optimizer: *const zero_optimizer, out_count: *mut i64) -> i32;
 
     /// See `zero/optimizer.h`.
@@ -712,6 +760,60 @@ extern "C" {
 
     /// See `zero/graph.h`.
     pub fn zero_optimizer_loss_scale_address(optimizer: *mut zero_optimizer, stream: *mut c_void, out_address: *mut *mut c_void) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_result_init(out: *mut zero_checkpoint_result, struct_size: u64) -> i32;
+
+    /// See `zero/checkpoint.h`; waits for other ranks.
+    pub fn zero_optimizer_save(optimizer: *mut zero_optimizer, folder: *const c_char, stream: *mut c_void) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_optimizer_save_async(optimizer: *mut zero_optimizer, folder: *const c_char, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/checkpoint.h`; waits for other ranks.
+    pub fn zero_optimizer_resume(optimizer: *mut zero_optimizer, folder: *const c_char, stream: *mut c_void, out_found: *mut i64) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_optimizer_resume_async(optimizer: *mut zero_optimizer, folder: *const c_char, stream: *mut c_void, out_found: *mut i64, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/checkpoint.h`; what it makes is the caller's; keeps `group` alive.
+    pub fn zero_checkpoint_create(group: *mut zero_group, config: *const zero_config, out: *mut *mut zero_checkpoint) -> i32;
+
+    /// See `zero/checkpoint.h`; keeps `optimizer` alive.
+    pub fn zero_checkpoint_add_optimizer(checkpoint: *mut zero_checkpoint, prefix: *const c_char, optimizer: *mut zero_optimizer) -> i32;
+
+    /// See `zero/checkpoint.h`; keeps `buffer` alive.
+    pub fn zero_checkpoint_add_buffer(checkpoint: *mut zero_checkpoint, name: *const c_char, buffer: *mut zero_buffer) -> i32;
+
+    /// See `zero/checkpoint.h`; reads `shape[..ndim]`.
+    pub fn zero_checkpoint_add_tensor(checkpoint: *mut zero_checkpoint, name: *const c_char, dtype: i32, shape: *const i64, ndim: i64, data: *mut c_void, scope: i32) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_set_text(checkpoint: *mut zero_checkpoint, key: *const c_char, text: *const c_char) -> i32;
+
+    /// See `zero/checkpoint.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_checkpoint_get_text(checkpoint: *const zero_checkpoint, key: *const c_char, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_rename(checkpoint: *mut zero_checkpoint, in_file: *const c_char, here: *const c_char) -> i32;
+
+    /// See `zero/checkpoint.h`; waits for other ranks.
+    pub fn zero_checkpoint_save(checkpoint: *mut zero_checkpoint, folder: *const c_char, stream: *mut c_void, out_result: *mut zero_checkpoint_result) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_save_async(checkpoint: *mut zero_checkpoint, folder: *const c_char, stream: *mut c_void, out_result: *mut zero_checkpoint_result, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/checkpoint.h`; waits for other ranks.
+    pub fn zero_checkpoint_load(checkpoint: *mut zero_checkpoint, folder: *const c_char, part: i32, stream: *mut c_void, out_result: *mut zero_checkpoint_result) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_load_async(checkpoint: *mut zero_checkpoint, folder: *const c_char, part: i32, stream: *mut c_void, out_result: *mut zero_checkpoint_result, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/checkpoint.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_checkpoint_skipped(checkpoint: *const zero_checkpoint, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_release(checkpoint: *mut zero_checkpoint);
 
     /// See `zero/stats.h`.
     pub fn zero_memory_stats_init(out: *mut zero_memory_stats, struct_size: u64) -> i32;
@@ -773,6 +875,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_E_SYSTEM", ZERO_E_SYSTEM as i64),
     ("ZERO_E_LAUNCHER", ZERO_E_LAUNCHER as i64),
     ("ZERO_E_DEVICE", ZERO_E_DEVICE as i64),
+    ("ZERO_E_CHECKPOINT", ZERO_E_CHECKPOINT as i64),
+    ("ZERO_E_NOT_FOUND", ZERO_E_NOT_FOUND as i64),
     ("ZERO_E_REPLICAS_DIFFER", ZERO_E_REPLICAS_DIFFER as i64),
     ("ZERO_E_POOL_LIMIT", ZERO_E_POOL_LIMIT as i64),
     ("ZERO_E_CORRUPT", ZERO_E_CORRUPT as i64),
@@ -865,6 +969,16 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_SKIPPED_COUNT", ZERO_KEY_SKIPPED_COUNT as i64),
     ("ZERO_KEY_GROWTH_COUNT", ZERO_KEY_GROWTH_COUNT as i64),
     ("ZERO_KEY_OVERFLOW_COUNT", ZERO_KEY_OVERFLOW_COUNT as i64),
+    ("ZERO_KEY_CHECKPOINT_STAGING_BYTES", ZERO_KEY_CHECKPOINT_STAGING_BYTES as i64),
+    ("ZERO_KEY_CHECKPOINT_KEEP", ZERO_KEY_CHECKPOINT_KEEP as i64),
+    ("ZERO_KEY_CHECKPOINT_DIRECT", ZERO_KEY_CHECKPOINT_DIRECT as i64),
+    ("ZERO_KEY_CHECKPOINT_SYNC", ZERO_KEY_CHECKPOINT_SYNC as i64),
+    ("ZERO_KEY_CHECKPOINT_FILE_BYTES", ZERO_KEY_CHECKPOINT_FILE_BYTES as i64),
+    ("ZERO_KEY_CHECKPOINT_PROGRESS_MS", ZERO_KEY_CHECKPOINT_PROGRESS_MS as i64),
+    ("ZERO_KEY_CHECKPOINT_CONVERT", ZERO_KEY_CHECKPOINT_CONVERT as i64),
+    ("ZERO_KEY_CHECKPOINT_MISSING", ZERO_KEY_CHECKPOINT_MISSING as i64),
+    ("ZERO_KEY_CHECKPOINT_EXTRA", ZERO_KEY_CHECKPOINT_EXTRA as i64),
+    ("ZERO_KEY_CHECKPOINT_MODEL_FILES", ZERO_KEY_CHECKPOINT_MODEL_FILES as i64),
     ("ZERO_ROUNDING_NEAREST", ZERO_ROUNDING_NEAREST as i64),
     ("ZERO_ROUNDING_STOCHASTIC", ZERO_ROUNDING_STOCHASTIC as i64),
     ("ZERO_UNFILLED_ZERO", ZERO_UNFILLED_ZERO as i64),
@@ -921,6 +1035,10 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_MICRO_STEP_LAST", ZERO_MICRO_STEP_LAST as i64),
     ("ZERO_MICRO_STEP_LOCAL", ZERO_MICRO_STEP_LOCAL as i64),
     ("ZERO_MICRO_STEP_REDUCE", ZERO_MICRO_STEP_REDUCE as i64),
+    ("ZERO_SCOPE_ONE", ZERO_SCOPE_ONE as i64),
+    ("ZERO_SCOPE_EACH", ZERO_SCOPE_EACH as i64),
+    ("ZERO_PART_ALL", ZERO_PART_ALL as i64),
+    ("ZERO_PART_PARAMS", ZERO_PART_PARAMS as i64),
     ("ZERO_MEMORY_TOTAL", ZERO_MEMORY_TOTAL as i64),
     ("ZERO_MEMORY_PARAM", ZERO_MEMORY_PARAM as i64),
     ("ZERO_MEMORY_GRAD", ZERO_MEMORY_GRAD as i64),
@@ -952,6 +1070,7 @@ pub fn layout() -> Vec<Row> {
     let key_bounds = zero_key_bounds::default();
     let step_result = zero_step_result::default();
     let verify_result = zero_verify_result::default();
+    let checkpoint_result = zero_checkpoint_result::default();
     let memory_stats = zero_memory_stats::default();
     let traffic_stats = zero_traffic_stats::default();
     let step_stats = zero_step_stats::default();
@@ -973,6 +1092,7 @@ pub fn layout() -> Vec<Row> {
         row("zero_step_result", "unfilled_count", &step_result, &step_result.unfilled_count),
         row("zero_step_result", "grad_norm", &step_result, &step_result.grad_norm),
         row("zero_step_result", "loss_scale", &step_result, &step_result.loss_scale),
+        row("zero_step_result", "stop_reason", &step_result, &step_result.stop_reason),
         row("zero_verify_result", "", &verify_result, &verify_result),
         row("zero_verify_result", "struct_size", &verify_result, &verify_result.struct_size),
         row("zero_verify_result", "found", &verify_result, &verify_result.found),
@@ -985,6 +1105,19 @@ pub fn layout() -> Vec<Row> {
         row("zero_verify_result", "count", &verify_result, &verify_result.count),
         row("zero_verify_result", "replica_nbytes", &verify_result, &verify_result.replica_nbytes),
         row("zero_verify_result", "shard_nbytes", &verify_result, &verify_result.shard_nbytes),
+        row("zero_checkpoint_result", "", &checkpoint_result, &checkpoint_result),
+        row("zero_checkpoint_result", "struct_size", &checkpoint_result, &checkpoint_result.struct_size),
+        row("zero_checkpoint_result", "step", &checkpoint_result, &checkpoint_result.step),
+        row("zero_checkpoint_result", "nbytes", &checkpoint_result, &checkpoint_result.nbytes),
+        row("zero_checkpoint_result", "file_count", &checkpoint_result, &checkpoint_result.file_count),
+        row("zero_checkpoint_result", "write_ns", &checkpoint_result, &checkpoint_result.write_ns),
+        row("zero_checkpoint_result", "sync_ns", &checkpoint_result, &checkpoint_result.sync_ns),
+        row("zero_checkpoint_result", "commit_ns", &checkpoint_result, &checkpoint_result.commit_ns),
+        row("zero_checkpoint_result", "direct", &checkpoint_result, &checkpoint_result.direct),
+        row("zero_checkpoint_result", "missing", &checkpoint_result, &checkpoint_result.missing),
+        row("zero_checkpoint_result", "extra", &checkpoint_result, &checkpoint_result.extra),
+        row("zero_checkpoint_result", "converted", &checkpoint_result, &checkpoint_result.converted),
+        row("zero_checkpoint_result", "fallback", &checkpoint_result, &checkpoint_result.fallback),
         row("zero_memory_stats", "", &memory_stats, &memory_stats),
         row("zero_memory_stats", "struct_size", &memory_stats, &memory_stats.struct_size),
         row("zero_memory_stats", "now_nbytes", &memory_stats, &memory_stats.now_nbytes),

@@ -1,0 +1,68 @@
+"""Checkpoints: what a run needs to go on later, at any number of ranks and any stage."""
+
+from __future__ import annotations
+
+import os
+
+from . import elements
+from .buffer import Buffer
+from .config import Config
+from .generated import CheckpointResult, Part, Scope
+from .group import Group
+from .handle import Owner, native_of
+from .library import text, zero
+from .names import number
+from .optimizer import Optimizer
+from .structure import prepared
+
+
+class Checkpoint(Owner):
+    """Things that are saved and loaded together. All ranks add the same in the same order.
+
+    save() and load() are collectives between steps. zero/checkpoint.h says what they promise.
+    """
+
+    def __init__(self, group: Group, config: Config | None = None):
+        super().__init__(zero.zero_checkpoint_create(group.native, native_of(config)))
+        self._kept = []  # arrays that load() writes into
+
+    def add_optimizer(self, optimizer: Optimizer, prefix: str = "") -> None:
+        """Adds an optimizer with all that belongs to it; `prefix` stands before its names in files."""
+        zero.zero_checkpoint_add_optimizer(self.native, prefix, optimizer.native)
+
+    def add_buffer(self, name: str, buffer: Buffer) -> None:
+        """Adds a sharded buffer."""
+        zero.zero_checkpoint_add_buffer(self.native, name, buffer.native)
+
+    def add_tensor(self, name: str, array, scope: Scope | int | str = Scope.ONE) -> None:
+        """Adds an array of the program, which save() reads and load() writes; the checkpoint keeps it."""
+        dtype = elements.dtype_of(array.dtype)
+        zero.zero_checkpoint_add_tensor(self.native, name, dtype, array.shape, array, number(Scope, scope))
+        self._kept.append(array)
+
+    def __setitem__(self, key: str, value: str | None) -> None:
+        """A text of the program; those of rank 0 are saved. None removes it."""
+        zero.zero_checkpoint_set_text(self.native, key, value)
+
+    def __getitem__(self, key: str) -> str:
+        return text(zero.zero_checkpoint_get_text, self.native, key)
+
+    def rename(self, in_file: str, here: str) -> None:
+        """Says that a tensor of a save, or all with "old.*", has another name here."""
+        zero.zero_checkpoint_rename(self.native, in_file, here)
+
+    def save(self, folder: str | os.PathLike) -> CheckpointResult:
+        """Saves everything into a folder of its own inside `folder`, which must exist."""
+        result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
+        zero.zero_checkpoint_save(self.native, os.fspath(folder), result)
+        return result
+
+    def load(self, folder: str | os.PathLike, part: Part | int | str = Part.ALL) -> CheckpointResult:
+        """Loads the newest valid save in `folder`, or the save that `folder` is."""
+        result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
+        zero.zero_checkpoint_load(self.native, os.fspath(folder), number(Part, part), result)
+        return result
+
+    def skipped(self) -> list[str]:
+        """The names that the last load() passed over or converted."""
+        return text(zero.zero_checkpoint_skipped, self.native).splitlines()

@@ -1,0 +1,15 @@
+/// @file Opening what another rank has made. A client of a network file system may not see it for seconds: it is looked for again, for a
+/// time that the caller gives.
+#pragma once
+
+#include "core/file.h"
+
+#include <cstdint>
+#include <string>
+
+namespace zero::checkpoint {
+
+Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, Folder *out);
+Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, File *out);
+
+}  // namespace zero::checkpoint

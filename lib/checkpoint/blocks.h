@@ -1,0 +1,59 @@
+/// @file BlockSource and BlockSink: where bytes come from and go to, chunk by chunk, and Progress, which counts them and may stop the work.
+/// Implemented by whoever knows memory; called by writers and readers.
+#pragma once
+
+#include "core/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace zero::checkpoint {
+
+struct EntrySource;
+struct Wanted;
+
+/// Called on the thread that called write(), entry by entry as they lie in the file, with rising offsets and no gap.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  /// Fills `out` with the bytes of the entry from `offset` (bytes within the entry) on: always whole elements. May block.
+  virtual Status copy(const EntrySource &entry, int64_t offset, std::span<std::byte> out) = 0;
+};
+
+/// Called on the thread that called read(). Every byte was hashed before.
+class BlockSink {
+ public:
+  virtual ~BlockSink() = default;
+  /// `data` are bytes of the wanted range from `offset` (bytes within the range) on: always whole elements. Parts of one range may come in
+  /// any order, each byte once.
+  virtual Status take(const Wanted &wanted, int64_t offset, std::span<const std::byte> data) = 0;
+};
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  /// After at most one staging buffer each. An error ends the work and is what the call returns.
+  virtual Status advance(int64_t nbytes) = 0;
+};
+
+/// How files are written and read.
+struct StreamOptions {
+  int64_t staging_nbytes = 32 << 20;  ///< two buffers of half of it, each a multiple of 1 MiB and at least that
+  bool direct = true;                 ///< past the page cache where the file system can
+  bool sync = true;                   ///< false: nothing is durable (tests, scratch folders)
+};
+
+/// Bytes that a writer or a reader holds while it works, beyond headers.
+int64_t staging_need(const StreamOptions &options);
+
+struct StreamCounts {
+  int64_t nbytes = 0;
+  int64_t copy_ns = 0;  ///< in the source or sink, and hashing
+  int64_t wait_ns = 0;  ///< for the disk
+  int64_t sync_ns = 0;
+  bool direct = true;           ///< all files went past the page cache
+  bool folder_synced = true;    ///< false: the file system cannot sync folders
+};
+
+}  // namespace zero::checkpoint

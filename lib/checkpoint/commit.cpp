@@ -1,0 +1,62 @@
+/// @file The commit of a save, and what is removed when there is none.
+#include "checkpoint/save_writer.h"
+
+#include <vector>
+
+namespace zero::checkpoint {
+namespace {
+
+Status write_manifest(const Folder &folder, std::span<const std::byte> bytes, bool sync) {
+  File file;
+  ZERO_TRY(folder.create_file(kManifestTemporary, &file));
+  ZERO_TRY(file.write_at(bytes, 0));
+  if (sync) ZERO_TRY(file.sync());
+  return file.close();
+}
+
+/// Makes the commit durable, and looks whether a sweep has taken the folder away meanwhile.
+Status settle(const Folder &saves, const Folder &folder, const std::string &name, bool sync) {
+  if (sync) {
+    ZERO_TRY(folder.sync());
+    ZERO_TRY(saves.sync());
+  }
+  bool there = false;
+  ZERO_TRY(saves.is_folder(name, folder, &there));
+  ZERO_CHECK(there, ZERO_E_SYSTEM, "%s was renamed or removed while it was written: another job of the same run writes to %s",
+             folder.path().c_str(), saves.path().c_str());
+  return {};
+}
+
+}  // namespace
+
+Status commit_save(const Folder &saves, const std::string &name, const Manifest &manifest, bool sync, bool *out_maybe) {
+  const SignalsBlocked blocked;
+  *out_maybe = false;
+  std::vector<std::byte> bytes;
+  ZERO_TRY(encode_manifest(manifest, &bytes));
+  Folder folder;
+  ZERO_TRY(saves.open_folder(name, &folder));
+  ZERO_TRY(write_manifest(folder, bytes, sync));
+  *out_maybe = true;  // a rename that fails may have been done, as on a network file system whose answer was lost
+  Status status = folder.rename(kManifestTemporary, kManifestName);
+  if (status.ok()) status = settle(saves, folder, name, sync);
+  if (!status.ok()) {
+    return Status::error(status.code(), "%s; %s may have been committed all the same: the next load or save will tell", status.text(),
+                         folder.path().c_str());
+  }
+  *out_maybe = false;
+  return {};
+}
+
+void remove_save(const Folder &saves, const std::string &name) noexcept {
+  const SignalsBlocked blocked;
+  Folder folder;
+  bool committed = true;
+  std::vector<FolderEntry> entries;
+  if (!saves.open_folder(name, &folder).ok() || !folder.has(kManifestName, &committed).ok() || committed) return;
+  if (!folder.list(&entries).ok()) return;
+  for (const FolderEntry &entry : entries) static_cast<void>(folder.unlink(entry.name));
+  static_cast<void>(saves.remove_folder(name));
+}
+
+}  // namespace zero::checkpoint

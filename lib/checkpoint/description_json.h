@@ -1,0 +1,17 @@
+/// @file The text form of a description, less the cuts, which are numbers of the manifest.
+#pragma once
+
+#include "checkpoint/description.h"
+#include "core/status.h"
+
+#include <string>
+#include <string_view>
+
+namespace zero::checkpoint {
+
+std::string description_text(const SaveDescription &description);
+
+/// `file` names the file in texts. Cuts stay empty. Unknown fields are ignored. ZERO_E_CHECKPOINT.
+Status parse_description(std::string_view text, const std::string &file, SaveDescription *out);
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,64 @@
+/// @file Reading ranges of a save, file by file.
+#include "checkpoint/save_reader.h"
+
+#include "checkpoint/await_entry.h"
+#include "checkpoint/file_reader.h"
+#include "checkpoint/transfers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace zero::checkpoint {
+
+SaveReader::SaveReader(const Manifest &manifest, const StreamOptions &options)
+    : manifest_(manifest), options_(options), plan_(manifest.description) {}
+
+SaveReader::~SaveReader() = default;
+
+Status SaveReader::open(const Folder &saves, const std::string &name, int64_t patience_ms) {
+  const SignalsBlocked blocked;
+  patience_ms_ = patience_ms;
+  ZERO_TRY(open_with_patience(saves, name, patience_ms, &folder_));
+  return Transfers::make(options_, &transfers_);
+}
+
+Status SaveReader::read(std::span<const Wanted> wanted, BlockSink &sink, Progress *progress) {
+  const SignalsBlocked blocked;
+  std::vector<FilePart> parts;
+  ZERO_TRY(plan_reads(manifest_, wanted, &parts));
+  std::stable_sort(parts.begin(), parts.end(), [](const FilePart &a, const FilePart &b) { return a.file < b.file; });
+  for (size_t first = 0; first < parts.size();) {
+    size_t end = first;
+    while (end < parts.size() && parts[end].file == parts[first].file) ++end;
+    ZERO_TRY(read_file(parts[first].file, {parts.data() + first, end - first}, wanted, &sink, progress));
+    first = end;
+  }
+  return {};
+}
+
+Status SaveReader::verify(Progress *progress) {
+  const SignalsBlocked blocked;
+  ZERO_TRY(prove_cover(manifest_));
+  for (int64_t file = 0; file < plan_.file_count(); ++file) ZERO_TRY(read_file(file, {}, {}, nullptr, progress));
+  return {};
+}
+
+Status SaveReader::read_file(int64_t file, std::span<const FilePart> parts, std::span<const Wanted> wanted, BlockSink *sink,
+                             Progress *progress) {
+  StreamedFile input;
+  const std::string name = plan_.name(file);
+  const Status opened = open_with_patience(folder_, name, patience_ms_, &input.file);
+  ZERO_CHECK(opened.ok(), opened.code(), "%s; the manifest names this file", opened.text());
+  input.direct = options_.direct && input.file.set_direct(true);
+  FileReader reader(manifest_, plan_.file(manifest_.description, file), &input, transfers_.get());
+  Status status = reader.prepare();
+  if (status.ok()) status = reader.read(parts, wanted, sink, progress, &counts_);
+  // After an error a read may be under way: not beyond the life of the file.
+  for (int number = 0; number < Transfers::kBuffers; ++number) {
+    const Status ended = transfers_->end(number);
+    if (status.ok()) status = ended;
+  }
+  return status;
+}
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,79 @@
+/// @file SaveWriter: the files of one rank in a new save, and the steps of rank 0 around them. Between the steps ranks vote, which is the
+/// caller's. Knows no groups. A rank's order:
+///
+///   rank 0          create_save                                       (tells all: status and name)
+///   each rank       SaveWriter::open, preallocate                     (vote 1)
+///   each rank       SaveWriter::write: stream, fsync, close, fsync of the folder   (vote 2: status, list hashes; reports go to rank 0)
+///   rank 0          commit_save                                       (tells all: acknowledged)
+///   rank 0          rotate_saves of saves.h, which nobody waits for
+///   after a failure each rank SaveWriter::remove, then rank 0 remove_save
+#pragma once
+
+#include "checkpoint/blocks.h"
+#include "checkpoint/file_plan.h"
+#include "checkpoint/manifest.h"
+#include "core/file.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace zero::checkpoint {
+
+class Transfers;
+
+/// Makes the new folder `name` (save_name()) in the folder of saves, durably.
+Status create_save(const Folder &saves, const std::string &name, bool sync);
+
+class SaveWriter {
+ public:
+  /// `files`: numbers in the plan that this rank writes: its state file, its model files, on rank 0 also index and extra. The description
+  /// is not needed afterwards.
+  SaveWriter(const SaveDescription &description, std::vector<int64_t> files, const StreamOptions &options);
+  SaveWriter(const SaveWriter &) = delete;
+  ~SaveWriter();
+
+  /// Files of rank `rank`, given who writes the model files (assign_model_files).
+  static std::vector<int64_t> files_of(const SaveDescription &description, std::span<const int64_t> model_writers, int64_t rank);
+
+  /// Opens the folder that rank 0 made. A client of a network file system may not see it at once: looks again for `patience_ms`.
+  Status open(const Folder &saves, const std::string &name, int64_t patience_ms);
+  /// Creates the files and reserves their blocks, so that a full disk is known before a byte is written; allocates staging.
+  Status preallocate();
+  /// Streams, syncs and closes all files, then syncs the folder.
+  Status write(BlockSource &source, Progress *progress);
+
+  /// Bytes of all files of this writer. Valid at once.
+  int64_t nbytes() const { return nbytes_; }
+  /// One for each file. Valid after write().
+  const std::vector<FileReport> &reports() const { return reports_; }
+  const StreamCounts &counts() const { return counts_; }
+
+  /// After a failure anywhere: removes the files that this writer has created. What cannot be removed stays, uncommitted.
+  void remove() noexcept;
+
+ private:
+  struct Output;
+  Status write_one(Output &output, BlockSource &source, Progress *progress);
+  Status finish(Output &output);
+
+  const StreamOptions options_;
+  Status prepared_;  ///< of the headers, told by open()
+  std::vector<Output> outputs_;
+  Folder folder_;
+  std::unique_ptr<Transfers> transfers_;
+  std::vector<FileReport> reports_;
+  StreamCounts counts_;
+  int64_t nbytes_ = 0;
+};
+
+/// Writes the manifest and renames it into place. After an error *out_maybe says whether the save may have been committed all the same (the
+/// error came after the rename): then nothing may be removed or rotated, and the next find_save() decides.
+Status commit_save(const Folder &saves, const std::string &name, const Manifest &manifest, bool sync, bool *out_maybe);
+
+/// Rank 0's part of cleaning up: what is left of an uncommitted save. Never one with a manifest.
+void remove_save(const Folder &saves, const std::string &name) noexcept;
+
+}  // namespace zero::checkpoint

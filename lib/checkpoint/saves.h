@@ -1,0 +1,63 @@
+/// @file The folder of saves: which there are, the newest that is whole, rotation and sweep. Rank 0's (or a tool's) work; others open by the
+/// name that they are told. A save without a valid manifest is none.
+///
+/// A save's id begins with the first 16 digits of the id of its run, so that the sweep knows the leftovers of its own run by name alone,
+/// whatever of their files a power cut has left.
+#pragma once
+
+#include "checkpoint/manifest.h"
+#include "core/file.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zero::checkpoint {
+
+/// The id of a new save of a run.
+Status make_save_id(const std::string &run_id, std::string *out);
+
+/// An entry of the folder with the name of a save.
+struct SaveEntry {
+  std::string name;
+  uint64_t step = 0;
+  std::string id;
+  bool committed = false;  ///< has a manifest; whether that is valid is for read_manifest() to say
+};
+
+/// Newest first: by step, then by name. Other entries of the folder are left out.
+Status list_saves(const Folder &saves, std::vector<SaveEntry> *out);
+
+/// All bytes of a save's manifest (they are what rank 0 tells the others), and what they say. Checks the sizes of the other files where
+/// `sizes` is true. ZERO_E_CHECKPOINT when the save is damaged, ZERO_E_NOT_FOUND when it is not committed or not there.
+Status read_manifest(const Folder &saves, const std::string &name, bool sizes, std::vector<std::byte> *out_bytes, Manifest *out);
+
+struct FoundSave {
+  std::string name;
+  std::vector<std::byte> bytes;
+  Manifest manifest;
+  int64_t passed_over = 0;  ///< damaged saves that are newer
+  std::string why;          ///< texts of those errors, one a line
+};
+
+/// The newest valid save, or with index 1, 2, ... the valid one before it. Equal steps: the later `created` first.
+/// ZERO_E_NOT_FOUND: no committed save at all; only then may a program start anew. ZERO_E_CHECKPOINT: there are some, but none is valid.
+Status find_save(const Folder &saves, int64_t index, FoundSave *out);
+
+/// `path` is a save itself or a folder of saves: opens the folder of saves; *out_name is empty for a folder.
+Status open_saves(const std::string &path, Folder *out_saves, std::string *out_name);
+
+struct RotateCounts {
+  int64_t removed = 0;  ///< committed saves
+  int64_t swept = 0;    ///< leftovers
+  int64_t freed_nbytes = 0;
+};
+
+/// After `newest` was acknowledged: removes committed saves of its run beyond the `keep` newest up to it (0 keeps all), and sweeps the
+/// run's leftovers. Never touches other runs, later steps, or what it cannot read. Errors leave things as they are for the next time.
+Status rotate_saves(const Folder &saves, const std::string &newest, const Manifest &manifest, int64_t keep, bool sync, RotateCounts *out);
+
+/// Removes one save, committed or not: first the commit, durably, then the files.
+Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes);
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,57 @@
+/// @file JSON of files that may be hostile: limited depth, no doubled keys, no byte after the value. Only sources of lib/checkpoint include
+/// this.
+#pragma once
+
+#include "core/status.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero::checkpoint {
+
+/// Counts depth for a parser of events and keeps the first error, which the text of an event names. Events of values go to the derived class.
+class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit StrictEvents(const std::string &file) : file_(file) {}
+
+  /// Runs the parser over `text`.
+  Status parse(std::string_view text);
+
+  bool start_object(std::size_t) final { return enter() && object_begins(); }
+  bool end_object() final { return leave() && object_ends(); }
+  bool start_array(std::size_t) final { return enter() && array_begins(); }
+  bool end_array() final { return leave() && array_ends(); }
+  bool null() final { return refuse("null"); }
+  bool boolean(bool) override { return refuse("true or false"); }
+  bool number_integer(number_integer_t) override { return refuse("a negative number"); }
+  bool number_float(number_float_t, const string_t &) override { return refuse("a number that is no integer"); }
+  bool binary(binary_t &) final { return refuse("binary data"); }
+  bool parse_error(std::size_t position, const std::string &token, const nlohmann::json::exception &error) final;
+
+ protected:
+  virtual bool object_begins() = 0;
+  virtual bool object_ends() = 0;
+  virtual bool array_begins() = 0;
+  virtual bool array_ends() = 0;
+
+  int depth() const { return depth_; }  ///< of the container that the event is in; 1 in the outermost
+  bool refuse(const char *what);
+  bool fail(Status error);
+
+  const std::string &file_;
+
+ private:
+  bool enter();
+  bool leave();
+
+  int depth_ = 0;
+  Status error_;
+};
+
+/// A whole value with the same limits. ZERO_E_CHECKPOINT.
+Status parse_json(std::string_view text, const std::string &file, nlohmann::json *out);
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,104 @@
+/// @file The thread that transfers buffers.
+#include "checkpoint/transfers.h"
+
+#include "checkpoint/manifest.h"
+#include "core/partition.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace zero::checkpoint {
+namespace {
+
+int64_t buffer_need(const StreamOptions &options) {
+  return std::max(options.staging_nbytes / Transfers::kBuffers / kBlockNbytes, int64_t{1}) * kBlockNbytes;
+}
+
+}  // namespace
+
+int64_t staging_need(const StreamOptions &options) { return buffer_need(options) * Transfers::kBuffers; }
+
+void Transfers::Free::operator()(std::byte *memory) const noexcept { std::free(memory); }
+
+Status Transfers::make(const StreamOptions &options, std::unique_ptr<Transfers> *out) {
+  const auto nbytes = static_cast<size_t>(staging_need(options));
+  auto *const memory = static_cast<std::byte *>(std::aligned_alloc(static_cast<size_t>(kAlignment), nbytes));
+  ZERO_CHECK(memory != nullptr, ZERO_E_OUT_OF_MEMORY, "no memory for the %zu bytes through which files are written and read; use less staging",
+             nbytes);
+  out->reset(new Transfers(memory, nbytes / kBuffers));
+  const SignalsBlocked blocked;  // the thread has none either
+  try {
+    (*out)->thread_ = std::thread([transfers = out->get()] { transfers->serve(); });
+  } catch (const std::system_error &) {
+  }
+  return {};
+}
+
+Transfers::~Transfers() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Transfers::begin(int number, const Job &job) {
+  const auto at = static_cast<size_t>(number);
+  if (!thread_.joinable()) {
+    results_[at] = run(number, job);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_[at] = job;
+    queue_[static_cast<size_t>(queued_++)] = number;
+  }
+  changed_.notify_all();
+}
+
+Status Transfers::end(int number) {
+  const auto at = static_cast<size_t>(number);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return jobs_[at].file == nullptr; });
+  return std::exchange(results_[at], Status());
+}
+
+void Transfers::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return ends_ || queued_ > 0; });
+    if (ends_) return;
+    const int number = queue_[0];
+    const auto at = static_cast<size_t>(number);
+    const Job job = jobs_[at];
+    lock.unlock();
+    Status result = run(number, job);
+    lock.lock();
+    queue_[0] = queue_[1];
+    --queued_;
+    results_[at] = std::move(result);
+    jobs_[at].file = nullptr;
+    changed_.notify_all();
+  }
+}
+
+Status Transfers::run(int number, const Job &job) const {
+  const std::span<std::byte> memory = buffer(number);
+  StreamedFile &to = *job.file;
+  for (;;) {
+    const auto unit = static_cast<int64_t>(to.direct ? kAlignment : 1);
+    const std::span<std::byte> bytes = memory.first(static_cast<size_t>(round_up(static_cast<int64_t>(job.nbytes), unit)));
+    int reason = 0;
+    Status result = job.writes ? to.file.write_at(bytes, job.offset, &reason) : to.file.read_at(bytes, job.nbytes, job.offset, &reason);
+    if (reason != EINVAL || !to.direct) return result;
+    to.direct = false;
+    if (!to.file.set_direct(false)) return result;
+  }
+}
+
+}  // namespace zero::checkpoint

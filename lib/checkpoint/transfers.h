@@ -1,0 +1,71 @@
+/// @file Transfers: two staging buffers and a thread that reads or writes one of them while the other is filled or used. Knows files and
+/// bytes, no formats.
+#pragma once
+
+#include "checkpoint/blocks.h"
+#include "core/file.h"
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+
+namespace zero::checkpoint {
+
+/// A file, and whether it still goes past the page cache. A file system may refuse that at the first transfer only; then it is buffered.
+struct StreamedFile {
+  File file;
+  bool direct = false;
+};
+
+class Transfers {
+ public:
+  static constexpr int kBuffers = 2;
+  static constexpr int64_t kAlignment = 4096;
+
+  /// ZERO_E_OUT_OF_MEMORY. Where no thread can be started, transfers are done by the caller's.
+  static Status make(const StreamOptions &options, std::unique_ptr<Transfers> *out);
+  ~Transfers();
+
+  std::span<std::byte> buffer(int number) const { return {memory_.get() + static_cast<size_t>(number) * buffer_nbytes_, buffer_nbytes_}; }
+
+  /// Begins to write the first `nbytes` of a buffer, or to read at least that many into it. Every begin has its end. Buffers are served in
+  /// the order in which they were begun. A direct file is read and written in whole units of kAlignment; the offset is at one.
+  void begin_write(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, true}); }
+  void begin_read(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, false}); }
+  /// Waits. ZERO_OK for a buffer that nothing was begun with.
+  Status end(int number);
+
+ private:
+  struct Job {
+    StreamedFile *file = nullptr;  ///< nullptr: none
+    size_t nbytes = 0;
+    int64_t offset = 0;
+    bool writes = false;
+  };
+  struct Free {
+    void operator()(std::byte *memory) const noexcept;
+  };
+
+  Transfers(std::byte *memory, size_t buffer_nbytes) : memory_(memory), buffer_nbytes_(buffer_nbytes) {}
+  void begin(int number, const Job &job);
+  Status run(int number, const Job &job) const;
+  void serve();
+
+  std::unique_ptr<std::byte, Free> memory_;
+  const size_t buffer_nbytes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<Job, kBuffers> jobs_;
+  std::array<Status, kBuffers> results_;
+  std::array<int, kBuffers> queue_{};  ///< numbers of buffers, in the order of begin()
+  int queued_ = 0;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,123 @@
+/// @file Checkpoint: things that are saved and loaded together, and the steps of a save or a load with the votes between them. Knows ranks,
+/// optimizers and files' names; how files look is lib/checkpoint's.
+#pragma once
+
+#include "checkpoint/manifest.h"
+#include "checkpoint/save_writer.h"
+#include "core/config.h"
+#include "core/task.h"
+#include "engine/checkpoint/checkpoint_settings.h"
+#include "engine/checkpoint/file_work.h"
+#include "engine/checkpoint/load_plan.h"
+#include "engine/checkpoint/saved_things.h"
+
+#include <zero/checkpoint.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// What goes on from one save of a run to the next.
+struct SavedRun {
+  std::shared_ptr<Group> group;  ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
+  std::string run_id;            ///< empty before the first save or load
+  std::string previous_id;
+};
+
+/// Tasks run in queue(), in the same order on every rank, and the checkpoint must outlive them. Arguments are checked here, except addresses
+/// of results.
+class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
+ public:
+  static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Checkpoint> *out);
+  /// Of one optimizer, whose run goes on from one such checkpoint to the next.
+  static Status create_for(std::shared_ptr<Optimizer> optimizer, std::shared_ptr<Checkpoint> *out);
+  Checkpoint(const Checkpoint &) = delete;
+
+  SavedThings &things() { return things_; }
+  const SavedThings &things() const { return things_; }
+  Status rename(const char *in_file, const char *here);
+  /// Streams are those of all optimizers' devices. Any thread.
+  Status check_stream(void *stream) const;
+
+  /// The first optimizer's, so that its other calls wait for a save or load that is under way.
+  const std::shared_ptr<OperationQueue> &queue() const;
+  /// `out` must not be nullptr; its struct_size is set here.
+  Task save(std::string folder, void *stream, zero_checkpoint_result *out);
+  /// *out_found, where given: 0 instead of ZERO_E_NOT_FOUND.
+  Task load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found = nullptr);
+
+  /// What the last load passed over or converted, a line each.
+  const std::string &skipped() const { return skipped_; }
+
+ private:
+  /// What the thread of a rank's files uses; it outlives the call where that thread hangs.
+  struct FileJob {
+    /// Those that derive from it end the work first: it uses what they hold.
+    virtual ~FileJob() = default;
+    std::shared_ptr<Checkpoint> owner;
+    std::shared_ptr<FileWork> work;
+  };
+  struct SaveJob;
+  struct LoadJob;
+  using BusyOptimizers = std::vector<SavedState::Busy>;
+
+  Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings, std::shared_ptr<SavedRun> run);
+
+  /// @name Both (checkpoint.cpp)
+  /// @{
+  BusyOptimizers busy() const;
+  Task guarded(Task body, BusyOptimizers busy);
+  Task ordered(Task body, void *stream, size_t index = 0);
+  Task open_group(Caller caller);
+  Task settle();
+  /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
+  Task agree(Status mine);
+  bool is_agreed(const Status &status) const { return !status.ok() && !agreed_.ok() && status.text() == agreed_.text(); }
+  Task agree_on_given(const char *what, const std::string &mine);
+  Status silent(int64_t rank, int64_t silent_ms) const;
+  Task run_files(std::shared_ptr<FileJob> job, std::function<Status()> files);
+  Task run_alone(std::shared_ptr<FileJob> job, std::function<Status()> files);
+  Task wind_up(std::shared_ptr<FileJob> job);
+  Task attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDescription *description, int64_t wishes_nbytes);
+  static int64_t wish_nbytes(const checkpoint::SaveDescription &description, const Wish &wish);
+  Task grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileWork &work);
+  /// @}
+
+  /// @name Saves (save.cpp)
+  /// @{
+  Task save_body(std::string folder, zero_checkpoint_result *out);
+  Status check_save(const std::string &folder) const;
+  Task describe(SaveJob &job);
+  Task share_texts(checkpoint::Facts *texts);
+  Task make_folder(std::shared_ptr<SaveJob> job);
+  Task write_files(std::shared_ptr<SaveJob> job);
+  Task commit(std::shared_ptr<SaveJob> job);
+  Task discard(std::shared_ptr<SaveJob> job, Status cause);
+  static void prepare_result(SaveJob &job);
+  /// @}
+
+  /// @name Loads (load.cpp)
+  /// @{
+  Task load_body(std::string folder, int32_t part, zero_checkpoint_result *out, int64_t *out_found);
+  Status check_load(const std::string &folder, int32_t part) const;
+  Task find_save(std::shared_ptr<LoadJob> job, int64_t index);
+  Task read_save(std::shared_ptr<LoadJob> job, bool *out_damaged);
+  Task take_over(LoadJob &job);
+  static void fill_result(const LoadJob &job, zero_checkpoint_result *out);
+  /// @}
+
+  const CheckpointSettings settings_;
+  SavedThings things_;
+  Renames renames_;
+  const std::shared_ptr<SavedRun> run_;
+  const std::shared_ptr<OperationQueue> own_queue_ = std::make_shared<OperationQueue>();
+  std::string skipped_;
+  Status agreed_;  ///< the last error that all ranks have alike
+};
+
+}  // namespace zero

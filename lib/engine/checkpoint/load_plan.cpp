@@ -1,0 +1,460 @@
+/// @file Matching a save with what is here.
+#include "engine/checkpoint/load_plan.h"
+
+#include "kernels/convert.h"
+
+#include <zero/checkpoint.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace zero {
+namespace {
+
+using checkpoint::SaveDescription;
+using checkpoint::SavedExtra;
+using checkpoint::SavedSlot;
+using checkpoint::SavedTensor;
+using checkpoint::Scope;
+using checkpoint::Section;
+using checkpoint::Wanted;
+
+constexpr size_t kMostNames = 20;
+
+/// The dtype of a slot in the save; false where this library has none.
+bool dtype_in(const SavedSlot &slot, DType *out) {
+  if (!slot.true_type.empty()) {
+    *out = DType::f8ue5m3;
+    return slot.true_type == dtype_name(DType::f8ue5m3);
+  }
+  const auto dtype = checkpoint::dtype_of(slot.type);
+  if (dtype.has_value()) *out = *dtype;
+  return dtype.has_value();
+}
+
+/// Where a tensor is in the save.
+struct Place {
+  int64_t section = -1;
+  int64_t tensor = -1;
+};
+
+/// Names that are wrong in one way, of which a text shows some.
+class Names {
+ public:
+  void add(std::string name) { names_.push_back(std::move(name)); }
+  int64_t size() const { return std::ssize(names_); }
+  std::string text() const {
+    std::string text;
+    for (size_t i = 0; i < std::min(names_.size(), kMostNames); ++i) text += (i > 0 ? ", " : "") + names_[i];
+    return names_.size() > kMostNames ? text + " ..." : text;
+  }
+  void list(const char *what, std::string *out) const {
+    for (const std::string &name : names_) *out += std::string(what) + " " + name + "\n";
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+const SavedSlot *find_slot(const SavedTensor &tensor, const char *name, int64_t *out_index) {
+  for (size_t index = 0; index < tensor.slots.size(); ++index) {
+    if (tensor.slots[index].name != name) continue;
+    *out_index = static_cast<int64_t>(index);
+    return &tensor.slots[index];
+  }
+  return nullptr;
+}
+
+std::string shape_text(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::string fact(const checkpoint::Facts &facts, const std::string &key) {
+  const auto found = facts.find(key);
+  return found != facts.end() ? found->second : "";
+}
+
+/// Makes the plan, thing by thing.
+class Planner {
+ public:
+  Planner(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, bool params_alone,
+          const SaveDescription &saved, LoadPlan &plan)
+      : things_(things), renames_(renames), settings_(settings), params_alone_(params_alone), saved_(saved), plan_(plan) {}
+
+  Status make() {
+    index_names();
+    for (size_t number = 0; number < things_.optimizers().size(); ++number) ZERO_TRY(add_optimizer(number));
+    if (!params_alone_) {
+      for (const SavedThings::SavedBuffer &buffer : things_.buffers()) ZERO_TRY(add_buffer(buffer));
+      add_extras();
+    }
+    find_extra();
+    return finish();
+  }
+
+ private:
+  const SavedTensor &tensor_at(Place place) const {
+    return saved_.sections[static_cast<size_t>(place.section)].tensors[static_cast<size_t>(place.tensor)];
+  }
+
+  void index_names() {
+    for (size_t section = 0; section < saved_.sections.size(); ++section) {
+      const Section &each = saved_.sections[section];
+      auto &names = each.kind == "buffer" ? buffers_ : tensors_;
+      for (size_t tensor = 0; tensor < each.tensors.size(); ++tensor) {
+        const Place place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
+        names.emplace(renames_.here(each.prefix + each.tensors[tensor].name), place);
+      }
+    }
+  }
+
+  /// A tied tensor's values are those of the one that it is tied to.
+  Place holder_of(Place place) const {
+    const SavedTensor &tensor = tensor_at(place);
+    if (tensor.tied_to.empty()) return place;
+    const Section &section = saved_.sections[static_cast<size_t>(place.section)];
+    for (size_t other = 0; other < section.tensors.size(); ++other) {
+      if (section.tensors[other].name == tensor.tied_to) return {place.section, static_cast<int64_t>(other)};
+    }
+    return place;
+  }
+
+  Status add_optimizer(size_t number) {
+    const SavedThings::SavedOptimizer &optimizer = things_.optimizers()[number];
+    int64_t found = -1;
+    for (size_t section = 0; section < saved_.sections.size(); ++section) {
+      if (saved_.sections[section].kind == "optimizer" && saved_.sections[section].prefix == optimizer.prefix)
+        found = static_cast<int64_t>(section);
+    }
+    plan_.sections.push_back(found);
+    plan_.counts_copied.push_back(false);
+    if (!params_alone_) ZERO_TRY(check_sets(optimizer, found));
+    const Params &params = optimizer.state.params();
+    for (int64_t id = 0; id < params.size(); ++id) {
+      if (!params[id].tied()) ZERO_TRY(add_tensor(number, optimizer, id));
+    }
+    return {};
+  }
+
+  Status check_sets(const SavedThings::SavedOptimizer &optimizer, int64_t section) const {
+    ZERO_CHECK(section >= 0, ZERO_E_CHECKPOINT, "the save has no optimizer with prefix \"%s\"; load parameters alone with ZERO_PART_PARAMS",
+               optimizer.prefix.c_str());
+    const checkpoint::Facts &facts = saved_.sections[static_cast<size_t>(section)].facts;
+    const std::vector<HyperSet> &sets = optimizer.state.sets();
+    const std::string count = fact(facts, SavedState::kSetCount);
+    ZERO_CHECK(count == std::to_string(sets.size()), ZERO_E_CHECKPOINT, "the save has %s parameter sets, but here are %zu", count.c_str(),
+               sets.size());
+    for (size_t set = 0; set < sets.size(); ++set) {
+      const std::string there = fact(facts, "set." + std::to_string(set) + ".algorithm");
+      const kernels::Algorithm *algorithm = sets[set].algorithm();
+      const std::string here = algorithm != nullptr ? algorithm->name : optimizer.state.algorithm_name();
+      ZERO_CHECK(there == here, ZERO_E_CHECKPOINT,
+                 "parameter set %zu of the save has algorithm \"%s\", but here it has \"%s\"; load parameters alone with ZERO_PART_PARAMS", set,
+                 there.c_str(), here.c_str());
+    }
+    return {};
+  }
+
+  Status add_tensor(size_t number, const SavedThings::SavedOptimizer &optimizer, int64_t id) {
+    const Param &param = optimizer.state.params()[id];
+    const std::string name = optimizer.prefix + param.given_name;
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) {
+      missing_.add(quoted_name(name));
+      return {};
+    }
+    used_.insert({found->second.section, found->second.tensor});
+    const Place place = holder_of(found->second);
+    used_.insert({place.section, place.tensor});
+    const SavedTensor &tensor = tensor_at(place);
+    ZERO_CHECK(tensor.shape == param.shape, ZERO_E_CHECKPOINT, "tensor %s has shape %s in the save, but %s here", quoted_name(name).c_str(),
+               shape_text(tensor.shape).c_str(), shape_text(param.shape).c_str());
+    if (!params_alone_) {
+      const std::string set = fact(tensor.facts, SavedState::kSet);
+      ZERO_CHECK(set == std::to_string(param.options.set), ZERO_E_CHECKPOINT, "tensor %s belongs to parameter set %s in the save, but to %lld here",
+                 quoted_name(name).c_str(), set.c_str(), lld(param.options.set));
+    }
+    if (param.count == 0) return {};
+    ZERO_TRY(add_values(optimizer.state, id, place, name));
+    return params_alone_ ? Status() : add_states(number, optimizer.state, id, place, name);
+  }
+
+  Wanted wanted(const SavedState &state, int64_t id, Place place, int64_t slot) const {
+    const SavedSlot &saved = tensor_at(place).slots[static_cast<size_t>(slot)];
+    Wanted wanted;
+    wanted.section = place.section;
+    wanted.tensor = place.tensor;
+    wanted.slot = slot;
+    wanted.entries = checkpoint::entries_of(saved, state.own(id));
+    return wanted;
+  }
+
+  void copy_slot(const SavedState &state, int64_t id, Place place, int64_t slot, const SlotFormat &format) {
+    Wanted copied = wanted(state, id, place, slot);
+    if (copied.entries.empty()) return;
+    copied.user = std::ssize(plan_.targets);
+    plan_.copied.push_back(copied);
+    plan_.targets.push_back({&state, id, format.number, dtype_nbytes(format.dtype), nullptr});
+  }
+
+  /// The parameter, its scales and its master: copied where both keep the same, otherwise made from the values.
+  Status add_values(const SavedState &state, int64_t id, Place place, const std::string &name) {
+    const SavedTensor &tensor = tensor_at(place);
+    const auto of_value = [](int32_t number) { return is_param_slot(number) || number == ZERO_SLOT_MASTER; };
+    bool same = !params_alone_;
+    int64_t here = 0;
+    int64_t average = -1;
+    bool wants_average = false;
+    for (const SlotFormat &format : state.slots_of(id)) {
+      wants_average = wants_average || format.number == ZERO_SLOT_AVERAGE;
+      if (!of_value(format.number)) continue;
+      ++here;
+      int64_t index = 0;
+      DType dtype{};
+      const SavedSlot *saved = find_slot(tensor, disk_slot_name(format.number), &index);
+      same = same && saved != nullptr && dtype_in(*saved, &dtype) && dtype == format.dtype && saved->per == format.per;
+    }
+    int64_t there = 0;
+    for (const SavedSlot &slot : tensor.slots) there += of_value(slot_of_disk_name(slot.name)) ? 1 : 0;
+    const bool makes_average = wants_average && (params_alone_ || find_slot(tensor, "average", &average) == nullptr);
+    if (same && here == there) {
+      for (const SlotFormat &format : state.slots_of(id)) {
+        int64_t index = 0;
+        if (!of_value(format.number)) continue;
+        find_slot(tensor, disk_slot_name(format.number), &index);
+        copy_slot(state, id, place, index, format);
+      }
+      if (!makes_average) return {};
+      LoadedValues values{&state, id, {}, ZERO_SLOT_AVERAGE};
+      ZERO_TRY(find_values(state, id, place, name, &values.source));
+      if (!state.own(id).empty()) plan_.values.push_back(values);
+      return {};
+    }
+    LoadedValues values{&state, id, {}, 0, makes_average};
+    ZERO_TRY(find_values(state, id, place, name, &values.source));
+    if (fact(tensor.facts, SavedState::kDtype) != dtype_name(state.params()[id].dtype)) converted_.add(quoted_name(name));
+    if (!state.own(id).empty()) plan_.values.push_back(values);
+    return {};
+  }
+
+  /// The fp32 master, or bf16 and remainder, or the parameter, or codes and scales.
+  Status find_values(const SavedState &state, int64_t id, Place place, const std::string &name, ValueSource *out) const {
+    const SavedTensor &tensor = tensor_at(place);
+    int64_t param_at = -1;
+    int64_t master_at = -1;
+    DType master_dtype{};
+    const SavedSlot *param = find_slot(tensor, "param", &param_at);
+    const SavedSlot *master = params_alone_ ? nullptr : find_slot(tensor, "master", &master_at);
+    ZERO_CHECK(param != nullptr && dtype_in(*param, &out->dtype), ZERO_E_CHECKPOINT, "tensor %s of the save has no parameter of a known dtype",
+               quoted_name(name).c_str());
+    out->values = wanted(state, id, place, param_at);
+    if (master != nullptr && dtype_in(*master, &master_dtype) && master_dtype == DType::f32) {
+      out->values = wanted(state, id, place, master_at);
+      out->dtype = DType::f32;
+      return {};
+    }
+    int64_t second_at = master_at;
+    out->has_second = master != nullptr && master_dtype == DType::u16;
+    out->second_dtype = DType::u16;
+    if (out->dtype == DType::f8e4m3) {
+      out->has_second = find_slot(tensor, "param_scale", &second_at) != nullptr;
+      out->second_dtype = DType::f32;
+      ZERO_CHECK(out->has_second, ZERO_E_CHECKPOINT, "tensor %s of the save has 8-bit codes, but no scales", quoted_name(name).c_str());
+    }
+    if (out->has_second) out->second = wanted(state, id, place, second_at);
+    const bool known = out->dtype == DType::f32 || out->dtype == DType::f16 || out->dtype == DType::bf16 || out->dtype == DType::f8e4m3;
+    ZERO_CHECK(known, ZERO_E_CHECKPOINT, "tensor %s of the save has dtype %s, which no parameter can have", quoted_name(name).c_str(),
+               dtype_name(out->dtype));
+    return {};
+  }
+
+  Status add_states(size_t number, const SavedState &state, int64_t id, Place place, const std::string &name) {
+    const SavedTensor &tensor = tensor_at(place);
+    std::set<std::string> known = {"param", "param_scale", "master"};
+    for (const SlotFormat &format : state.slots_of(id)) {
+      const std::string slot = disk_slot_name(format.number);
+      if (!known.insert(slot).second) continue;
+      ZERO_TRY(add_state(number, state, id, place, name, format));
+      // Scales belong to the codes before them.
+      if (format.number == ZERO_SLOT_FIRST_MOMENT || format.number == ZERO_SLOT_SECOND_MOMENT)
+        known.insert(disk_slot_name(scale_slot(format.number)));
+    }
+    for (const SavedSlot &slot : tensor.slots) {
+      if (!known.contains(slot.name)) extra_.add(quoted_name(name + ":" + slot.name));
+    }
+    return {};
+  }
+
+  static const SlotFormat *find_format(const std::vector<SlotFormat> &formats, int32_t number) {
+    const auto found = std::find_if(formats.begin(), formats.end(), [number](const SlotFormat &each) { return each.number == number; });
+    return found != formats.end() ? &*found : nullptr;
+  }
+
+  /// With its scales, where either has some.
+  Status add_state(size_t number, const SavedState &state, int64_t id, Place place, const std::string &name, const SlotFormat &format) {
+    const SavedTensor &tensor = tensor_at(place);
+    int64_t index = 0;
+    DType dtype{};
+    const SavedSlot *saved = find_slot(tensor, disk_slot_name(format.number), &index);
+    if (saved == nullptr) {
+      // The average begins with the value (add_values), and counts with the step count.
+      const bool made = format.number == ZERO_SLOT_AVERAGE || format.number == ZERO_SLOT_UPDATE_COUNT;
+      if (!made) missing_.add(quoted_name(name + ":" + disk_slot_name(format.number)));
+      return {};
+    }
+    ZERO_CHECK(dtype_in(*saved, &dtype), ZERO_E_CHECKPOINT, "slot %s of tensor %s of the save has a dtype that this library does not know",
+               saved->name.c_str(), quoted_name(name).c_str());
+    const std::vector<SlotFormat> formats = state.slots_of(id);
+    const SlotFormat *scales = find_format(formats, scale_slot(format.number));
+    const bool is_moment = format.number == ZERO_SLOT_FIRST_MOMENT || format.number == ZERO_SLOT_SECOND_MOMENT;
+    int64_t scales_at = -1;
+    const SavedSlot *saved_scales = is_moment ? find_slot(tensor, disk_slot_name(scale_slot(format.number)), &scales_at) : nullptr;
+    if (dtype == format.dtype && saved->per == format.per) {
+      copy_slot(state, id, place, index, format);
+      if (format.number == ZERO_SLOT_UPDATE_COUNT) plan_.counts_copied[number] = true;
+      if (!is_moment || scales == nullptr) return {};
+      ZERO_CHECK(saved_scales != nullptr && saved_scales->per == scales->per, ZERO_E_CHECKPOINT,
+                 "slot %s of tensor %s of the save has 8-bit codes, but no scales", saved->name.c_str(), quoted_name(name).c_str());
+      copy_slot(state, id, place, scales_at, *scales);
+      return {};
+    }
+    ZERO_CHECK(settings_.converts && is_moment, ZERO_E_CHECKPOINT,
+               "slot %s of tensor %s has dtype %s in the save, but %s here; ZERO_KEY_CHECKPOINT_CONVERT = 1 converts moments",
+               saved->name.c_str(), quoted_name(name).c_str(), dtype_name(dtype), dtype_name(format.dtype));
+    LoadedValues values{&state, id, {}, format.number};
+    values.source.values = wanted(state, id, place, index);
+    values.source.dtype = dtype;
+    if (saved_scales != nullptr) {
+      values.source.has_second = true;
+      values.source.second = wanted(state, id, place, scales_at);
+    }
+    const bool coded = dtype == DType::f8e4m3 || dtype == DType::f8ue5m3;
+    ZERO_CHECK(coded == values.source.has_second, ZERO_E_CHECKPOINT, "slot %s of tensor %s of the save has dtype %s and %s scales",
+               saved->name.c_str(), quoted_name(name).c_str(), dtype_name(dtype), values.source.has_second ? "has" : "no");
+    converted_.add(quoted_name(name + ":" + saved->name));
+    if (!state.own(id).empty()) plan_.values.push_back(values);
+    return {};
+  }
+
+  Status add_buffer(const SavedThings::SavedBuffer &thing) {
+    const auto found = buffers_.find(thing.name);
+    if (found == buffers_.end()) {
+      missing_.add(quoted_name(thing.name));
+      return {};
+    }
+    used_.insert({found->second.section, found->second.tensor});
+    const SavedTensor &tensor = tensor_at(found->second);
+    DType dtype{};
+    const bool same = tensor.slots.size() == 1 && dtype_in(tensor.slots[0], &dtype) && dtype == thing.buffer->dtype() &&
+                      tensor.count() == thing.buffer->count();
+    ZERO_CHECK(same, ZERO_E_CHECKPOINT, "buffer %s has %lld elements of %s in the save, but %lld of %s here", quoted_name(thing.name).c_str(),
+               lld(tensor.count()), dtype_name(dtype), lld(thing.buffer->count()), dtype_name(thing.buffer->dtype()));
+    const Buffer::Shard shard = thing.buffer->shard();
+    if (shard.count == 0) return {};
+    Wanted copied;
+    copied.section = found->second.section;
+    copied.tensor = found->second.tensor;
+    copied.slot = 0;
+    copied.entries = {shard.offset, shard.offset + shard.count};
+    copied.user = std::ssize(plan_.targets);
+    plan_.copied.push_back(copied);
+    plan_.targets.push_back({nullptr, 0, 0, 1, static_cast<std::byte *>(shard.data)});
+    return {};
+  }
+
+  void add_extras() {
+    for (const SavedThings::Extra &extra : things_.extras()) {
+      int64_t found = -1;
+      for (size_t index = 0; index < saved_.extras.size(); ++index) {
+        if (renames_.here(saved_.extras[index].name) == extra.name) found = static_cast<int64_t>(index);
+      }
+      const SavedExtra *saved = found >= 0 ? &saved_.extras[static_cast<size_t>(found)] : nullptr;
+      const bool fits = saved != nullptr && saved->type == checkpoint::disk_type_of(extra.dtype) && saved->shape == extra.shape;
+      if (!fits) {
+        missing_.add(quoted_name(extra.name) + (saved != nullptr ? " (of another dtype or shape)" : ""));
+        continue;
+      }
+      used_extras_.insert(found);
+      if (extra.count == 0) continue;
+      Wanted copied;
+      copied.tensor = found;
+      const int64_t rank = things_.group()->rank();
+      if (saved->scope == Scope::each) copied.copy = rank < saved_.rank_count ? rank : 0;
+      copied.entries = {0, extra.count};
+      copied.user = std::ssize(plan_.targets);
+      plan_.copied.push_back(copied);
+      plan_.targets.push_back({nullptr, 0, 0, 1, extra.data});
+    }
+  }
+
+  /// What only the save has. A tied tensor has nothing of its own.
+  void find_extra() {
+    for (const auto *names : {&tensors_, &buffers_}) {
+      if (names == &buffers_ && params_alone_) continue;
+      for (const auto &[name, place] : *names) {
+        const bool tied = !tensor_at(place).tied_to.empty();
+        if (!tied && !used_.contains({place.section, place.tensor})) extra_.add(quoted_name(name));
+      }
+    }
+    for (size_t index = 0; index < saved_.extras.size() && !params_alone_; ++index) {
+      if (!used_extras_.contains(static_cast<int64_t>(index))) extra_.add(quoted_name(saved_.extras[index].name));
+    }
+  }
+
+  Status finish() {
+    ZERO_CHECK(missing_.size() == 0 || settings_.passes_missing, ZERO_E_CHECKPOINT,
+               "the save lacks %lld of the names that are here: %s; ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are",
+               lld(missing_.size()), missing_.text().c_str());
+    ZERO_CHECK(extra_.size() == 0 || settings_.passes_extra, ZERO_E_CHECKPOINT,
+               "the save has %lld names that are not here: %s; ZERO_KEY_CHECKPOINT_EXTRA = 1 passes them over", lld(extra_.size()),
+               extra_.text().c_str());
+    plan_.missing = missing_.size();
+    plan_.extra = extra_.size();
+    plan_.converted = converted_.size();
+    missing_.list("missing", &plan_.skipped);
+    extra_.list("extra", &plan_.skipped);
+    converted_.list("converted", &plan_.skipped);
+    return {};
+  }
+
+  const SavedThings &things_;
+  const Renames &renames_;
+  const CheckpointSettings &settings_;
+  const bool params_alone_;
+  const SaveDescription &saved_;
+  LoadPlan &plan_;
+  std::map<std::string, Place> tensors_;  ///< by their names here
+  std::map<std::string, Place> buffers_;
+  std::set<std::pair<int64_t, int64_t>> used_;
+  std::set<int64_t> used_extras_;
+  Names missing_;
+  Names extra_;
+  Names converted_;
+};
+
+}  // namespace
+
+Status plan_load(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, int32_t part,
+                 const SaveDescription &saved, LoadPlan *out) {
+  return Planner(things, renames, settings, part == ZERO_PART_PARAMS, saved, *out).make();
+}
+
+void widen_values(const ValueSource &source, const std::vector<std::byte> &values, const std::vector<std::byte> &second,
+                  std::vector<float> *out) {
+  const kernels::Table &table = kernels::active();
+  const int64_t count = source.values.entries.count();
+  out->resize(static_cast<size_t>(count));
+  if (source.dtype == DType::f8e4m3 || source.dtype == DType::f8ue5m3) {
+    table.decode(out->data(), reinterpret_cast<const uint8_t *>(values.data()), reinterpret_cast<const float *>(second.data()), source.dtype,
+                 count);
+  } else if (source.has_second) {
+    table.join(out->data(), reinterpret_cast<const uint16_t *>(values.data()), reinterpret_cast<const uint16_t *>(second.data()), count);
+  } else {
+    kernels::widen(table, out->data(), values.data(), source.dtype, count);
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,338 @@
+/// @file Describing, reading and writing what an optimizer keeps.
+#include "engine/optimizer/saved_state.h"
+
+#include "core/number_text.h"
+#include "engine/storage/host_copy.h"
+#include "kernels/convert.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace zero {
+namespace {
+
+using checkpoint::Facts;
+using checkpoint::Placement;
+using checkpoint::SavedSlot;
+using checkpoint::SavedTensor;
+using checkpoint::Section;
+
+constexpr std::array<std::pair<int32_t, const char *>, 13> kDiskNames = {{{ZERO_SLOT_PARAM, "param"},
+                                                                          {ZERO_SLOT_MASTER, "master"},
+                                                                          {ZERO_SLOT_AVERAGE, "average"},
+                                                                          {ZERO_SLOT_PARAM_SCALE, "param_scale"},
+                                                                          {ZERO_SLOT_UPDATE_COUNT, "update_count"},
+                                                                          {ZERO_SLOT_FIRST_MOMENT, "first_moment"},
+                                                                          {ZERO_SLOT_SECOND_MOMENT, "second_moment"},
+                                                                          {ZERO_SLOT_FIRST_SCALE, "first_scale"},
+                                                                          {ZERO_SLOT_SECOND_SCALE, "second_scale"},
+                                                                          {ZERO_SLOT_CUSTOM, "custom0"},
+                                                                          {ZERO_SLOT_CUSTOM + 1, "custom1"},
+                                                                          {ZERO_SLOT_CUSTOM + 2, "custom2"},
+                                                                          {ZERO_SLOT_CUSTOM + 3, "custom3"}}};
+
+/// Every bit, in any locale.
+std::string hex_float(double value) {
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::hex).ptr;
+  return std::string(text.data(), end);
+}
+
+bool read_hex_float(const std::string &text, double *out) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::hex);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+bool read_integer(const std::string &text, int64_t *out) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+std::string hyper_name(size_t set, int32_t key) { return "set." + std::to_string(set) + "." + std::to_string(key); }
+
+constexpr std::array<std::pair<int32_t, const char *>, 4> kCounts = {{{ZERO_KEY_STEP_COUNT, "step_count"},
+                                                                      {ZERO_KEY_SKIPPED_COUNT, "skipped_count"},
+                                                                      {ZERO_KEY_GROWTH_COUNT, "growth_count"},
+                                                                      {ZERO_KEY_OVERFLOW_COUNT, "overflow_count"}}};
+constexpr const char *kLossScale = "loss_scale";
+constexpr const char *kDynamic = "loss_scale_dynamic";
+
+int64_t *count_in(kernels::RunState &run, int32_t key) {
+  switch (key) {
+    case ZERO_KEY_STEP_COUNT:
+      return &run.applied_count;
+    case ZERO_KEY_SKIPPED_COUNT:
+      return &run.skipped_count;
+    case ZERO_KEY_GROWTH_COUNT:
+      return &run.loss_scale.growth_count;
+    default:
+      return &run.loss_scale.overflow_count;
+  }
+}
+
+Status check_fact(bool good, const std::string &name, const Facts &facts) {
+  const auto found = facts.find(name);
+  ZERO_CHECK(good, ZERO_E_CHECKPOINT, "the save says %s = \"%s\", which is no value that it can have", name.c_str(),
+             found != facts.end() ? found->second.c_str() : "");
+  return {};
+}
+
+}  // namespace
+
+const char *disk_slot_name(int32_t number) {
+  for (const auto &[known, name] : kDiskNames) {
+    if (known == number) return name;
+  }
+  return nullptr;
+}
+
+int32_t slot_of_disk_name(const std::string &name) {
+  for (const auto &[number, known] : kDiskNames) {
+    if (name == known) return number;
+  }
+  return 0;
+}
+
+Status SavedState::check_save(const char *call) const {
+  Optimizer &optimizer = *optimizer_;
+  ZERO_TRY(optimizer.check_phase(call, Optimizer::Phase::running, Optimizer::Phase::running));
+  ZERO_TRY(optimizer.check_taken_over());
+  ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
+             "%s was called while a step has gradients already; call it between steps", call);
+  return optimizer.gradients_.check_between_steps(call);
+}
+
+Status SavedState::check_load(const char *call) const {
+  Optimizer &optimizer = *optimizer_;
+  ZERO_TRY(optimizer.check_phase(call, Optimizer::Phase::sealed, Optimizer::Phase::running));
+  ZERO_CHECK(optimizer.acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before %s",
+             lld(optimizer.acquired_count_), call);
+  ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
+             "%s was called while a step has gradients already; call it between steps", call);
+  return optimizer.gradients_.check_between_steps(call);
+}
+
+Task SavedState::settle() const {
+  Optimizer &optimizer = *optimizer_;
+  ZERO_CO_AWAIT(optimizer.gathers_.end());
+  ZERO_CO_TRY(optimizer.run_.learn());
+  ZERO_CO_TRY(optimizer.tell_update_counts());
+  if (optimizer.settings_.on_device) ZERO_CO_TRY(optimizer.device_->wait());
+  co_return optimizer.kernels_.status();
+}
+
+void SavedState::describe_facts(Facts *out) const {
+  const Optimizer &optimizer = *optimizer_;
+  const Settings &settings = optimizer.settings_;
+  Facts &facts = *out;
+  facts[kStage] = std::to_string(settings.stage);
+  facts[kAlgorithm] = settings.algorithm_name();
+  facts["rounding"] = settings.stochastic ? "stochastic" : "nearest";
+  facts["seed"] = std::to_string(settings.seed);
+  facts["gather_below"] = std::to_string(settings.gather_below);
+  std::string weights;
+  for (const int64_t weight : settings.shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
+  facts["shard_weights"] = weights;
+  facts[kSetCount] = std::to_string(optimizer.sets_.size());
+  for (size_t set = 0; set < optimizer.sets_.size(); ++set) {
+    const kernels::Algorithm *algorithm = optimizer.sets_[set].algorithm();
+    facts["set." + std::to_string(set) + ".algorithm"] = algorithm != nullptr ? algorithm->name : settings.algorithm_name();
+    for (const auto &[key, value] : optimizer.sets_[set].all()) facts[hyper_name(set, key)] = hex_float(value);
+  }
+  kernels::RunState run = optimizer.run_.known();
+  for (const auto &[key, name] : kCounts) facts[name] = std::to_string(*count_in(run, key));
+  facts[kLossScale] = hex_float(run.loss_scale.value);
+  facts[kDynamic] = std::to_string(optimizer.loss_scale_.rules().dynamic);
+}
+
+void SavedState::describe(bool whole_params, Section *out) const {
+  const Plan &plan = optimizer_->plan_;
+  out->kind = "optimizer";
+  out->rank_count = plan.rank_count();
+  describe_facts(&out->facts);
+  for (int64_t id = 0; id < params().size(); ++id) {
+    const Param &param = params()[id];
+    SavedTensor tensor;
+    tensor.name = param.given_name;
+    tensor.shape = param.shape;
+    tensor.facts[kDtype] = dtype_name(param.dtype);
+    if (param.tied()) {
+      tensor.tied_to = params()[params().holder(id)].given_name;
+    } else {
+      tensor.facts[kSet] = std::to_string(param.options.set);
+      tensor.facts[kFrozen] = param.options.frozen ? "1" : "0";
+      for (const SlotFormat &slot : slots_of(id)) {
+        SavedSlot saved;
+        saved.name = disk_slot_name(slot.number);
+        saved.type = checkpoint::disk_type_of(slot.dtype);
+        if (slot.dtype == DType::f8ue5m3) saved.true_type = dtype_name(slot.dtype);
+        saved.per = slot.per;
+        saved.placement = whole_params && is_param_slot(slot.number) ? Placement::whole : Placement::pieces;
+        tensor.slots.push_back(std::move(saved));
+      }
+    }
+    out->tensors.push_back(std::move(tensor));
+    int64_t cut = 0;
+    out->cuts.push_back(cut);
+    for (int64_t rank = 0; rank < plan.rank_count(); ++rank) {
+      const Range range = plan.param_cut(id, rank);
+      if (!range.empty()) cut = range.end;
+      out->cuts.push_back(cut);
+    }
+  }
+}
+
+Status SavedState::find_place(int64_t id, int32_t slot, const Slot **out_slot) const {
+  const Optimizer &optimizer = *optimizer_;
+  ZERO_CHECK(params()[id].count > 0 && optimizer.tensors_.find(slot, id, out_slot), ZERO_E_INTERNAL, "%s has no slot %d to save or load",
+             params()[id].name.c_str(), slot);
+  return {};
+}
+
+std::byte *SavedState::entry(int64_t id, const Slot &slot, int64_t first) const {
+  const TensorSlots &tensors = optimizer_->tensors_;
+  const SlotPlace &place = tensors.place(slot, id);
+  return tensors.at(slot, id, place.per_tensor() ? 0 : first * place.per);
+}
+
+bool SavedState::holds_whole(int64_t id, int32_t slot) const {
+  const Slot *found = nullptr;
+  return params()[id].count == 0 || (optimizer_->tensors_.find(slot, id, &found) && optimizer_->tensors_.place(*found, id).whole);
+}
+
+Status SavedState::copy(int64_t id, int32_t slot, int64_t first, std::span<std::byte> out) const {
+  if (out.empty()) return {};
+  const Slot *found = nullptr;
+  ZERO_TRY(find_place(id, slot, &found));
+  HostCopy host;
+  ZERO_TRY(host.open(optimizer_->memory_source(), entry(id, *found, first), std::ssize(out)));
+  std::memcpy(out.data(), host.data(), out.size());
+  return {};
+}
+
+Status SavedState::store(int64_t id, int32_t slot, int64_t first, std::span<const std::byte> data) const {
+  if (data.empty()) return {};
+  const Slot *found = nullptr;
+  ZERO_TRY(find_place(id, slot, &found));
+  HostCopy host;
+  ZERO_TRY(host.open(optimizer_->memory_source(), entry(id, *found, first), std::ssize(data)));
+  std::memcpy(host.data(), data.data(), data.size());
+  return host.write_back();
+}
+
+/// The host's kernels make what lies on a device too: its bits are theirs.
+Status SavedState::store_state(int64_t id, int32_t slot, std::span<const float> values) const {
+  const Slot *found = nullptr;
+  const Range range = own(id);
+  if (range.empty()) return {};
+  ZERO_TRY(find_place(id, slot, &found));
+  const kernels::Table &table = kernels::active();
+  const DType dtype = optimizer_->tensors_.place(*found, id).dtype;
+  std::vector<std::byte> stored(values.size() * static_cast<size_t>(dtype_nbytes(dtype)));
+  if (dtype == DType::f8e4m3 || dtype == DType::f8ue5m3) {
+    std::vector<float> scales(static_cast<size_t>(round_up(range.count(), kLine) / kLine));
+    table.encode(reinterpret_cast<uint8_t *>(stored.data()), scales.data(), dtype, values.data(), range.count(), nullptr);
+    const int32_t number = slot == ZERO_SLOT_PARAM ? int32_t{ZERO_SLOT_PARAM_SCALE} : scale_slot(slot);
+    ZERO_TRY(store(id, number, range.begin / kLine, std::as_bytes(std::span(scales))));
+  } else {
+    kernels::narrow(table, stored.data(), dtype, values.data(), range.count());
+  }
+  return store(id, slot, range.begin, stored);
+}
+
+Status SavedState::store_values(int64_t id, std::span<const float> values) const {
+  const Slot *master = nullptr;
+  const Range range = own(id);
+  if (range.empty()) return {};
+  if (!optimizer_->tensors_.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, values);
+  if (optimizer_->tensors_.place(*master, id).dtype == DType::f32) {
+    ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(values)));
+    return store_state(id, ZERO_SLOT_PARAM, values);
+  }
+  std::vector<uint16_t> upper(values.size());
+  std::vector<uint16_t> lower(values.size());
+  kernels::active().split(upper.data(), lower.data(), values.data(), range.count());
+  ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(std::span(lower))));
+  return store(id, ZERO_SLOT_PARAM, range.begin, std::as_bytes(std::span(upper)));
+}
+
+Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
+  for (const auto &[key, name] : kCounts) {
+    const auto found = facts.find(name);
+    int64_t value = 0;
+    const bool good = found != facts.end() && read_integer(found->second, &value) && check_i64(key, value).ok();
+    ZERO_TRY(check_fact(good, name, facts));
+    *count_in(out->run, key) = value;
+  }
+  const auto scale = facts.find(kLossScale);
+  const bool good = scale != facts.end() && read_hex_float(scale->second, &out->run.loss_scale.value) &&
+                    check_f64(ZERO_KEY_LOSS_SCALE, out->run.loss_scale.value).ok();
+  ZERO_TRY(check_fact(good, kLossScale, facts));
+  const auto dynamic = facts.find(kDynamic);
+  out->dynamic_loss_scale = dynamic != facts.end() && dynamic->second != "0";
+  return {};
+}
+
+Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
+  HyperSet &values = optimizer_->sets_[static_cast<size_t>(set)];
+  HyperSet changed = values;
+  for (const auto &[key, before] : values.all()) {
+    const std::string name = hyper_name(static_cast<size_t>(set), key);
+    const auto found = facts.find(name);
+    if (found == facts.end()) continue;
+    double value = before;
+    ZERO_TRY(check_fact(read_hex_float(found->second, &value) && check_f64(key, value).ok(), name, facts));
+    changed.put(key, value);
+  }
+  values = changed;
+  return {};
+}
+
+void SavedState::begin_load() const { optimizer_->phase_ = Optimizer::Phase::sealed; }
+
+/// Ranks that wait inside the optimizer are told where it fails.
+Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const {
+  Status status = co_await take_loaded(scalars, counts_set);
+  if (!status.ok()) optimizer_->lose(status);
+  co_return status;
+}
+
+/// Each rank has written its own cuts. A device learns scalars with the next step.
+Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const {
+  Optimizer &optimizer = *optimizer_;
+  if (scalars != nullptr) {
+    ZERO_CO_TRY(optimizer.run_.learn());
+    kernels::RunState &run = optimizer.run_.edit();
+    const kernels::LossScaleState before = run.loss_scale;
+    run.applied_count = scalars->run.applied_count;
+    run.skipped_count = scalars->run.skipped_count;
+    const bool alike = scalars->dynamic_loss_scale == (optimizer.loss_scale_.rules().dynamic != 0);
+    run.loss_scale = before;
+    if (alike) {
+      run.loss_scale.growth_count = scalars->run.loss_scale.growth_count;
+      run.loss_scale.overflow_count = scalars->run.loss_scale.overflow_count;
+      run.loss_scale.value = scalars->run.loss_scale.value;
+    }
+    if (!counts_set) optimizer.update_counts_.set_all(run.applied_count);
+    if (!counts_set) ZERO_CO_TRY(optimizer.tell_update_counts());
+  }
+  optimizer.groups_.name_caller(Caller::load);
+  for (int64_t id = 0; id < params().size(); ++id) {
+    if (params()[id].tied() || params()[id].count == 0) continue;
+    for (const SlotFormat &format : slots_of(id)) {
+      const Slot *slot = nullptr;
+      if (is_param_slot(format.number) || !optimizer.tensors_.find(format.number, id, &slot)) continue;
+      ZERO_CO_AWAIT(optimizer.follow_owners(*slot, id));
+    }
+  }
+  ZERO_CO_AWAIT(optimizer.first_values_.take_loaded());
+  optimizer.phase_ = Optimizer::Phase::running;
+  ZERO_CO_TRY(optimizer.kernels_.status());
+  co_return optimizer.verifier_.move_window();
+}
+
+}  // namespace zero

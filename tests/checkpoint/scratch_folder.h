@@ -1,0 +1,39 @@
+/// @file A folder for one test, removed with it.
+#pragma once
+
+#include "core/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace zero::tests {
+
+class ScratchFolder {
+ public:
+  /// In `parent`, or where tests have their files.
+  explicit ScratchFolder(const std::string &parent = ::testing::TempDir()) {
+    std::string path = parent + (parent.ends_with('/') ? "" : "/") + "zero-checkpoint-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("no folder for tests in " + parent);
+    path_ = path;
+  }
+  ScratchFolder(const ScratchFolder &) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::string &path() const { return path_; }
+  Folder open() const {
+    Folder folder;
+    EXPECT_TRUE(Folder::open(path_, &folder).ok());
+    return folder;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace zero::tests
