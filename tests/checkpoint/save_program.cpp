@@ -116,7 +116,10 @@ Status check(const std::string &path, char **names, int count) {
 Status save_all(const std::string &path) {
   Folder saves;
   ZERO_TRY(Folder::open(path, &saves));
-  return tests::save_sample(saves, tests::SampleShape{.ranks = 3, .scale = 2}, 7).status;
+  const tests::SampleOptions keep_all{.keep = 0};
+  ZERO_TRY(tests::save_sample(saves, tests::SampleShape{.ranks = 1}, 6, keep_all).status);
+  ZERO_TRY(tests::save_sample(saves, tests::SampleShape{.ranks = 3, .scale = 2}, 7, keep_all).status);
+  return tests::save_sample(saves, tests::SampleShape{.ranks = 4, .model = false}, 8, keep_all).status;
 }
 
 /// One number over all bytes of a tensor, which come in their order.
