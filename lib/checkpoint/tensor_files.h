@@ -7,6 +7,7 @@
 #include "core/file.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
