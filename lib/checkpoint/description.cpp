@@ -113,6 +113,28 @@ Status check_slot(const SavedTensor &tensor, const SavedSlot &slot) {
   return {};
 }
 
+/// All bytes of a save, which may not be more than any file system has: sums of them fit into 64 bits.
+class ByteCount {
+ public:
+  Status add(const std::string &name, int64_t count, DiskType type, int64_t copies) {
+    nbytes_ += static_cast<Int128>(count) * disk_type_nbytes(type) * copies;
+    ZERO_CHECK(nbytes_ <= kPerTensor, ZERO_E_INVALID_ARGUMENT, "with %s, a save has more than 2^62 bytes", name.c_str());
+    return {};
+  }
+
+ private:
+  Int128 nbytes_ = 0;
+};
+
+Status count_section(const Section &section, ByteCount *bytes) {
+  for (const SavedTensor &tensor : section.tensors) {
+    for (const SavedSlot &slot : tensor.slots) {
+      ZERO_TRY(bytes->add(tensor.name, entry_count(tensor, slot), slot.type, slot.placement == Placement::per_rank ? section.rank_count : 1));
+    }
+  }
+  return {};
+}
+
 /// Names that may not meet: in all model files together, in all state files together, in the extra file.
 class NameSets {
  public:
@@ -221,11 +243,16 @@ Status check_description(const SaveDescription &description) {
   ZERO_TRY(check_text(description.library, 0, kMostNameNbytes, "the name of the library"));
   ZERO_TRY(check_facts(description.texts, "a text of the user"));
   NameSets names;
-  for (const Section &section : description.sections) ZERO_TRY(check_section(description, section, &names));
+  ByteCount bytes;
+  for (const Section &section : description.sections) {
+    ZERO_TRY(check_section(description, section, &names));
+    ZERO_TRY(count_section(section, &bytes));
+  }
   for (const SavedExtra &extra : description.extras) {
     ZERO_TRY(check_text(extra.name, 1, kMostNameNbytes, "the name of a tensor"));
     ZERO_CHECK(shape_count(extra.shape) >= 0, ZERO_E_INVALID_ARGUMENT, "tensor %s has a shape that is negative or too large", extra.name.c_str());
     ZERO_TRY(names.add(extra));
+    ZERO_TRY(bytes.add(extra.name, shape_count(extra.shape), extra.type, extra.scope == Scope::each ? description.rank_count : 1));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "checkpoint/description.h"
+#include "checkpoint/file_names.h"
 #include "checkpoint/safetensors.h"
 
 #include <cstdint>
@@ -70,7 +71,6 @@ std::string index_text(const SaveDescription &description);
 inline constexpr const char *kManifestName = "manifest.safetensors";
 inline constexpr const char *kManifestTemporary = "manifest.tmp";
 inline constexpr const char *kManifestDeleted = "manifest.deleted";
-inline constexpr const char *kIndexName = "model.safetensors.index.json";
 inline constexpr const char *kExtraName = "extra.safetensors";
 /// "save-<step, 20 digits>-<id>"
 std::string save_name(uint64_t step, const std::string &id);

@@ -159,11 +159,14 @@ class Decoder {
                        first.back() == static_cast<int64_t>(hashes.size());
     ZERO_CHECK(rises, ZERO_E_CHECKPOINT, "%s: the lists of block hashes do not follow one another", path_.c_str());
     out->files.resize(nbytes.size());
+    Int128 total = 0;
     for (size_t f = 0; f < nbytes.size(); ++f) {
       ZERO_CHECK(nbytes[f] >= 0 && nbytes[f] <= kPerTensor && block_count(nbytes[f]) == first[f + 1] - first[f], ZERO_E_CHECKPOINT,
                  "%s: file %zu of %lld bytes has %lld block hashes", path_.c_str(), f, lld(nbytes[f]), lld(first[f + 1] - first[f]));
+      total += nbytes[f];
       out->files[f] = {static_cast<int64_t>(f), nbytes[f], {hashes.begin() + first[f], hashes.begin() + first[f + 1]}};
     }
+    ZERO_CHECK(total <= kPerTensor, ZERO_E_CHECKPOINT, "%s: the files have more than 2^62 bytes together", path_.c_str());
     return {};
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -82,6 +83,22 @@ Status older_saves(const Folder &saves, const std::string &newest, const SaveDes
 }
 
 }  // namespace
+
+Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string> *out) {
+  ZERO_CHECK(keep >= 1, ZERO_E_INVALID_ARGUMENT, "keep is %lld, but at least the newest save stays", lld(keep));
+  std::vector<SaveEntry> entries;
+  ZERO_TRY(list_saves(saves, &entries));
+  std::map<std::string, int64_t> kept;
+  out->clear();
+  for (const SaveEntry &entry : entries) {
+    std::vector<std::byte> bytes;
+    Manifest manifest;
+    if (!entry.committed || !read_manifest(saves, entry.name, true, &bytes, &manifest).ok()) continue;
+    if (++kept[manifest.description.run_id] > keep) out->push_back(entry.name);
+  }
+  std::reverse(out->begin(), out->end());
+  return {};
+}
 
 Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes) {
   const SignalsBlocked blocked;

@@ -59,6 +59,8 @@ class SaveReader {
 
   /// Reads all files whole: every block, every header against the plan, the index against the description.
   Status verify(Progress *progress);
+  /// One file of it: its blocks and its header.
+  Status verify_file(int64_t file, Progress *progress);
 
   const StreamCounts &counts() const { return counts_; }
 

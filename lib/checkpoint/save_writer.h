@@ -31,7 +31,7 @@ class SaveWriter {
  public:
   /// `files`: numbers in the plan that this rank writes: its state file, its model files, on rank 0 also index and extra. The description
   /// is not needed afterwards.
-  SaveWriter(const SaveDescription &description, std::vector<int64_t> files, const StreamOptions &options);
+  SaveWriter(const SaveDescription &description, const std::vector<int64_t> &files, const StreamOptions &options);
   SaveWriter(const SaveWriter &) = delete;
   ~SaveWriter();
 
@@ -56,8 +56,6 @@ class SaveWriter {
 
  private:
   struct Output;
-  Status write_one(Output &output, BlockSource &source, Progress *progress);
-  Status finish(Output &output);
 
   const StreamOptions options_;
   Status prepared_;  ///< of the headers, told by open()

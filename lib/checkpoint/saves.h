@@ -57,6 +57,10 @@ struct RotateCounts {
 /// run's leftovers. Never touches other runs, later steps, or what it cannot read. Errors leave things as they are for the next time.
 Status rotate_saves(const Folder &saves, const std::string &newest, const Manifest &manifest, int64_t keep, bool sync, RotateCounts *out);
 
+/// The names of committed, valid saves that are older than the `keep` newest of their run, oldest first. Never the newest of the folder, and
+/// never one that cannot be read. ZERO_E_INVALID_ARGUMENT for a keep below 1.
+Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string> *out);
+
 /// Removes one save, committed or not: first the commit, durably, then the files.
 Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes);
 

@@ -4,6 +4,7 @@
 #include "checkpoint/safetensors.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 

@@ -1,5 +1,5 @@
 /// @file TensorFiles: plain safetensors of any tool, read by range: one file, or several with the usual index. No hashes; the strict checks
-/// of the header. And their counterpart, the export. Knows names, types and shapes; never what they mean.
+/// of the header. Knows names, types and shapes; never what they mean.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -7,12 +7,15 @@
 #include "core/file.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace zero::checkpoint {
+
+class Transfers;
 
 struct PlainTensor {
   Entry entry;
@@ -50,6 +53,8 @@ class TensorFiles {
 
  private:
   Status add_file(const std::string &name);
+  Status read_file(int64_t file, std::span<const PlainRange *const> ranges, const StreamOptions &options, Transfers *transfers, PlainSink &sink,
+                   Progress *progress) const;
 
   Folder folder_;
   std::vector<std::string> files_;
@@ -58,36 +63,5 @@ class TensorFiles {
   std::map<std::string, int64_t, std::less<>> by_name_;
   std::map<std::string, std::string> metadata_;
 };
-
-struct ExportTensor {
-  std::string name;
-  DiskType type;
-  std::vector<int64_t> shape;
-};
-
-/// Which tensors lie in which file, and who writes it: as the model files of a save. One file where `path` ends with .safetensors.
-struct ExportPlan {
-  std::string folder;  ///< path
-  std::vector<ExportTensor> tensors;
-  std::vector<std::string> names;              ///< of the files
-  std::vector<std::vector<int64_t>> contents;  ///< per file: tensors
-  std::vector<int64_t> writers;                ///< per file: rank
-};
-ExportPlan plan_export(const std::string &path, std::vector<ExportTensor> tensors, int64_t writers, int64_t most_nbytes);
-
-class ExportSource {
- public:
-  virtual ~ExportSource() = default;
-  virtual Status copy(int64_t tensor, int64_t offset, std::span<std::byte> out) = 0;
-};
-
-/// Rank 0: makes the folder where there is none. A folder that holds other safetensors files is ZERO_E_INVALID_ARGUMENT; a single file that
-/// exists is replaced, by rename.
-Status begin_export(const ExportPlan &plan);
-/// Each rank, for its files: writes under a temporary name, syncs, renames.
-Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::string, std::string> &metadata, const StreamOptions &options,
-                    ExportSource &source, Progress *progress);
-/// Rank 0, after all: the index where there are several files, and the sync of the folder.
-Status end_export(const ExportPlan &plan);
 
 }  // namespace zero::checkpoint

@@ -13,6 +13,8 @@
 namespace zero::checkpoint {
 namespace {
 
+constexpr size_t kFewNbytes = 256 << 10;  // in less time than it takes to wake a thread
+
 int64_t buffer_need(const StreamOptions &options) {
   return std::max(options.staging_nbytes / Transfers::kBuffers / kBlockNbytes, int64_t{1}) * kBlockNbytes;
 }
@@ -29,12 +31,19 @@ Status Transfers::make(const StreamOptions &options, std::unique_ptr<Transfers> 
   ZERO_CHECK(memory != nullptr, ZERO_E_OUT_OF_MEMORY, "no memory for the %zu bytes through which files are written and read; use less staging",
              nbytes);
   out->reset(new Transfers(memory, nbytes / kBuffers));
+  return {};
+}
+
+/// False where there can be none: then the caller's thread transfers.
+bool Transfers::has_thread() {
+  if (thread_.joinable()) return true;
+  if (std::exchange(tried_, true)) return false;
   const SignalsBlocked blocked;  // the thread has none either
   try {
-    (*out)->thread_ = std::thread([transfers = out->get()] { transfers->serve(); });
+    thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error &) {
   }
-  return {};
+  return thread_.joinable();
 }
 
 Transfers::~Transfers() {
@@ -49,7 +58,7 @@ Transfers::~Transfers() {
 
 void Transfers::begin(int number, const Job &job) {
   const auto at = static_cast<size_t>(number);
-  if (!thread_.joinable()) {
+  if (job.nbytes <= kFewNbytes || !has_thread()) {
     results_[at] = run(number, job);
     return;
   }

@@ -27,7 +27,7 @@ class Transfers {
   static constexpr int kBuffers = 2;
   static constexpr int64_t kAlignment = 4096;
 
-  /// ZERO_E_OUT_OF_MEMORY. Where no thread can be started, transfers are done by the caller's.
+  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes; the others are done by the caller's.
   static Status make(const StreamOptions &options, std::unique_ptr<Transfers> *out);
   ~Transfers();
 
@@ -52,6 +52,7 @@ class Transfers {
   };
 
   Transfers(std::byte *memory, size_t buffer_nbytes) : memory_(memory), buffer_nbytes_(buffer_nbytes) {}
+  bool has_thread();
   void begin(int number, const Job &job);
   Status run(int number, const Job &job) const;
   void serve();
@@ -65,6 +66,7 @@ class Transfers {
   std::array<int, kBuffers> queue_{};  ///< numbers of buffers, in the order of begin()
   int queued_ = 0;
   bool ends_ = false;
+  bool tried_ = false;
   std::thread thread_;
 };
 

@@ -182,8 +182,9 @@ Status Folder::create_file(const std::string &name, File *out) const {
   return {};
 }
 
-Status Folder::open_file(const std::string &name, File *out, int *out_errno) const {
-  OwnedFd found = open_uninterrupted(fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+Status Folder::open_file(const std::string &name, File *out, int *out_errno, Links links) const {
+  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (links == Links::refused ? O_NOFOLLOW : 0);
+  OwnedFd found = open_uninterrupted(fd(), name.c_str(), flags, 0);
   if (!found.valid()) {
     const int reason = errno;
     if (out_errno != nullptr) *out_errno = reason;

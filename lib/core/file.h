@@ -85,8 +85,9 @@ class Folder {
   Status open_folder(const std::string &name, Folder *out, int *out_errno = nullptr) const;
   /// A new regular file (O_EXCL) for writing.
   Status create_file(const std::string &name, File *out) const;
-  /// A regular file for reading, never through a symbolic link, never waiting for a pipe. ZERO_E_CHECKPOINT when there is none.
-  Status open_file(const std::string &name, File *out, int *out_errno = nullptr) const;
+  enum class Links { refused, followed };
+  /// A regular file for reading, never waiting for a pipe. ZERO_E_CHECKPOINT when there is none.
+  Status open_file(const std::string &name, File *out, int *out_errno = nullptr, Links links = Links::refused) const;
   Status rename(const std::string &from, const std::string &to) const;
   /// *out_errno, where given, is the reason.
   Status unlink(const std::string &name, int *out_errno = nullptr) const;

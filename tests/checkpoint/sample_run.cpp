@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 namespace zero::tests {
 namespace {
@@ -187,13 +188,20 @@ class Saving {
   /// A step of every rank, then a vote: the first error is everybody's.
   template <class Step>
   Status all_ranks(Step step) {
-    Status status;
+    std::vector<Status> results(static_cast<size_t>(description_.rank_count));
+    std::vector<std::thread> threads;
     for (int64_t rank = 0; rank < description_.rank_count; ++rank) {
       as_rank(rank);
-      const Status one = step(rank);
-      if (status.ok()) status = one;
+      const auto work = [&, rank] { results[static_cast<size_t>(rank)] = step(rank); };
+      if (options_.threads) {
+        threads.emplace_back(work);
+      } else {
+        work();
+      }
     }
-    return status;
+    for (std::thread &thread : threads) thread.join();
+    for (const Status &result : results) ZERO_TRY(result);
+    return {};
   }
 
   Status write(Manifest *manifest) {

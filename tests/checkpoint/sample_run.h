@@ -49,6 +49,7 @@ struct SampleOptions {
   checkpoint::StreamOptions stream{.staging_nbytes = 2 << 20};
   int64_t keep = 0;
   bool rotate = true;
+  bool threads = false;  ///< ranks work at the same time
   std::function<void(int rank)> as_rank;  ///< told before each rank's part
   std::function<void()> acknowledged;     ///< told when all ranks know
 };

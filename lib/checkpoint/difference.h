@@ -1,0 +1,25 @@
+/// @file What differs between two saves: names, shapes, types, facts, and the values of each slot, whatever number of ranks wrote them.
+#pragma once
+
+#include "checkpoint/blocks.h"
+#include "checkpoint/inspect.h"
+#include "checkpoint/manifest.h"
+#include "core/file.h"
+
+#include <cstdint>
+#include <string>
+
+namespace zero::checkpoint {
+
+struct OpenedSave {
+  const Folder &saves;
+  const std::string &name;
+  const Manifest &manifest;
+};
+
+/// Reads both saves once, each block checked, and compares them slot by slot. *out_count: how many things differ; a line or an object for
+/// each. Steps, ids, times and the number of ranks may differ without being counted.
+Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, TextForm form, std::string *out,
+                  int64_t *out_count);
+
+}  // namespace zero::checkpoint

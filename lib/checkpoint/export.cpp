@@ -1,0 +1,172 @@
+/// @file Writing plain safetensors.
+#include "checkpoint/export.h"
+
+#include "checkpoint/file_names.h"
+#include "checkpoint/file_writer.h"
+#include "checkpoint/safetensors.h"
+#include "core/partition.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace zero::checkpoint {
+namespace {
+
+constexpr const char *kPartial = ".partial";
+
+int64_t nbytes_of(const ExportTensor &tensor) { return std::max<int64_t>(shape_count(tensor.shape), 0) * disk_type_nbytes(tensor.type); }
+
+/// Contiguous runs of tensors, balanced over the writers and cut at the limit.
+void deal(ExportPlan *plan, int64_t writers, int64_t most_nbytes) {
+  int64_t total = 0;
+  for (const ExportTensor &tensor : plan->tensors) total += nbytes_of(tensor);
+  int64_t before = 0;
+  int64_t used = 0;
+  for (size_t t = 0; t < plan->tensors.size(); ++t) {
+    const int64_t nbytes = nbytes_of(plan->tensors[t]);
+    const int64_t writer = total > 0 ? std::min(scale_floor(before + nbytes / 2, writers, total), writers - 1) : 0;
+    if (plan->files.empty() || plan->files.back().writer != writer || (used > 0 && nbytes > most_nbytes - used)) {
+      plan->files.push_back({{}, {}, writer});
+      used = 0;
+    }
+    plan->files.back().tensors.push_back(static_cast<int64_t>(t));
+    used += nbytes;
+    before += nbytes;
+  }
+  if (plan->files.empty()) plan->files.push_back({{}, {}, 0});
+}
+
+/// Tensors of a file, as numbers in the export.
+class ExportedBytes final : public EntryBytes {
+ public:
+  ExportedBytes(const std::vector<int64_t> &tensors, ExportSource &source) : tensors_(tensors), source_(source) {}
+  Status copy(size_t entry, int64_t offset, std::span<std::byte> out) override { return source_.copy(tensors_[entry], offset, out); }
+
+ private:
+  const std::vector<int64_t> &tensors_;
+  ExportSource &source_;
+};
+
+class NoBytes final : public EntryBytes {
+ public:
+  Status copy(size_t, int64_t, std::span<std::byte>) override { return Status::error(ZERO_E_INTERNAL, "a text has no entries"); }
+};
+
+/// Under a temporary name first, so that nothing that somebody reads is written to, and nothing half is left under the name.
+Status write_and_rename(const Folder &folder, const std::string &name, NewFile *file, EntryBytes &bytes, const StreamOptions &options,
+                        Progress *progress) {
+  const std::string partial = name + kPartial;
+  int reason = 0;
+  const Status cleared = folder.unlink(partial, &reason);  // of an export that was interrupted
+  if (!cleared.ok() && reason != ENOENT) return cleared;
+  std::unique_ptr<Transfers> transfers;
+  ZERO_TRY(Transfers::make(options, &transfers));
+  StreamCounts counts;
+  Status status = create_file(folder, partial, options, file);
+  if (status.ok()) status = write_file(file, bytes, options, transfers.get(), progress, nullptr, &counts);
+  transfers.reset();
+  if (status.ok()) status = folder.rename(partial, name);
+  if (status.ok()) return {};
+  file->file.file = File();
+  static_cast<void>(folder.unlink(partial));
+  return status;
+}
+
+std::string index_text(const ExportPlan &plan) {
+  std::string text;
+  int64_t total = 0;
+  for (const ExportPlan::OutputFile &file : plan.files) {
+    for (const int64_t number : file.tensors) {
+      const ExportTensor &tensor = plan.tensors[static_cast<size_t>(number)];
+      text += (text.empty() ? "\n    " : ",\n    ") + nlohmann::json(tensor.name).dump() + ": \"" + file.name + "\"";
+      total += nbytes_of(tensor);
+    }
+  }
+  return "{\n  \"metadata\": {\"total_size\": " + std::to_string(total) + "},\n  \"weight_map\": {" + text + "\n  }\n}\n";
+}
+
+}  // namespace
+
+ExportPlan plan_export(const std::string &path, std::vector<ExportTensor> tensors, int64_t writers, int64_t most_nbytes) {
+  ExportPlan plan;
+  plan.tensors = std::move(tensors);
+  plan.is_folder = !path.ends_with(kSuffix);
+  plan.folder = plan.is_folder ? path : folder_of(path);
+  if (plan.is_folder) {
+    deal(&plan, writers, most_nbytes);
+  } else {
+    plan.files.push_back({name_in(path), {}, 0});
+    for (size_t t = 0; t < plan.tensors.size(); ++t) plan.files[0].tensors.push_back(static_cast<int64_t>(t));
+  }
+  for (size_t f = 0; f < plan.files.size(); ++f) {
+    ExportPlan::OutputFile &file = plan.files[f];
+    char name[96];
+    std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", f + 1, plan.files.size());
+    if (plan.is_folder) file.name = plan.files.size() == 1 ? kModelName : name;
+    // As format_header() orders them.
+    std::stable_sort(file.tensors.begin(), file.tensors.end(), [&](int64_t a, int64_t b) {
+      return disk_type_nbytes(plan.tensors[static_cast<size_t>(a)].type) > disk_type_nbytes(plan.tensors[static_cast<size_t>(b)].type);
+    });
+  }
+  return plan;
+}
+
+Status begin_export(const ExportPlan &plan) {
+  const SignalsBlocked blocked;
+  if (!plan.is_folder) return {};
+  Folder folder;
+  Status status = Folder::open(plan.folder, &folder);
+  if (status.code() == ZERO_E_NOT_FOUND) {
+    Folder parent;
+    ZERO_TRY(Folder::open(folder_of(plan.folder), &parent));
+    ZERO_TRY(parent.make(name_in(plan.folder)));
+    return parent.sync();
+  }
+  ZERO_TRY(status);
+  std::vector<FolderEntry> entries;
+  ZERO_TRY(folder.list(&entries));
+  for (const FolderEntry &entry : entries) {
+    const bool in_the_way = entry.name.ends_with(kSuffix) || entry.name == kIndexName;
+    ZERO_CHECK(!in_the_way, ZERO_E_INVALID_ARGUMENT, "%s already holds %s, which readers would take for part of the export; name an empty folder",
+               plan.folder.c_str(), entry.name.c_str());
+  }
+  return {};
+}
+
+Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::string, std::string> &metadata, const StreamOptions &options,
+                    ExportSource &source, Progress *progress) {
+  const SignalsBlocked blocked;
+  const ExportPlan::OutputFile &output = plan.files[static_cast<size_t>(file)];
+  NewFile made;
+  made.header.metadata = metadata;
+  for (const int64_t number : output.tensors) {
+    const ExportTensor &tensor = plan.tensors[static_cast<size_t>(number)];
+    made.header.entries.push_back({tensor.name, tensor.type, tensor.shape});
+  }
+  ZERO_TRY(format_header(&made.header, Order::by_size, &made.head));
+  Folder folder;
+  ZERO_TRY(Folder::open(plan.folder, &folder));
+  ExportedBytes bytes(output.tensors, source);
+  return write_and_rename(folder, output.name, &made, bytes, options, progress);
+}
+
+Status end_export(const ExportPlan &plan) {
+  const SignalsBlocked blocked;
+  Folder folder;
+  ZERO_TRY(Folder::open(plan.folder, &folder));
+  if (plan.files.size() > 1) {
+    NewFile index;
+    index.head = index_text(plan);
+    index.header.file_nbytes = static_cast<int64_t>(index.head.size());
+    NoBytes none;
+    ZERO_TRY(write_and_rename(folder, kIndexName, &index, none, {}, nullptr));
+  }
+  return folder.sync();
+}
+
+}  // namespace zero::checkpoint

@@ -1,0 +1,20 @@
+/// @file Names of safetensors files as their readers expect them, and the two parts of a path.
+#pragma once
+
+#include <string>
+
+namespace zero::checkpoint {
+
+inline constexpr const char *kSuffix = ".safetensors";
+inline constexpr const char *kModelName = "model.safetensors";
+inline constexpr const char *kIndexName = "model.safetensors.index.json";
+
+/// "." for a path without '/'.
+inline std::string folder_of(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+inline std::string name_in(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace zero::checkpoint
