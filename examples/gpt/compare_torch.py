@@ -238,7 +238,8 @@ def run_torch(kind, options, size, folder):
     ranks = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(size)]
     errors = [rank.communicate()[1] for rank in ranks]
     if any(rank.returncode for rank in ranks):
-        return {"error": next(e for e in errors if e).strip().splitlines()[-1]}
+        last = [error.strip().splitlines()[-1] for error in errors if error.strip()]
+        return {"error": last[0] if last else f"ranks ended with {', '.join(str(rank.returncode) for rank in ranks)}"}
     return json.loads(out.read_text())
 
 
@@ -313,17 +314,19 @@ def rows_of(options, folder):
 
 
 def compare_runs(options, folder):
-    results = {}
-    good = True
-    for _ in range(options.repeats):
-        for row, run in rows_of(options, folder).items():
-            results.setdefault(row, []).append(run())
-    expected = results["train_gpt", 1][0]
     print(f"{'run':37} {'ranks':5} | {'MB/rank':>9} | {'tokens/s':>8} | {'last loss':>9} | {'validation':>10} | difference: first 20 losses, validation")
-    for row, runs in results.items():
-        if not any("error" in run for run in runs):
-            runs[0]["tokens_per_second"] = statistics.median(run["tokens_per_second"] for run in runs)
-        good &= print_row(*row, runs[0], expected)
+    rows = rows_of(options, folder)
+    results = {row: [] for row in rows}
+    good = True
+    for repeat in range(options.repeats):
+        for row, run in rows.items():
+            results[row].append(run())
+            if repeat + 1 < options.repeats:
+                continue
+            found = next((run for run in results[row] if "error" in run), results[row][0])
+            found["tokens_per_second"] = statistics.median(run.get("tokens_per_second", 0) for run in results[row])
+            good &= print_row(*row, found, results["train_gpt", 1][0])
+            sys.stdout.flush()
     return good
 
 
