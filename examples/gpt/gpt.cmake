@@ -34,6 +34,17 @@ if(ZERO_SANITIZE OR NOT ZERO_OPENBLAS OR NOT ZERO_OPENBLAS_INCLUDE)
   return()
 endif()
 target_compile_definitions(train_gpt PRIVATE GPT_BLAS)
+
+# Layers are compiled for several vector widths where the compiler and the system can choose among them.
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -Werror)
+check_c_source_compiles("
+  __attribute__((target_clones(\"default\", \"avx2\", \"avx512f\"))) int same(int x) { return x; }
+  int main(void) { return same(0); }" ZERO_TARGET_CLONES)
+unset(CMAKE_REQUIRED_FLAGS)
+if(ZERO_TARGET_CLONES)
+  target_compile_definitions(train_gpt PRIVATE GPT_CLONES)
+endif()
 target_include_directories(train_gpt PRIVATE ${ZERO_OPENBLAS_INCLUDE})
 target_link_libraries(train_gpt PRIVATE ${ZERO_OPENBLAS})
 set_property(TARGET train_gpt PROPERTY ZERO_PRODUCTS blas)

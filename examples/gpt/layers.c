@@ -45,7 +45,7 @@ void embedding_forward(const int32_t *ids, const real *token_table, const real *
   }
 }
 
-void embedding_backward(const int32_t *ids, const real *out_grad, int64_t rows, int64_t length, int64_t width, int64_t tokens,
+WIDEST void embedding_backward(const int32_t *ids, const real *out_grad, int64_t rows, int64_t length, int64_t width, int64_t tokens,
                         int64_t places, real *token_grad, int add_token, real *place_grad, int add_place) {
   clear_unless(add_token, token_grad, tokens * width);
   clear_unless(add_place, place_grad, places * width);
@@ -90,7 +90,7 @@ static void norm_in_backward(const real *in, real mean, real scale, const real *
   for (i = 0; i < width; i++) in_grad[i] += scale * (out_grad[i] * weight[i] - d_mean - (in[i] - mean) * scale * dx_mean);
 }
 
-void norm_backward(const real *in, const real *mean, const real *scale, const real *weight, const real *out_grad, int64_t rows,
+WIDEST void norm_backward(const real *in, const real *mean, const real *scale, const real *weight, const real *out_grad, int64_t rows,
                    int64_t width, real *in_grad, real *weight_grad, int add_weight, real *bias_grad, int add_bias) {
   clear_unless(add_weight, weight_grad, width);
   clear_unless(add_bias, bias_grad, width);
@@ -103,7 +103,7 @@ void norm_backward(const real *in, const real *mean, const real *scale, const re
   }
 }
 
-void linear_forward(const real *in, const real *weight, const real *bias, const real *residual, int64_t rows, int64_t inputs,
+WIDEST void linear_forward(const real *in, const real *weight, const real *bias, const real *residual, int64_t rows, int64_t inputs,
                     int64_t outputs, real *out) {
   for (int64_t t = 0; t < rows; t++) {
     for (int64_t i = 0; i < outputs; i++) out[t * outputs + i] = residual ? residual[t * outputs + i] + bias[i] : bias[i];
@@ -111,7 +111,7 @@ void linear_forward(const real *in, const real *weight, const real *bias, const 
   product(kAsIs, kAsIs, rows, outputs, inputs, 1, in, inputs, weight, outputs, 1, out, outputs);
 }
 
-void linear_backward(const real *in, const real *weight, const real *out_grad, int64_t rows, int64_t inputs, int64_t outputs,
+WIDEST void linear_backward(const real *in, const real *weight, const real *out_grad, int64_t rows, int64_t inputs, int64_t outputs,
                      real *in_grad, real *weight_grad, int add_weight, real *bias_grad, int add_bias) {
   product(kTransposed, kAsIs, inputs, outputs, rows, 1, in, inputs, out_grad, outputs, add_weight ? 1 : 0, weight_grad, outputs);
   product(kAsIs, kTransposed, rows, inputs, outputs, 1, out_grad, outputs, weight, outputs, 0, in_grad, inputs);
@@ -125,14 +125,17 @@ void head_logits(const real *in, const real *table, int64_t rows, int64_t width,
   product(kAsIs, kTransposed, rows, vocabulary, width, 1, in, width, table, width, 0, logits, vocabulary);
 }
 
-void head_backward(const real *in, const real *table, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary,
-                   real *in_grad, real *table_grad, int add_table) {
-  product(kTransposed, kAsIs, vocabulary, width, rows, 1, logits_grad, vocabulary, in, width, add_table ? 1 : 0, table_grad, width);
+void head_backward(const real *table, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary, real *in_grad) {
   product(kAsIs, kAsIs, rows, width, vocabulary, 1, logits_grad, vocabulary, table, width, 0, in_grad, width);
 }
 
+void head_table_backward(const real *in, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary, real *table_grad,
+                         int add_table) {
+  product(kTransposed, kAsIs, vocabulary, width, rows, 1, logits_grad, vocabulary, in, width, add_table ? 1 : 0, table_grad, width);
+}
+
 /// Softmax of the first `known` of `count` elements; the rest, which lies in the future, becomes 0.
-static void causal_softmax(real *x, int64_t known, int64_t count) {
+WIDEST static void causal_softmax(real *x, int64_t known, int64_t count) {
   real largest = x[0];
   for (int64_t i = 1; i < known; i++) largest = x[i] > largest ? x[i] : largest;
   for (int64_t i = 0; i < known; i++) x[i] = real_exp(x[i] - largest);
@@ -141,54 +144,77 @@ static void causal_softmax(real *x, int64_t known, int64_t count) {
   for (int64_t i = known; i < count; i++) x[i] = 0;
 }
 
+/// Scores of `count` queries from place `first` on with the keys up to the last of them become
+/// probabilities, and these times the values the output. q, p and out begin with the first query.
+static void some_queries_forward(const struct attention *a, int64_t first, int64_t count, const real *q, const real *k, real *p,
+                                 real *out) {
+  const int64_t size = a->width / a->heads;
+  const int64_t stride = 3 * a->width;
+  const int64_t keys = first + count;
+  product(kAsIs, kTransposed, count, keys, size, 1 / real_sqrt((real)size), q, stride, k, stride, 0, p, a->length);
+  for (int64_t t = 0; t < count; t++) causal_softmax(p + t * a->length, first + t + 1, keys);
+  product(kAsIs, kAsIs, count, size, keys, 1, p, a->length, k + a->width, stride, 0, out, a->width);
+}
+
 void attention_forward(const struct attention *a, const real *qkv, real *probabilities, real *out) {
   const int64_t size = a->width / a->heads;
   const int64_t stride = 3 * a->width;
-  const int64_t keys = a->first + a->count;
-  const real scale = 1 / real_sqrt((real)size);
+  const int64_t end = a->first + a->count;
   for (int64_t s = 0; s < a->sequences; s++) {
     for (int64_t h = 0; h < a->heads; h++) {
-      const real *k = qkv + s * a->length * stride + a->width + h * size;
-      const real *q = k - a->width + a->first * stride;
-      real *p = probabilities + ((s * a->heads + h) * a->length + a->first) * a->length;
-      real *to = out + (s * a->length + a->first) * a->width + h * size;
-      product(kAsIs, kTransposed, a->count, keys, size, scale, q, stride, k, stride, 0, p, a->length);
-      for (int64_t t = 0; t < a->count; t++) causal_softmax(p + t * a->length, a->first + t + 1, keys);
-      product(kAsIs, kAsIs, a->count, size, keys, 1, p, a->length, k + a->width, stride, 0, to, a->width);
+      const real *q = qkv + s * a->length * stride + h * size;
+      real *p = probabilities + (s * a->heads + h) * a->length * a->length;
+      real *to = out + s * a->length * a->width + h * size;
+      for (int64_t t = a->first; t < end; t += kQueries) {
+        const int64_t count = end - t < kQueries ? end - t : kQueries;
+        some_queries_forward(a, t, count, q + t * stride, q + a->width, p + t * a->length, to + t * a->width);
+      }
     }
   }
 }
 
-/// The gradient of one head. With P the probabilities and D = out_grad V': V gets P' out_grad, and
-/// the scores S = P (D - sum of P D over the row), of which query and key get scale S K, scale S' Q.
-static void one_head_backward(const struct attention *a, const real *q, const real *p, const real *out_grad, real *scores, real *q_grad) {
-  const int64_t n = a->length;
-  const int64_t size = a->width / a->heads;
-  const int64_t stride = 3 * a->width;
+/// Gradients of scores from those of probabilities, in place: S = P (D - sum of P D over the row).
+WIDEST static void causal_softmax_backward(const real *probabilities, int64_t known, int64_t count, real *x) {
+  const real mean = dot(x, 0, probabilities, 0, known);
+  for (int64_t i = 0; i < known; i++) x[i] = probabilities[i] * (x[i] - mean);
+  for (int64_t i = known; i < count; i++) x[i] = 0;
+}
+
+/// The gradient of `count` queries of a head. With P the probabilities and D = out_grad V': V gets
+/// P' out_grad, and of the scores S query and key get scale S K, scale S' Q. q, p, out_grad and q_grad
+/// begin with the first of these queries, k and k_grad with the head's first key. The last queries of
+/// a head come first, and overwrite what the others add to.
+static void some_queries_backward(const struct attention *a, int64_t first, int64_t count, const real *q, const real *k, const real *p,
+                                  const real *out_grad, real *scores, real *q_grad, real *k_grad) {
+  const int64_t w = a->width;
+  const int64_t size = w / a->heads;
+  const int64_t stride = 3 * w;
+  const int64_t keys = first + count;
   const real scale = 1 / real_sqrt((real)size);
-  const real *k = q + a->width;
-  const real *v = k + a->width;
-  product(kTransposed, kAsIs, n, size, n, 1, p, n, out_grad, a->width, 0, q_grad + 2 * a->width, stride);
-  product(kAsIs, kTransposed, n, n, size, 1, out_grad, a->width, v, stride, 0, scores, n);
-  for (int64_t t = 0; t < n; t++) {
-    real *row = scores + t * n;
-    const real *weights = p + t * n;
-    const real mean = dot(row, 0, weights, 0, t + 1);
-    for (int64_t i = 0; i <= t; i++) row[i] = weights[i] * (row[i] - mean);
-    for (int64_t i = t + 1; i < n; i++) row[i] = 0;
-  }
-  product(kAsIs, kAsIs, n, size, n, scale, scores, n, k, stride, 0, q_grad, stride);
-  product(kTransposed, kAsIs, n, size, n, scale, scores, n, q, stride, 0, q_grad + a->width, stride);
+  const real keep = keys < a->length ? 1 : 0;
+  product(kTransposed, kAsIs, keys, size, count, 1, p, a->length, out_grad, w, keep, k_grad + w, stride);
+  product(kAsIs, kTransposed, count, keys, size, 1, out_grad, w, k + w, stride, 0, scores, keys);
+  for (int64_t t = 0; t < count; t++) causal_softmax_backward(p + t * a->length, first + t + 1, keys, scores + t * keys);
+  product(kAsIs, kAsIs, count, size, keys, scale, scores, keys, k, stride, 0, q_grad, stride);
+  product(kTransposed, kAsIs, keys, size, count, scale, scores, keys, q, stride, keep, k_grad, stride);
 }
 
 void attention_backward(const struct attention *a, const real *qkv, const real *probabilities, const real *out_grad, real *scratch,
                         real *qkv_grad) {
+  const int64_t n = a->length;
   const int64_t size = a->width / a->heads;
+  const int64_t stride = 3 * a->width;
+  const int64_t last = (n - 1) / kQueries * kQueries;
   for (int64_t s = 0; s < a->sequences; s++) {
     for (int64_t h = 0; h < a->heads; h++) {
-      const int64_t at = s * a->length * 3 * a->width + h * size;
-      one_head_backward(a, qkv + at, probabilities + (s * a->heads + h) * a->length * a->length,
-                    out_grad + s * a->length * a->width + h * size, scratch, qkv_grad + at);
+      const int64_t at = s * n * stride + h * size;
+      const real *p = probabilities + (s * a->heads + h) * n * n;
+      const real *grad = out_grad + s * n * a->width + h * size;
+      for (int64_t t = last; t >= 0; t -= kQueries) {
+        const int64_t count = n - t < kQueries ? n - t : kQueries;
+        some_queries_backward(a, t, count, qkv + at + t * stride, qkv + at + a->width, p + t * n, grad + t * a->width, scratch,
+                              qkv_grad + at + t * stride, qkv_grad + at + a->width);
+      }
     }
   }
 }
@@ -196,14 +222,14 @@ void attention_backward(const struct attention *a, const real *qkv, const real *
 static const real kRoot = (real)0.79788456080286535588; /* sqrt(2 / pi) */
 static const real kCubic = (real)0.044715;
 
-void gelu_forward(const real *in, int64_t count, real *out) {
+WIDEST void gelu_forward(const real *in, int64_t count, real *out) {
   for (int64_t i = 0; i < count; i++) {
     const real x = in[i];
     out[i] = x / (1 + real_exp(-2 * kRoot * (x + kCubic * x * x * x)));
   }
 }
 
-void gelu_backward(const real *in, const real *out_grad, int64_t count, real *in_grad) {
+WIDEST void gelu_backward(const real *in, const real *out_grad, int64_t count, real *in_grad) {
   for (int64_t i = 0; i < count; i++) {
     const real x = in[i];
     const real s = 1 / (1 + real_exp(-2 * kRoot * (x + kCubic * x * x * x)));
@@ -226,7 +252,7 @@ static double log_sum(const real *logits, int64_t vocabulary, real *out_largest,
   return log((double)*out_sum) + (double)largest;
 }
 
-double loss_forward(const real *logits, const int32_t *targets, int64_t rows, int64_t vocabulary) {
+WIDEST double loss_forward(const real *logits, const int32_t *targets, int64_t rows, int64_t vocabulary) {
   double loss = 0;
   real largest, all;
   for (int64_t t = 0; t < rows; t++, logits += vocabulary) {
@@ -235,7 +261,7 @@ double loss_forward(const real *logits, const int32_t *targets, int64_t rows, in
   return loss;
 }
 
-double loss_backward(real *logits, const int32_t *targets, int64_t rows, int64_t vocabulary, real factor) {
+WIDEST double loss_backward(real *logits, const int32_t *targets, int64_t rows, int64_t vocabulary, real factor) {
   double loss = 0;
   real largest, all;
   for (int64_t t = 0; t < rows; t++, logits += vocabulary) {

@@ -35,8 +35,9 @@ void linear_backward(const real *in, const real *weight, const real *out_grad, i
 /// logits = in table', the head: a product with each row of the token table.
 void head_logits(const real *in, const real *table, int64_t rows, int64_t width, int64_t vocabulary, real *logits);
 /// Overwrites in_grad.
-void head_backward(const real *in, const real *table, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary,
-                   real *in_grad, real *table_grad, int add_table);
+void head_backward(const real *table, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary, real *in_grad);
+void head_table_backward(const real *in, const real *logits_grad, int64_t rows, int64_t width, int64_t vocabulary, real *table_grad,
+                         int add_table);
 
 /// Causal attention of `heads` heads. A sequence has room for `length` tokens; of each, the queries
 /// [first, first + count) look at all tokens up to themselves. Of the token at place t of sequence s
@@ -45,8 +46,10 @@ void head_backward(const real *in, const real *table, const real *logits_grad, i
 struct attention {
   int64_t sequences, length, first, count, heads, width;
 };
+/// Queries that are multiplied with keys at once: keys in the future of all of them are left out.
+enum { kQueries = 64 };
 void attention_forward(const struct attention *shape, const real *qkv, real *probabilities, real *out);
-/// All queries (first 0, count = length). `scratch` has length x length elements.
+/// All queries (first 0, count = length). `scratch` has kQueries x length elements.
 void attention_backward(const struct attention *shape, const real *qkv, const real *probabilities, const real *out_grad, real *scratch,
                         real *qkv_grad);
 

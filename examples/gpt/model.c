@@ -32,7 +32,7 @@ static int64_t carve_all(struct model *m, int backward) {
   carve(m, &used, rows * s->width, &m->gradient);
   carve(m, &used, rows * 4 * s->width, &m->wide_gradient);
   carve(m, &used, rows * s->width, &m->narrow_gradient);
-  carve(m, &used, m->length * m->length, &m->scratch);
+  carve(m, &used, kQueries * m->length, &m->scratch);
   return used;
 }
 
@@ -150,8 +150,18 @@ static void head_layer_backward(struct model *m, const real *weight, real *const
   const real *in = norm(m, 2 * s->blocks);
   head_logits(in, weight, rows, s->width, s->vocabulary, m->logits);
   m->loss = loss_backward(m->logits, m->targets, rows, s->vocabulary, m->loss_factor);
-  head_backward(in, weight, m->logits, rows, s->width, s->vocabulary, m->narrow_gradient, gradients[0], add[0]);
+  head_backward(weight, m->logits, rows, s->width, s->vocabulary, m->narrow_gradient);
+  if (!s->tied) head_table_backward(in, m->logits, rows, s->width, s->vocabulary, gradients[0], add[0]);
   memset(m->gradient, 0, (size_t)(rows * s->width) * sizeof(real)); /* ln_f adds the first part of it */
+}
+
+/// With a tied head its part of the token table's gradient comes first: what it is made from was kept.
+static void embedding_layer_backward(struct model *m, real *const gradients[2], const int add[2]) {
+  const struct shape *s = m->shape;
+  const int64_t rows = rows_of(m);
+  if (s->tied) head_table_backward(norm(m, 2 * s->blocks), m->logits, rows, s->width, s->vocabulary, gradients[0], add[0]);
+  embedding_backward(m->ids, m->gradient, rows, m->length, s->width, s->vocabulary, s->places, gradients[0], s->tied || add[0],
+                     gradients[1], add[1]);
 }
 
 void model_backward(struct model *m, int layer, const real *const params[2], real *const gradients[2], const int add[2]) {
@@ -193,7 +203,7 @@ void model_backward(struct model *m, int layer, const real *const params[2], rea
       norm_layer_backward(m, half, params[0], gradients, add);
       break;
     case kEmbedding:
-      embedding_backward(m->ids, m->gradient, rows, m->length, w, s->vocabulary, s->places, gradients[0], add[0], gradients[1], add[1]);
+      embedding_layer_backward(m, gradients, add);
       break;
   }
 }

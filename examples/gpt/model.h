@@ -43,7 +43,9 @@ void model_forward(struct model *model, int layer, const real *const params[2]);
 
 /// Backward, in the reverse order. The head computes forward too, with the loss: it needs no call of
 /// model_forward before. Its gradient is that of loss_factor times the loss. Of params only [0]
-/// is read, and none by the embedding. Gradients are overwritten where add is 0, else added to.
+/// is read, and none by the embedding. Gradients are overwritten where add is 0, else added to. A
+/// table that head and embedding share gets all of its gradient from the embedding, which comes last;
+/// gradients[0] of the head is then NULL.
 void model_backward(struct model *model, int layer, const real *const params[2], real *const gradients[2], const int add[2]);
 
 #endif

@@ -47,6 +47,12 @@ void parameters_release(struct parameters *p) {
   }
 }
 
+/// The tensor of which a layer makes the gradient; -1: none.
+static int graded(const struct parameters *p, int layer, int i) {
+  const struct layer *l = &p->shape->layers[layer];
+  return l->kind == kHead && p->shape->tied ? -1 : l->tensors[i];
+}
+
 int parameters_acquire(struct parameters *p, int layer, int count, const float *out[2]) {
   out[0] = out[1] = NULL;
   for (int i = 0; i < count; i++) {
@@ -76,7 +82,7 @@ int parameters_give_back(struct parameters *p, int layer, int count) {
 int parameters_gradients(struct parameters *p, int layer, float *out[2], int add[2]) {
   out[0] = out[1] = NULL;
   for (int i = 0; i < 2; i++) {
-    const int id = p->shape->layers[layer].tensors[i];
+    const int id = graded(p, layer, i);
     int64_t accumulate = 0;
     if (id < 0) continue;
     const int64_t begun = parameters_clock();
@@ -91,11 +97,10 @@ int parameters_gradients(struct parameters *p, int layer, float *out[2], int add
 
 int parameters_ready(struct parameters *p, int layer) {
   for (int i = 1; i >= 0; i--) {
-    const int id = p->shape->layers[layer].tensors[i];
+    const int id = graded(p, layer, i);
     if (id < 0) continue;
     const int64_t count = p->shape->tensors[id].count;
     if (!is_wide(p)) precision_narrow(p->dtype, p->wide_gradient[i], count, p->gradient[i]);
-    if (p->shape->layers[layer].kind == kHead && p->shape->tied) continue;
     const int64_t begun = parameters_clock();
     if (failed(zero_optimizer_grad_ready(p->optimizer, id, NULL, 0, count, NULL), "zero_optimizer_grad_ready")) return -1;
     p->library_ns += parameters_clock() - begun;

@@ -30,8 +30,8 @@ int parameters_give_back(struct parameters *parameters, int layer, int count);
 /// Where the gradients of a layer go, and whether to add to what is there.
 int parameters_gradients(struct parameters *parameters, int layer, float *out[2], int add[2]);
 
-/// They are complete, and libzero may reduce them. That of a table which head and embedding share
-/// waits for the embedding, the last layer of the way back.
+/// They are complete, and libzero may reduce them. A table that head and embedding share has its
+/// gradient from the embedding alone, the last layer of the way back: no buffer is held until then.
 int parameters_ready(struct parameters *parameters, int layer);
 
 /// Monotonic time, of which library_ns is a part.

@@ -7,6 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/// Before a function: compile it for wider vectors too, of which the processor's are chosen when the
+/// program starts. Results have the same bits, because nothing is fused or reordered.
+#ifdef GPT_CLONES
+#define WIDEST __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define WIDEST
+#endif
+
 #ifdef GPT_DOUBLE
 typedef double real;
 

@@ -17,17 +17,6 @@ static int out_of_memory(void) {
 
 enum { kMatrices, kVectors }; /* parameter sets: vectors do not decay */
 
-/// Buckets that follow the model: what they cost in all is a small part of what a rank keeps, which
-/// is 16 bytes per parameter divided among ranks, and a small model does not pay for large ones.
-static int set_sizes(zero_config *config, int64_t parameters, int64_t ranks) {
-  const int64_t kLeast = 64 << 10;
-  const int64_t kMost = 25 << 20;
-  const int64_t share = 16 * parameters / ranks / 64;
-  const int64_t bucket = share < kLeast ? kLeast : share > kMost ? kMost : share;
-  return failed(zero_config_set_i64(config, ZERO_KEY_BUCKET_BYTES, bucket), "set bucket size") ||
-         failed(zero_config_set_i64(config, ZERO_KEY_PREFETCH_BYTES, 2 * bucket), "set prefetched bytes");
-}
-
 static int fill_config(zero_config *config, const struct options *o) {
   return failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
          failed(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adamw"), "set algorithm") ||
@@ -80,7 +69,6 @@ static int create_optimizer(struct trainer *t) {
   const int status =
       failed(zero_config_create(&config), "zero_config_create") || failed(zero_config_create(&set), "zero_config_create") ||
       failed(zero_config_create(&vector), "zero_config_create") || fill_config(config, t->run->options) ||
-      set_sizes(config, t->run->shape.parameters, t->size) ||
       failed(zero_optimizer_create(t->group, config, &t->optimizer), "zero_optimizer_create") || add_params(t, set, vector) ||
       set_gather_order(t) || failed(zero_optimizer_seal(t->optimizer), "zero_optimizer_seal");
   zero_config_release(config);

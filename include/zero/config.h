@@ -89,8 +89,10 @@ enum zero_key {
       caller's own, with the split step) or "none" (parameters only, for evaluation and inference).
       */
   ZERO_KEY_ALGORITHM = 301,
-  /** i64, 1024 .. 2^40, default 26214400: a bucket takes whole tensors until it would exceed this
-      number of bytes. */
+  /** i64, 0 or 1024 .. 2^40, default 0: a bucket takes whole tensors until it would exceed this
+      number of bytes. 0 = 1/80 of the bytes that the memory formula gives a rank
+      (zero_memory_stats), but at least 64 KiB and at most 25 MiB. The optimizer's own groups then
+      also take at most 1/80 of those bytes, or 256 KiB, for ZERO_KEY_STAGING_BYTES. */
   ZERO_KEY_BUCKET_BYTES = 302,
   /** i64, a zero_divisor, default ZERO_DIVISOR_RANKS: the divisor of the sum of gradients. */
   ZERO_KEY_DIVISOR = 303,
@@ -153,7 +155,8 @@ enum zero_key {
       ZERO_ROUNDING_STOCHASTIC, and may round the gradient norm differently. */
   ZERO_KEY_GATHER_BELOW = 324,
   /** i64, 0 .. 2^62, default 16777216: most bytes of parameters gathered ahead of param_acquire in
-      stage 3. */
+      stage 3. If this key is not set and ZERO_KEY_BUCKET_BYTES is 0, also at most 1/20 of the bytes
+      that the memory formula gives a rank. */
   ZERO_KEY_PREFETCH_BYTES = 325,
   /** i64, 0 .. 2^62, default 0: K > 0: every K-th step first compares each shard with the values
       that the step before it left. A difference is ZERO_E_CORRUPT (see zero_optimizer_verify()). 0

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kTwo40 = int64_t{1} << 40;
 constexpr int64_t kTwo62 = int64_t{1} << 62;
+constexpr int64_t kLeastBucket = 1024;
 // The largest double below 1: the upper bound of values that must stay below it.
 constexpr double kBelowOne = 0x1.fffffffffffffp-1;
 
@@ -63,7 +64,7 @@ constexpr KeyInfo kKeys[] = {
     str_key(ZERO_KEY_SHARD_WEIGHTS, "ZERO_KEY_SHARD_WEIGHTS"),
     i64_key(ZERO_KEY_STAGE, "ZERO_KEY_STAGE", 0, 3, 1),
     str_key(ZERO_KEY_ALGORITHM, "ZERO_KEY_ALGORITHM"),
-    i64_key(ZERO_KEY_BUCKET_BYTES, "ZERO_KEY_BUCKET_BYTES", 1024, kTwo40, 26'214'400),
+    i64_key(ZERO_KEY_BUCKET_BYTES, "ZERO_KEY_BUCKET_BYTES", 0, kTwo40, 0),
     choice_key(ZERO_KEY_DIVISOR, "ZERO_KEY_DIVISOR", kDivisors, ZERO_DIVISOR_RANKS),
     choice_key(ZERO_KEY_NONFINITE, "ZERO_KEY_NONFINITE", kNonfinite, ZERO_NONFINITE_SKIP),
     i64_key(ZERO_KEY_GRAD_NORM, "ZERO_KEY_GRAD_NORM", 0, 1, 0),
@@ -169,6 +170,8 @@ Status check_i64(int32_t key, int64_t value) {
   if (!info->choices.empty()) ZERO_TRY(check_choice(info->choices, value, info->name));
   ZERO_CHECK(value >= info->min_i64 && value <= info->max_i64, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in %s .. %s", info->name,
              lld(value), bound_text(info->min_i64).c_str(), bound_text(info->max_i64).c_str());
+  ZERO_CHECK(key != ZERO_KEY_BUCKET_BYTES || value == 0 || value >= kLeastBucket, ZERO_E_INVALID_ARGUMENT,
+             "%s is %lld, but must be 0 or at least %lld", info->name, lld(value), lld(kLeastBucket));
   return {};
 }
 

@@ -59,7 +59,8 @@ Task exchange(Group &group, std::span<const Offer> offers, std::span<const Recei
 
 /// Splits the group by color and key; out stays nullptr for a negative color. The new group's collectives work on memory that `reducer`
 /// reaches; nullptr: that of the group. Another needs a transport that copies offers; where the transport underneath carries words alone,
-/// the group's own stands in for one of the host.
-Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer = nullptr);
+/// the group's own stands in for one of the host. Rounds of the new group carry at most `most_round_nbytes`, the same on all ranks.
+Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer = nullptr,
+           int64_t most_round_nbytes = INT64_MAX);
 
 }  // namespace zero

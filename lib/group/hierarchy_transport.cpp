@@ -195,7 +195,8 @@ Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMe
 
 /// A group within one host needs only its near transport, one with a single rank per host only the far one. What near ranks that come late
 /// take of the time is not given to far ones again.
-Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+Task HierarchyTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                                       std::shared_ptr<Transport> *out) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   std::vector<int64_t> near_members;
   std::vector<int64_t> hosts;
@@ -205,13 +206,13 @@ Task HierarchyTransport::derive(std::vector<int64_t> members, int64_t tag, int64
   }
   const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
   std::shared_ptr<Transport> near;
-  ZERO_CO_AWAIT(near_->derive(std::move(near_members), tag, deadline_ms, &near));
+  ZERO_CO_AWAIT(near_->derive_within(std::move(near_members), tag, most_round_nbytes, deadline_ms, &near));
   if (host_count <= 1) {
     *out = std::move(near);
     co_return Status();
   }
   std::shared_ptr<Transport> far;
-  ZERO_CO_AWAIT(far_->derive(std::move(members), tag, deadline.left_ms(), &far));
+  ZERO_CO_AWAIT(far_->derive_within(std::move(members), tag, most_round_nbytes, deadline.left_ms(), &far));
   if (host_count == hosts.size()) {
     *out = std::move(far);
   } else {

@@ -52,7 +52,8 @@ class HierarchyTransport final : public Transport {
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { near_->unshare(mapping); }
   int64_t descriptors_to_meet() const override { return near_->descriptors_to_meet(); }
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
 
  private:
   bool is_near(int64_t rank) const { return near_index_[static_cast<size_t>(rank)] >= 0; }

@@ -146,7 +146,12 @@ class Transport {
   virtual int64_t descriptors_to_meet() const { return 0; }
   /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).
   /// `tag` is the same on all members and differs between groups made by one call.
-  virtual Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) = 0;
+  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+    return derive_within(std::move(members), tag, INT64_MAX, deadline_ms, out);
+  }
+  /// Its rounds carry no more than those of this one, and at most `most_round_nbytes`, the same on all members.
+  virtual Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                             std::shared_ptr<Transport> *out) = 0;
   /// @}
 };
 

@@ -66,6 +66,17 @@ TEST(Config, I64KeysTakeTheirBoundsAndNothingBeyond) {
   }
 }
 
+TEST(Config, BucketsHaveALeastSizeOrFollowTheModel) {
+  Config config;
+  for (const int64_t value : {int64_t{0}, int64_t{1024}}) EXPECT_TRUE(config.set_i64(ZERO_KEY_BUCKET_BYTES, value).ok());
+  for (const int64_t value : {int64_t{1}, int64_t{1023}}) {
+    const Status status = config.set_i64(ZERO_KEY_BUCKET_BYTES, value);
+    EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(status.text()), "ZERO_KEY_BUCKET_BYTES is " + std::to_string(value) + ", but must be 0 or at least 1024");
+  }
+  EXPECT_EQ(config.i64(ZERO_KEY_BUCKET_BYTES), 1024);
+}
+
 TEST(Config, KeysWithChoicesTakeThoseAndNameThem) {
   int keys = 0;
   for (const KeyInfo &info : all_keys()) {

@@ -104,6 +104,7 @@ TEST(MemoryNeed, CountsAllBucketsThatTheOrderOfGradientsHolds) {
     EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, stage).ok());
     EXPECT_TRUE(config.set_i64(ZERO_KEY_MEMORY_LIMIT, limit).ok());
     EXPECT_TRUE(config.set_i64(ZERO_KEY_GATHER_BELOW, 1024).ok());
+    EXPECT_TRUE(config.set_i64(ZERO_KEY_BUCKET_BYTES, 26'214'400).ok());
     EXPECT_TRUE(config.set_i64(ZERO_KEY_SECOND_MOMENT_DTYPE, ZERO_DTYPE_F8_UE5M3).ok());
     EXPECT_TRUE(Optimizer::create(group, config, out).ok());
     int64_t id = 0;

@@ -33,5 +33,8 @@ endforeach()
 
 if(Python3_FOUND)
   zero_script_test(gpt_python gpt_python.sh ${Python3_EXECUTABLE} ${gpt_folder}/train_gpt.py ${scratch}/gpt_python)
+  zero_script_test(gpt_torch gpt_torch.sh $<TARGET_FILE:train_gpt> ${gpt_folder}/compare_torch.py ${scratch}/gpt_torch ${products}
+                   ${PROJECT_SOURCE_DIR}/build/peers/bin/python ${Python3_EXECUTABLE})
+  set_tests_properties(gpt_torch PROPERTIES SKIP_RETURN_CODE 77)
   set_tests_properties(gpt_python PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/bindings/python")
 endif()

@@ -135,12 +135,18 @@ TEST(GptLayers, GeluHasTheGradientOfDifferencesAndIsTheFormWithTanh) {
   expect_gradient("in", in, in_grad, value);
 }
 
-TEST(GptLayers, AttentionHasTheGradientsOfDifferencesAndLooksBackOnly) {
-  const attention shape = {2, 5, 0, 5, 2, 6};
+/// By tokens of a sequence: some are multiplied at once, or in several parts.
+class GptAttention : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Length, GptAttention, testing::Values(1, 5, kQueries, kQueries + 3));
+
+TEST_P(GptAttention, HasTheGradientsOfDifferencesAndLooksBackOnly) {
+  const int64_t length = GetParam();
+  const attention shape = {2, length, 0, length, 2, 6};
   const int64_t rows = shape.sequences * shape.length;
   Numbers qkv = gpt_numbers(rows * 3 * shape.width, 1);
   const Numbers out_grad = gpt_numbers(rows * shape.width, 2);
-  Numbers out(out_grad.size()), chances(static_cast<size_t>(rows * shape.heads * shape.length)), scratch(25), qkv_grad(qkv.size(), 7);
+  Numbers out(out_grad.size()), chances(static_cast<size_t>(rows * shape.heads * shape.length)), scratch(static_cast<size_t>(kQueries * length)),
+      qkv_grad(qkv.size(), 7);
   const auto value = [&] {
     attention_forward(&shape, qkv.data(), chances.data(), out.data());
     return gpt_dot(out, out_grad);
@@ -151,12 +157,12 @@ TEST(GptLayers, AttentionHasTheGradientsOfDifferencesAndLooksBackOnly) {
 
   value();
   const Numbers before = out;
-  for (int64_t i = 0; i < 3 * shape.width; ++i) qkv[static_cast<size_t>(4 * 3 * shape.width + i)] += 1;  // the last token of sequence 0
+  for (int64_t i = 0; i < 3 * shape.width; ++i) qkv[static_cast<size_t>((length - 1) * 3 * shape.width + i)] += 1;  // the last token of sequence 0
   value();
   for (int64_t t = 0; t < rows; ++t) {
     for (int64_t i = 0; i < shape.width; ++i) {
       const auto at = static_cast<size_t>(t * shape.width + i);
-      EXPECT_EQ(out[at] == before[at], t != 4) << "token " << t << " saw a later one, or one of another sequence, or the last saw nothing";
+      EXPECT_EQ(out[at] == before[at], t != length - 1) << "token " << t << " saw a later one, or one of another sequence, or the last saw nothing";
     }
   }
 }
@@ -215,7 +221,7 @@ struct SmallModel {
       if (shape.layers[layer].kind == kEmbedding) params[0] = nullptr;
       for (int i = 0; i < 2; ++i) {
         const int id = shape.layers[layer].tensors[i];
-        if (id < 0) continue;
+        if (id < 0 || (shape.layers[layer].kind == kHead && shape.tied)) continue;
         grads[i] = gradients[static_cast<size_t>(id)].data();
         add[i] = seen[static_cast<size_t>(id)]++;
       }

@@ -70,7 +70,7 @@ class SlowToTell final : public Transport {
   std::string standings(const Fingerprint &) override { return "rank 1 is late"; }
   Task share(std::shared_ptr<Mapping>, std::vector<PeerMemory> *, int64_t) override { co_return Status(); }
   void unshare(const Mapping &) override {}
-  Task derive(std::vector<int64_t>, int64_t, int64_t, std::shared_ptr<Transport> *) override { co_return Status(); }
+  Task derive_within(std::vector<int64_t>, int64_t, int64_t, int64_t, std::shared_ptr<Transport> *) override { co_return Status(); }
 
   bool telling() const { return telling_; }
   int told() const { return told_; }

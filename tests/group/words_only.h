@@ -64,9 +64,10 @@ class WordsOnly final : public Transport {
     return under_->share(std::move(mine), out, deadline_ms);
   }
   void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override {
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override {
     std::shared_ptr<Transport> under;
-    ZERO_CO_AWAIT(under_->derive(std::move(members), tag, deadline_ms, &under));
+    ZERO_CO_AWAIT(under_->derive_within(std::move(members), tag, most_round_nbytes, deadline_ms, &under));
     out->reset();
     if (under != nullptr) *out = std::make_shared<WordsOnly>(std::move(under));
     co_return Status();

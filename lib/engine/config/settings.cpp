@@ -82,6 +82,7 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
   ZERO_TRY(read_one_copy(config, &settings));
   settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
+  settings.prefetch_follows = settings.bucket_nbytes == 0 && !config.is_set(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
   settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
@@ -115,7 +116,7 @@ std::string Settings::text() const {
   add(ZERO_KEY_ONE_COPY, std::to_string(one_copy ? 1 : 0));
   add_choice(ZERO_KEY_TIER, on_device ? ZERO_TIER_DEVICE : ZERO_TIER_HOST);
   add(ZERO_KEY_OVERLAP, std::to_string(overlap ? 1 : 0));
-  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes));
+  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes) + (prefetch_follows ? " at most" : ""));
   add(ZERO_KEY_VERIFY_EVERY, std::to_string(verify_every));
   std::string weights;
   for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);

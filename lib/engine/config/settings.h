@@ -26,7 +26,7 @@ struct Settings {
   const kernels::Algorithm *algorithm;  ///< of set 0; nullptr: the caller's own, or none
   int64_t custom_slots;
   Precision precision;
-  int64_t bucket_nbytes;
+  int64_t bucket_nbytes;  ///< 0: as the layout chooses
   int64_t divisor;  ///< a zero_divisor
   bool skips_nonfinite;
   bool grad_norm;  ///< asked for, or needed to clip
@@ -39,6 +39,7 @@ struct Settings {
   int64_t gather_below;     ///< elements
   bool one_copy;            ///< ranks of a host keep one copy of whole parameters
   int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
+  bool prefetch_follows;    ///< at most what the layout chooses
   bool overlap;
   int64_t pool_limit;    ///< 0 = none
   int64_t verify_every;  ///< steps; 0 = never

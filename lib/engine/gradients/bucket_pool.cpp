@@ -24,10 +24,13 @@ std::vector<int64_t> first_sizes(std::span<const int64_t> buckets, int64_t held,
   }
   std::vector<int64_t> first;
   auto next = sizes.begin();
+  int64_t wanted = held;
   for (int number = 0; number < kClasses && next != sizes.end(); ++number) {
     const int64_t top = *next;
     const auto end = std::find_if(next, sizes.end(), [&](int64_t size) { return size <= top / kClassRatio; });
-    first.insert(first.end(), static_cast<size_t>(std::min<int64_t>(held, end - next)), top);
+    const int64_t count = std::min<int64_t>(wanted, end - next);
+    first.insert(first.end(), static_cast<size_t>(count), top);
+    if (count == held) wanted = std::min<int64_t>(held, 1);
     next = end;
   }
   return first;

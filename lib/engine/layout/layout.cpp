@@ -25,6 +25,7 @@ Status Layout::check_matrices() const {
 Status Layout::make(int64_t rank) {
   try {
     make_formats();
+    choose_sizes();
     make_plan(rank);
     return {};
   } catch (const std::bad_alloc &) {
@@ -65,6 +66,39 @@ void Layout::make_formats() {
   }
 }
 
+/// Of parameters, gradients and states on each of equal ranks, padding left out.
+int64_t Layout::formula_nbytes() const {
+  const auto ranks = static_cast<int64_t>(settings_.shard_weights.size());
+  const auto share = [&](int64_t nbytes, int64_t sharded_from) { return settings_.stage >= sharded_from ? nbytes / ranks : nbytes; };
+  int64_t sum = 0;
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (params_[id].tied()) continue;
+    const Format &format = format_of(id);
+    const int64_t count = params_[id].count;
+    int64_t states = 0;
+    for (const SlotFormat &slot : format.states) states += count / slot.per * dtype_nbytes(slot.dtype);
+    const int64_t param = count * dtype_nbytes(format.param);
+    sum += format.kept_whole ? param : share(param, 3);
+    sum += share(format.trains ? count * dtype_nbytes(format.grad) : 0, 2) + share(states, 1);
+  }
+  return sum;
+}
+
+/// Pools, what is gathered ahead and staging together take at most a tenth of what a rank keeps, but
+/// for buckets of one tensor that is larger. Of that tenth, two buckets with buffers for smaller ones
+/// beside them (BucketPool) take less than a third, what is gathered ahead half, and staging (two
+/// groups, four rounds each) an eighth. Buckets of more than kMost move no faster. All ranks choose
+/// alike, whatever their weights.
+void Layout::choose_sizes() {
+  constexpr int64_t kLeast = 64 << 10;
+  constexpr int64_t kMost = 25 << 20;
+  const int64_t tenth = formula_nbytes() / 10;
+  const bool chosen = settings_.bucket_nbytes == 0;
+  bucket_nbytes_ = chosen ? std::clamp(tenth / 8, kLeast, kMost) : settings_.bucket_nbytes;
+  prefetch_nbytes_ = settings_.prefetch_follows ? std::min(settings_.prefetch_nbytes, tenth / 2) : settings_.prefetch_nbytes;
+  most_round_nbytes_ = chosen ? std::max(tenth / 64, kLeast / 2) : INT64_MAX;
+}
+
 /// Multiplications of an update that needs the whole matrix: rows x columns x the smaller of both, up to a factor.
 double Layout::cost_of(int64_t id) const {
   const std::vector<int64_t> &shape = params_[id].shape;
@@ -80,7 +114,7 @@ void Layout::make_plan(int64_t rank) {
   std::vector<SpaceShape> spaces;
   for (const Format &format : formats_) {
     const DType moved = format.trains ? format.grad : format.param;
-    spaces.push_back({settings_.bucket_nbytes / dtype_nbytes(moved), format.trains, format.whole_tensors()});
+    spaces.push_back({bucket_nbytes_ / dtype_nbytes(moved), format.trains, format.whole_tensors()});
   }
   const Weights weights(settings_.shard_weights);
   plan_ = Plan({tensors, spaces, params_.order(), weights, rank});

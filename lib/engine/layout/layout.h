@@ -27,6 +27,14 @@ class Layout {
   void clear();
 
   const Plan &plan() const { return plan_; }
+  /// @name What was given, or where that is left to the layout follows from the model: see choose_sizes()
+  /// @{
+  int64_t bucket_nbytes() const { return bucket_nbytes_; }
+  /// Most bytes of parameters gathered ahead in stage 3.
+  int64_t prefetch_nbytes() const { return prefetch_nbytes_; }
+  /// Most bytes that a round of the optimizer's own groups carries; staging is a few of them.
+  int64_t most_round_nbytes() const { return most_round_nbytes_; }
+  /// @}
   /// By flat space.
   std::span<const Format> formats() const { return formats_; }
   const Format &format_of(int64_t id) const { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])]; }
@@ -37,6 +45,8 @@ class Layout {
 
  private:
   void make_formats();
+  int64_t formula_nbytes() const;
+  void choose_sizes();
   void make_plan(int64_t rank);
   double cost_of(int64_t id) const;
 
@@ -45,6 +55,9 @@ class Layout {
   const std::vector<HyperSet> &sets_;
   std::vector<Format> formats_;  ///< by flat space
   std::vector<int64_t> spaces_;  ///< by parameter
+  int64_t bucket_nbytes_ = 0;
+  int64_t prefetch_nbytes_ = 0;
+  int64_t most_round_nbytes_ = 0;
   Plan plan_;
 };
 

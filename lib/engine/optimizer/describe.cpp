@@ -153,8 +153,13 @@ const char *Optimizer::way_text() const {
 void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "parameters: %s, %s; this rank owns %lld", count_text(static_cast<int64_t>(plan_.params().size()), "tensor").c_str(),
            count_text(plan_.element_count(), "element").c_str(), lld(plan_.own_element_count()));
-  add_line(text, "buckets: %lld of at most %lld bytes (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
-           lld(settings_.bucket_nbytes), count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
+  add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
+           lld(layout_.bucket_nbytes()), settings_.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
+           count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
+  if (settings_.stage == 3 && settings_.overlaps_in(*group_)) {
+    add_line(text, "gathered ahead: at most %lld bytes%s", lld(gathers_.most_ahead_nbytes()),
+             settings_.prefetch_follows ? ", chosen by the memory formula" : "");
+  }
   for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";

@@ -70,7 +70,7 @@ Task Optimizer::make_groups() {
   if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
   std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
-  ZERO_CO_AWAIT(groups_.open(reducer, on_host));
+  ZERO_CO_AWAIT(groups_.open(reducer, on_host, layout_.most_round_nbytes()));
   if (groups_.model() != nullptr) gradients_.go_on_beside(*groups_.model());
   gradients_.go_on_beside(*groups_.gather());
   co_return Status();
@@ -117,7 +117,7 @@ NeedOptions Optimizer::needs() const {
   return {.alone = alone(),
           .adopts = one_copy() && group_->rank() > 0,
           .pool_limit = settings_.pool_limit,
-          .ahead_nbytes = settings_.overlaps_in(*group_) ? settings_.prefetch_nbytes : 0,
+          .ahead_nbytes = settings_.overlaps_in(*group_) ? layout_.prefetch_nbytes() : 0,
           .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()),
           .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};
 }

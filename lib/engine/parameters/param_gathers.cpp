@@ -18,7 +18,7 @@ void ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source
     nbytes.push_back(tensors_.sharded(id) && !params_[id].tied() ? params_[id].count * dtype_nbytes(params_[id].dtype) : 0);
   }
   const bool ahead = overlaps && settings_.stage == 3;
-  prefetch_.open(group_, &pool_, ahead ? settings_.prefetch_nbytes : 0, std::move(nbytes),
+  prefetch_.open(group_, &pool_, ahead ? layout_.prefetch_nbytes() : 0, std::move(nbytes),
                  [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
 }
 

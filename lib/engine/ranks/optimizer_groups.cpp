@@ -5,9 +5,10 @@
 
 namespace zero {
 
-Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host) {
-  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &reduce_, reducer));
-  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &gather_, reducer));
+Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
+                           int64_t most_round_nbytes) {
+  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &reduce_, reducer, most_round_nbytes));
+  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &gather_, reducer, most_round_nbytes));
   reduce_->set_caller(Caller::gradients);
   gather_->set_caller(Caller::seal);
   if (model_parent_ == nullptr) co_return Status();

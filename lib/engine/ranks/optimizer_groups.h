@@ -19,8 +19,8 @@ class OptimizerGroups {
 
   void set_model_parent(std::shared_ptr<Group> group) { model_parent_ = std::move(group); }
   /// A collective over the whole group, then over the model's. `reducer`: of reductions and gathers; `on_host`: of votes; nullptr: that of
-  /// the group they are split from.
-  Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host);
+  /// the group they are split from. A round of reductions or gathers carries at most `most_round_nbytes`.
+  Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host, int64_t most_round_nbytes);
   void close();
 
   /// @name nullptr: not open, or none was set

@@ -32,7 +32,8 @@ Task reach_devices(Group &group, Transport &transport, std::shared_ptr<const Red
                           reached.text());
 }
 
-Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
+Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer,
+                  int64_t most_round_nbytes) {
   std::vector<ColorAndKey> choices(static_cast<size_t>(group.size()), mine);
   Pieces pieces(group.size());
   for (Offer &offer : pieces.offers) offer = {&mine, sizeof mine};
@@ -47,7 +48,7 @@ Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, s
   std::vector<int64_t> members;
   if (mine.color >= 0) members = members_of(choices, mine.color);
   std::shared_ptr<Transport> transport;
-  ZERO_CO_AWAIT(group.transport().derive(std::move(members), mine.color, group.left_ms(), &transport));
+  ZERO_CO_AWAIT(group.transport().derive_within(std::move(members), mine.color, most_round_nbytes, group.left_ms(), &transport));
   out->reset();
   if (transport == nullptr) co_return Status();
   if (reducer == nullptr) reducer = group.reducer();
@@ -62,10 +63,11 @@ Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, s
 
 }  // namespace
 
-Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer) {
+Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer,
+           int64_t most_round_nbytes) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
-  return group.collective(fingerprint, split_rounds(group, {color, key}, out, std::move(reducer)));
+  return group.collective(fingerprint, split_rounds(group, {color, key}, out, std::move(reducer), most_round_nbytes));
 }
 
 }  // namespace zero

@@ -349,7 +349,8 @@ void LocalTransport::unshare(const Mapping &mapping) {
 /// Of the rank that leads: it listens, and has a socket of each of the others and what each of them brings.
 int64_t LocalTransport::descriptors_to_meet() const { return within_process() || size_ == 1 ? 0 : 2 * size_; }
 
-Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+Task LocalTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                                   std::shared_ptr<Transport> *out) {
   ++derived_;
   out->reset();
   if (members.empty()) co_return Status();
@@ -357,7 +358,7 @@ Task LocalTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t d
   ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", name_of(rank_));
   const int64_t new_rank = mine - members.begin();
   const auto new_size = static_cast<int64_t>(members.size());
-  auto transport = std::make_shared<LocalTransport>(new_rank, new_size, round_nbytes_);
+  auto transport = std::make_shared<LocalTransport>(new_rank, new_size, std::min(round_nbytes_, most_round_nbytes));
   transport->keep(footing_);
   if (within_process() && new_size > 1) {
     ZERO_CO_AWAIT(derive_here(*transport, members, tag, deadline_ms));

@@ -50,7 +50,7 @@ void LocalTransport::post_chunk(int64_t peer, Sending &sending, Mailbox &mailbox
   const std::byte *data = sending.data + sending.posted_nbytes;
   message.has_fingerprint = sending.announced ? 0 : 1;
   message.fingerprint = sending.fingerprint;
-  message.nbytes = std::min(sending.nbytes - sending.posted_nbytes, message_chunk_nbytes(round_nbytes_));
+  message.nbytes = std::min(sending.nbytes - sending.posted_nbytes, message_chunk_nbytes(size_, round_nbytes_));
   if (message.nbytes == 0) {
     message.kind = MessageKind::none;
   } else if (find_offered(data, sending.nbytes - sending.posted_nbytes, &message.mapping_id, &message.offset)) {

@@ -19,9 +19,12 @@
 namespace zero {
 
 inline constexpr size_t kCacheLine = 64;
-/// Staging of one point-to-point message slot: no more than a half of that for rounds, so that a
-/// group that was given little does not take more for messages.
-constexpr int64_t message_chunk_nbytes(int64_t round_nbytes) { return std::min<int64_t>(64 * 1024, round_up(round_nbytes, 64)); }
+/// Staging of one point-to-point message slot: that of all peers together takes no more than that for
+/// rounds, so that a group that was given little does not take more for messages.
+constexpr int64_t message_chunk_nbytes(int64_t size, int64_t round_nbytes) {
+  const int64_t share = std::max<int64_t>(round_nbytes / size, 4096);
+  return std::min<int64_t>(64 * 1024, round_up(std::min(round_nbytes, share), 64));
+}
 
 /// The reason a group has failed, written once.
 class PoisonRecord {
@@ -125,7 +128,7 @@ class Segment {
       : mapping_(std::move(mapping)),
         size_(size),
         half_nbytes_(half_nbytes(size, round_nbytes)),
-        chunk_nbytes_(message_chunk_nbytes(round_nbytes)) {}
+        chunk_nbytes_(message_chunk_nbytes(size, round_nbytes)) {}
 
   /// Staging halves have room for every piece's alignment.
   static int64_t half_nbytes(int64_t size, int64_t round_nbytes) {
@@ -134,7 +137,7 @@ class Segment {
   }
   static int64_t nbytes(int64_t size, int64_t round_nbytes) { return staging_offset(size) + staging_nbytes(size, round_nbytes); }
   static int64_t staging_nbytes(int64_t size, int64_t round_nbytes) {
-    return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * message_chunk_nbytes(round_nbytes) : 0;
+    return size > 1 ? 2 * half_nbytes(size, round_nbytes) + size * 2 * message_chunk_nbytes(size, round_nbytes) : 0;
   }
 
   const std::shared_ptr<Mapping> &mapping() const { return mapping_; }

@@ -69,7 +69,8 @@ class LocalTransport final : public Transport {
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override;
   int64_t descriptors_to_meet() const override;
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
 
  private:
   friend class AllHere;

@@ -134,7 +134,8 @@ std::vector<int64_t> MpiTransport::hosts() const {
 
 void MpiTransport::leave_hosts_out() { left_out_hosts_ = hosts(); }
 
-Task MpiTransport::derive(std::vector<int64_t> members, int64_t, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+Task MpiTransport::derive_within(std::vector<int64_t> members, int64_t, int64_t most_round_nbytes, int64_t deadline_ms,
+                                 std::shared_ptr<Transport> *out) {
   if (members.empty()) co_return Status();
   const int64_t leader = members.front();
   int64_t number = 0;
@@ -159,7 +160,8 @@ Task MpiTransport::derive(std::vector<int64_t> members, int64_t, int64_t deadlin
   std::vector<int64_t> root_ranks;
   for (const int64_t member : members) root_ranks.push_back(links_.members()[static_cast<size_t>(member)]);
   const int64_t own = std::find(members.begin(), members.end(), rank()) - members.begin();
-  auto transport = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes_);
+  const int64_t round_nbytes = std::min(round_nbytes_, most_round_nbytes);
+  auto transport = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes);
   if (!left_out_hosts_.empty()) transport->leave_hosts_out();
   *out = std::move(transport);
   co_return Status();

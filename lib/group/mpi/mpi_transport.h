@@ -63,7 +63,8 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   std::string standings(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
 
  private:
   enum class Awaiting : uint8_t { nothing, envelope, piece };

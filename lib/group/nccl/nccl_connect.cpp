@@ -120,9 +120,10 @@ Task NcclTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory>
   co_return co_await Transport::share(std::move(mine), out, deadline_ms);
 }
 
-Task NcclTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
+Task NcclTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                                  std::shared_ptr<Transport> *out) {
   std::shared_ptr<Transport> under;
-  ZERO_CO_AWAIT(under_->derive(std::move(members), tag, deadline_ms, &under));
+  ZERO_CO_AWAIT(under_->derive_within(std::move(members), tag, most_round_nbytes, deadline_ms, &under));
   out->reset();
   if (under != nullptr) *out = std::make_shared<NcclTransport>(std::move(under), nccl_, under_);
   co_return Status();

@@ -73,7 +73,8 @@ class NcclTransport final : public Transport {
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
   int64_t descriptors_to_meet() const override { return under_->descriptors_to_meet(); }
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
 
  private:
   enum class Phase { idle, telling, making_room, catching_up, moving, hosting, ending };

@@ -39,7 +39,7 @@ Place TcpTransport::place() const { return place_of(hosts(), rank_); }
 
 /// The number of the new group is the same on its members although they do not talk: a hash of this group's number, the tag, who is in it,
 /// and how many such groups there were before. Others of this group need not count it, so it does not matter which of them take part.
-Task TcpTransport::derive(std::vector<int64_t> members, int64_t tag, int64_t, std::shared_ptr<Transport> *out) {
+Task TcpTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t, int64_t, std::shared_ptr<Transport> *out) {
   out->reset();
   if (members.empty()) co_return Status();
   const auto mine = std::find(members.begin(), members.end(), rank_);

@@ -63,7 +63,8 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   std::string standings(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
-  Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) override;
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
 
  private:
   /// A message to a peer. Both sides announce it, so both compare, and the data sets out only when it is wanted.
