@@ -1,44 +1,52 @@
-/*
- * Checkpoints: what a run needs to go on later, at any number of ranks and any stage.
+/**
+ * @file
+ * Checkpoints: a run is saved to a folder, and continues later at any number of ranks and in any
+ * stage.
  *
- *     int64_t found = 0;
- *     zero_optimizer_seal(optimizer);
- *     zero_optimizer_resume(optimizer, "saves", NULL, &found);
- *     if (!found) zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL);
- *     for (...) {
- *         ... one step ...
- *         if (step % 100 == 0) zero_optimizer_save(optimizer, "saves", NULL);
- *     }
+ * @code
+ * int64_t found = 0;
+ * zero_optimizer_seal(optimizer);
+ * zero_optimizer_resume(optimizer, "saves", NULL, &found);
+ * if (!found) zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL);
+ * for (int step = 0; step < steps; step++) {
+ *   ...                                                  // one step
+ *   if (step % 100 == 99) zero_optimizer_save(optimizer, "saves", NULL);
+ * }
+ * @endcode
  *
- * A save is a folder inside the folder that you name: safetensors files, one or more with whole
- * parameters that other tools can read, one per rank with its shard of the states, and a manifest.
- * The manifest is written last. A save without a valid manifest counts as no save, so a crash, a
- * kill or a full disk never leaves half a save behind that is taken for a whole one. Every block
- * of every file has a hash that is checked before its bytes are used. (The hashes find damage by
- * accident. They do not protect against someone who changes files on purpose.)
+ * **Files.** A save is a folder inside the folder that the caller names. It holds safetensors
+ * files: one or more with whole parameters, which other tools can read, and one per rank with its
+ * shard of the states. It also holds a manifest, which is written last. A save without a valid
+ * manifest does not count, so a crash, a kill or a full disk never leaves half a save that is
+ * taken for a whole one. Every block of every file has a hash, which is checked before the bytes
+ * are used. The hashes find accidental damage; they do not protect against deliberate changes.
  *
- * Guarantees:
- *   - A call that returns ZERO_OK has made the save durable, on all ranks or on none.
- *   - A save that fails changes nothing in memory. The group and the optimizer stay usable,
- *     whatever the code, and older saves stay as they are. All ranks return the same code and the
- *     same text, which names the rank, the file and the cause. (A rank that is lost during a save
- *     is ZERO_E_PEER_LOST; later saves of that checkpoint then fail, too.)
- *   - A load that fails leaves its optimizers sealed: their values are undefined until the next
- *     load or begin. Errors that are found before the first byte is used change nothing.
- *   - The library keeps all saves, unless ZERO_KEY_CHECKPOINT_KEEP says how many.
+ * **Guarantees.**
+ * - A save that returns ZERO_OK is durable, on all ranks.
+ * - A save that fails changes nothing in memory. The group and the optimizer stay usable, whatever
+ *   the code, and older saves stay as they are. All ranks return the same code and the same text,
+ *   which names the rank, the file and the cause. If a rank is lost during a save, the others
+ *   return ZERO_E_PEER_LOST, and later saves of that checkpoint fail too.
+ * - A load that fails after it has begun to read values leaves its optimizers sealed: their values
+ *   are undefined until the next load or begin. Errors found before that change nothing.
+ * - The library keeps all saves, unless ZERO_KEY_CHECKPOINT_KEEP limits them.
  *
- * Bits. A run that was loaded goes on with the bits of the run that never stopped, when it has as
- * many ranks; with another number of ranks, sums over ranks have another order. Which stage,
- * bucket size, transport or shard weights either run has makes no difference.
+ * **Bits.** With as many ranks as before, a loaded run continues with the bits of the run that
+ * never stopped. With another number of ranks, the sums over ranks have another order. The stage,
+ * bucket size, transport and shard weights of either run make no difference.
  *
- * Precision. Element by element, the value of a parameter is its fp32 master, or the bf16
+ * **Precision.** Element by element, the value of a parameter is its fp32 master, the bf16
  * parameter with its remainder, or the parameter itself. If the optimizer keeps parameters as the
- * save does, every bit is copied. Otherwise its master becomes that value, and its parameter the
- * value rounded once. Moments of another dtype are an error unless ZERO_KEY_CHECKPOINT_CONVERT is 1.
+ * save does, all bits are copied. Otherwise its master becomes that value, and its parameter the
+ * value rounded once. Moments of another dtype are an error, unless ZERO_KEY_CHECKPOINT_CONVERT
+ * is 1.
  *
- * All ranks of the group call save and load in the same order, between steps; both are collectives.
- * Errors of all functions: ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_OUT_OF_MEMORY.
- * Threads: one thread per checkpoint, and per optimizer that it holds, at a time.
+ * **Collectives.** save, load and resume are collectives. All ranks of the group call them in the
+ * same order, between steps.
+ *
+ * **Errors of all functions.** ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_OUT_OF_MEMORY.
+ *
+ * **Threads.** One thread at a time per checkpoint, and per optimizer in it.
  */
 #ifndef ZERO_CHECKPOINT_H
 #define ZERO_CHECKPOINT_H
@@ -49,138 +57,255 @@
 extern "C" {
 #endif
 
+/** A list of things that are saved and loaded together; the caller gives it back with
+    zero_checkpoint_release(). */
 typedef struct zero_checkpoint zero_checkpoint;
 
-/* Which ranks have a user tensor (zero_checkpoint_add_tensor). */
+/** The ranks whose values of a user tensor are saved (zero_checkpoint_add_tensor()). */
 enum zero_scope {
-  ZERO_SCOPE_ONE = 0, /* rank 0's is saved; a load gives it to all ranks */
-  ZERO_SCOPE_EACH = 1 /* every rank saves its own; with more ranks than were saved, the rest get rank 0's */
+  /** The values of rank 0 are saved; a load gives them to all ranks. */
+  ZERO_SCOPE_ONE = 0,
+  /** Every rank saves its own values. If a load has more ranks than the save, the additional ranks
+      receive the values of rank 0. */
+  ZERO_SCOPE_EACH = 1
 };
 
-/* What a load takes out of a save. */
+/** The part of a save that a load uses. */
 enum zero_part {
+  /** All of it. */
   ZERO_PART_ALL = 0,
-  ZERO_PART_PARAMS = 1 /* values of parameters alone: states, scalars, user tensors and texts stay as they are */
+  /** The values of parameters alone. States, scalars, user tensors and texts stay as they are. */
+  ZERO_PART_PARAMS = 1
 };
 
-/* The outcome of a save or a load, the same on all ranks but for times. Only 8-byte fields; fields are appended, never moved. */
+/**
+ * The outcome of a save or a load, the same on all ranks except for times. All fields have 8 bytes;
+ * fields are appended, never moved.
+ */
 typedef struct zero_checkpoint_result {
-  uint64_t struct_size; /* [in] sizeof(zero_checkpoint_result) as the caller knows it */
-  int64_t step;         /* steps applied, of the first optimizer */
-  int64_t nbytes;       /* of all files of the save; of a load: bytes that this rank read */
-  int64_t file_count;   /* without the manifest */
-  int64_t write_ns;     /* this rank: streaming its files, or reading */
-  int64_t sync_ns;      /* this rank: making them durable */
-  int64_t commit_ns;    /* from the end of the slowest rank's files to the commit */
-  int64_t direct;       /* 1: files went past the page cache (O_DIRECT) */
-  int64_t missing;      /* load: names that the save lacks and ZERO_KEY_CHECKPOINT_MISSING passed over */
-  int64_t extra;        /* load: names that only the save has and ZERO_KEY_CHECKPOINT_EXTRA passed over */
-  int64_t converted;    /* load: tensors whose values were rounded into another dtype */
-  int64_t fallback;     /* load: damaged saves that are newer than the one that was taken */
+  uint64_t struct_size; /**< In: sizeof(zero_checkpoint_result) as the caller knows it. */
+  int64_t step;         /**< Steps applied, of the first optimizer. */
+  int64_t nbytes;       /**< Save: bytes of all files. Load: bytes that this rank read. */
+  int64_t file_count;   /**< Files of the save, without the manifest. */
+  int64_t write_ns;     /**< Nanoseconds in which this rank wrote or read its files. */
+  int64_t sync_ns;      /**< Nanoseconds in which this rank made its files durable. */
+  int64_t commit_ns;    /**< Nanoseconds from the slowest rank's last file to the commit. */
+  int64_t direct;       /**< 1 if files bypassed the page cache (O_DIRECT), otherwise 0. */
+  int64_t missing;      /**< Load: names that the save lacks (ZERO_KEY_CHECKPOINT_MISSING). */
+  int64_t extra;        /**< Load: names that only the save has (ZERO_KEY_CHECKPOINT_EXTRA). */
+  int64_t converted;    /**< Load: tensors whose values were rounded into another dtype. */
+  int64_t fallback;     /**< Load: damaged saves that are newer than the one loaded. */
 } zero_checkpoint_result;
 
-/* Sets every field to zero and struct_size to the given size. Errors: ZERO_E_INVALID_ARGUMENT. Threads: any. Since ZERO_0.1. */
+/**
+ * Sets every field to zero and struct_size to the given size.
+ *
+ * @param[out] out          The result to initialise.
+ * @param[in]  struct_size  sizeof(zero_checkpoint_result).
+ * @return ZERO_OK or ZERO_E_INVALID_ARGUMENT. Threads: any.
+ * @since ZERO_0.1
+ */
 ZERO_API int32_t zero_checkpoint_result_init(zero_checkpoint_result *out, uint64_t struct_size);
 
-/*
- * The short form: saves one optimizer with all that belongs to it, or loads the newest valid save.
- *   folder     [in]  the folder that holds the saves of this run; must exist for save
- *   out_found  [out] 1: a save was loaded, and the optimizer runs; 0: there is no committed save,
- *                    and the optimizer is as it was
- * Settings are the defaults of ZERO_KEY_CHECKPOINT_... Errors also: ZERO_E_STATE between reduce
- * and gather or once gradients of a step were given, ZERO_E_SYSTEM, ZERO_E_CHECKPOINT (there are
- * saves, but none is valid or fits this model). Since ZERO_0.1.
+/**
+ * Saves one optimizer and all that belongs to it, with the default settings. A collective.
+ *
+ * @param[in] optimizer  An optimizer that has begun, between steps.
+ * @param[in] folder     The existing folder that holds the saves of this run.
+ * @param[in] stream     The stream of the optimizer's device; NULL on the host.
+ * @return ZERO_OK, an error of all functions, or an error of zero_checkpoint_save().
+ * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_save(zero_optimizer *optimizer, const char *folder, void *stream);
-ZERO_API int32_t zero_optimizer_save_async(zero_optimizer *optimizer, const char *folder, void *stream, zero_request **out);
-ZERO_API int32_t zero_optimizer_resume(zero_optimizer *optimizer, const char *folder, void *stream, int64_t *out_found);
-ZERO_API int32_t zero_optimizer_resume_async(zero_optimizer *optimizer, const char *folder, void *stream, int64_t *out_found,
-                                             zero_request **out);
-
-/*
- * Makes a checkpoint: a list of things that are saved and loaded together.
- *   group   [in]  all ranks that save together; kept alive by the checkpoint
- *   config  [in]  keys 600 .. 699, or NULL for defaults
- *   out     [out] the checkpoint, the caller's
- * Errors also: ZERO_E_UNSUPPORTED for a key of another kind. Not a collective. Since ZERO_0.1.
+/** Begins zero_optimizer_save() and returns a request in `out` (request.h). @since ZERO_0.1 */
+ZERO_API int32_t zero_optimizer_save_async(zero_optimizer *optimizer, const char *folder,
+                                           void *stream, zero_request **out);
+/**
+ * Loads the newest valid save of zero_optimizer_save(), with the default settings. A collective.
+ *
+ * @param[in]  optimizer  A sealed optimizer, or one between steps.
+ * @param[in]  folder     The folder that holds the saves of this run.
+ * @param[in]  stream     The stream of the optimizer's device; NULL on the host.
+ * @param[out] out_found  1 if a save was loaded; the optimizer has then begun. 0 if there is no
+ *                        committed save; the optimizer is then as it was.
+ * @return ZERO_OK, an error of all functions, or an error of zero_checkpoint_load() except
+ *   ZERO_E_NOT_FOUND.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_create(zero_group *group, const zero_config *config, zero_checkpoint **out);
+ZERO_API int32_t zero_optimizer_resume(zero_optimizer *optimizer, const char *folder, void *stream,
+                                       int64_t *out_found);
+/** Begins zero_optimizer_resume() and returns a request in `out` (request.h). @since ZERO_0.1 */
+ZERO_API int32_t zero_optimizer_resume_async(zero_optimizer *optimizer, const char *folder,
+                                             void *stream, int64_t *out_found, zero_request **out);
 
-/*
- * Adds something to the list. All ranks add the same in the same order. Not a collective.
- *   prefix         [in] stands before the names of the optimizer's tensors in files; "" or for example "stage1."; unique
- *   optimizer      [in] over the ranks of the checkpoint's group; kept alive by the checkpoint
- *   name           [in] 1 to 255 bytes of UTF-8, unique in the checkpoint
- *   buffer         [in] over the ranks of the checkpoint's group; kept alive by the checkpoint
- *   dtype, shape, ndim  [in] of the user tensor, as in zero_optimizer_add_module_buffer
- *   data           [in] its elements in the host's memory, which save reads and load writes; must stay valid
- *   scope          [in] a zero_scope
- * Errors also: ZERO_E_UNSUPPORTED for an optimizer or buffer whose group has other ranks. Since ZERO_0.1.
+/**
+ * Creates an empty checkpoint. Not a collective.
+ *
+ * @param[in]  group   All ranks that save together; the checkpoint keeps the group alive.
+ * @param[in]  config  Keys 600 .. 699, or NULL for the defaults.
+ * @param[out] out     The checkpoint; the caller owns it.
+ * @return ZERO_OK, an error of all functions, or ZERO_E_UNSUPPORTED for a key of another kind.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_add_optimizer(zero_checkpoint *checkpoint, const char *prefix, zero_optimizer *optimizer);
-ZERO_API int32_t zero_checkpoint_add_buffer(zero_checkpoint *checkpoint, const char *name, zero_buffer *buffer);
-ZERO_API int32_t zero_checkpoint_add_tensor(zero_checkpoint *checkpoint, const char *name, int32_t dtype, const int64_t *shape,
-                                            int64_t ndim, void *data, int32_t scope);
+ZERO_API int32_t zero_checkpoint_create(zero_group *group, const zero_config *config,
+                                        zero_checkpoint **out);
 
-/*
- * Texts of the program that a save holds, such as its place in the data: rank 0's are saved.
- *   key         [in]  1 to 255 bytes of UTF-8
- *   text        [in]  at most 65536 bytes of UTF-8; NULL removes the key
- *   out         [out] the text, always terminated, cut to fit; may be NULL when out_nbytes is 0
- *   out_needed  [out] bytes of the whole text with its terminator; may be NULL
- * After a load, texts are those of the save. Errors also: ZERO_E_NOT_FOUND for a key that has no
- * text. Since ZERO_0.1.
+/**
+ * Adds an optimizer. All ranks add the same things in the same order. Not a collective.
+ *
+ * @param[in] checkpoint  The checkpoint.
+ * @param[in] prefix      Precedes the names of the optimizer's tensors in files: "" or for example
+ *                        "stage1."; unique in the checkpoint.
+ * @param[in] optimizer   Its group has the ranks of the checkpoint's group. The checkpoint keeps
+ *                        the optimizer alive.
+ * @return ZERO_OK, an error of all functions, or ZERO_E_UNSUPPORTED if the group has other ranks.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_set_text(zero_checkpoint *checkpoint, const char *key, const char *text);
-ZERO_API int32_t zero_checkpoint_get_text(const zero_checkpoint *checkpoint, const char *key, char *out, int64_t out_nbytes,
-                                          int64_t *out_needed);
+ZERO_API int32_t zero_checkpoint_add_optimizer(zero_checkpoint *checkpoint, const char *prefix,
+                                               zero_optimizer *optimizer);
+/**
+ * Adds a sharded buffer. Rules and errors are those of zero_checkpoint_add_optimizer().
+ *
+ * @param[in] checkpoint  The checkpoint.
+ * @param[in] name        1 to 255 bytes of UTF-8, unique in the checkpoint.
+ * @param[in] buffer      Its group has the ranks of the checkpoint's group. The checkpoint keeps
+ *                        the buffer alive.
+ * @return As zero_checkpoint_add_optimizer().
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_checkpoint_add_buffer(zero_checkpoint *checkpoint, const char *name,
+                                            zero_buffer *buffer);
+/**
+ * Adds a tensor of the caller's. Rules are those of zero_checkpoint_add_optimizer().
+ *
+ * @param[in] checkpoint  The checkpoint.
+ * @param[in] name        1 to 255 bytes of UTF-8, unique in the checkpoint.
+ * @param[in] dtype       A zero_dtype.
+ * @param[in] shape       `ndim` numbers of elements; NULL if ndim is 0.
+ * @param[in] ndim        The number of dimensions; 0 is one element.
+ * @param[in] data        The elements, in host memory. A save reads them and a load writes them;
+ *                        the memory must stay valid.
+ * @param[in] scope       A zero_scope.
+ * @return ZERO_OK or an error of all functions.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_checkpoint_add_tensor(zero_checkpoint *checkpoint, const char *name,
+                                            int32_t dtype, const int64_t *shape, int64_t ndim,
+                                            void *data, int32_t scope);
 
-/*
- * Says that a tensor of a save has another name here. For loads.
- *   in_file  [in] the name in the save, with its prefix; or "old.*"
- *   here     [in] the name in this program, with its prefix; or "new.*" where in_file ends with ".*"
- * The first rule that fits a name applies. Since ZERO_0.1.
+/**
+ * Sets a text of the program that a save holds, for example its place in the data. The texts of
+ * rank 0 are saved. After a load, the texts are those of the save.
+ *
+ * @param[in] checkpoint  The checkpoint.
+ * @param[in] key         1 to 255 bytes of UTF-8.
+ * @param[in] text        At most 65536 bytes of UTF-8; NULL removes the key.
+ * @return ZERO_OK or an error of all functions.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char *in_file, const char *here);
+ZERO_API int32_t zero_checkpoint_set_text(zero_checkpoint *checkpoint, const char *key,
+                                          const char *text);
+/**
+ * Copies a text (zero_checkpoint_set_text()).
+ *
+ * @param[in]  checkpoint  The checkpoint.
+ * @param[in]  key         1 to 255 bytes of UTF-8.
+ * @param[out] out         The text, always terminated, cut to fit. May be NULL if out_nbytes is 0.
+ * @param[in]  out_nbytes  Bytes at `out`.
+ * @param[out] out_needed  Bytes of the whole text with its terminator; may be NULL.
+ * @return ZERO_OK, an error of all functions, or ZERO_E_NOT_FOUND if the key has no text.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_checkpoint_get_text(const zero_checkpoint *checkpoint, const char *key,
+                                          char *out, int64_t out_nbytes, int64_t *out_needed);
 
-/*
- * Saves everything in the list. Optimizers must have begun, and no step may be under way.
- *   folder      [in]      an existing folder in which the save gets a folder of its own
- *   stream      [in]      of the optimizers' device; NULL on the host
- *   out_result  [in, out] struct_size set by the caller; or NULL
- * Errors also: ZERO_E_STATE, ZERO_E_SYSTEM (disk full, no permission, input or output error),
- * ZERO_E_MISMATCH (ranks gave other folders, steps or lists; nothing was written, and the group
- * stays usable), ZERO_E_TIMEOUT (ZERO_KEY_CHECKPOINT_PROGRESS_MS). If the text says "may have been
- * committed", the next load finds out. Since ZERO_0.1.
+/**
+ * Gives a tensor of a save another name here, for loads. The first rule that matches a name
+ * applies.
+ *
+ * @param[in] checkpoint  The checkpoint.
+ * @param[in] in_file     The name in the save, with its prefix; or "old.*".
+ * @param[in] here        The name in this program, with its prefix. If in_file ends with ".*", so
+ *                        does this: "new.*".
+ * @return ZERO_OK or an error of all functions.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *folder, void *stream, zero_checkpoint_result *out_result);
-ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const char *folder, void *stream,
-                                            zero_checkpoint_result *out_result, zero_request **out);
+ZERO_API int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char *in_file,
+                                        const char *here);
 
-/*
- * Loads into everything in the list. Optimizers are sealed or between steps, and run afterwards.
- *   folder      [in]      a folder of saves: the newest valid one is taken; or one save
- *   part        [in]      a zero_part
- *   stream      [in]      as in save
- *   out_result  [in, out] struct_size set by the caller; or NULL
- * Hyper-parameters are then those of the save; set others afterwards. The loss scale is the save's
- * if both runs have a dynamic one, or neither.
- * Errors also: ZERO_E_NOT_FOUND (there is no committed save: only then start anew),
- * ZERO_E_CHECKPOINT (damaged, or of another model: the text lists up to twenty names, the count and
- * the key that allows them), ZERO_E_STATE, ZERO_E_SYSTEM, ZERO_E_MISMATCH as in save. Since ZERO_0.1.
+/**
+ * Saves everything in the checkpoint. Its optimizers have begun, and no step is in progress. A
+ * collective.
+ *
+ * @param[in]     checkpoint  The checkpoint.
+ * @param[in]     folder      An existing folder, in which the save gets a folder of its own.
+ * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
+ * @param[in,out] out_result  The caller sets struct_size; or NULL.
+ * @return ZERO_OK, an error of all functions, or:
+ * - ZERO_E_STATE between reduce and gather, or once gradients of a step were given.
+ * - ZERO_E_SYSTEM for a full disk, a missing permission, or an input or output error.
+ * - ZERO_E_MISMATCH if ranks gave different folders, steps or lists. Nothing was written, and the
+ *   group stays usable.
+ * - ZERO_E_TIMEOUT (ZERO_KEY_CHECKPOINT_PROGRESS_MS).
+ *
+ * If the text says "may have been committed", the next load finds out.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream,
+ZERO_API int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *folder, void *stream,
                                       zero_checkpoint_result *out_result);
-ZERO_API int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream,
+/** Begins zero_checkpoint_save() and returns a request in `out` (request.h). @since ZERO_0.1 */
+ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const char *folder,
+                                            void *stream, zero_checkpoint_result *out_result,
+                                            zero_request **out);
+
+/**
+ * Loads into everything in the checkpoint. Its optimizers are sealed or between steps, and have
+ * begun afterwards. A collective.
+ *
+ * Hyper-parameters become those of the save; set others afterwards. The loss scale becomes that of
+ * the save if both runs have a dynamic one, or neither has.
+ *
+ * @param[in]     checkpoint  The checkpoint.
+ * @param[in]     folder      A folder of saves, of which the newest valid one is loaded; or one
+ *                            save.
+ * @param[in]     part        A zero_part.
+ * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
+ * @param[in,out] out_result  The caller sets struct_size; or NULL.
+ * @return ZERO_OK, an error of all functions, ZERO_E_STATE, ZERO_E_SYSTEM or ZERO_E_MISMATCH as
+ *   zero_checkpoint_save(), or:
+ * - ZERO_E_NOT_FOUND if there is no committed save. Only then may a program start anew.
+ * - ZERO_E_CHECKPOINT if saves are damaged or of another model. The text lists up to twenty names,
+ *   their number and the key that allows them.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, int32_t part,
+                                      void *stream, zero_checkpoint_result *out_result);
+/** Begins zero_checkpoint_load() and returns a request in `out` (request.h). @since ZERO_0.1 */
+ZERO_API int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *folder,
+                                            int32_t part, void *stream,
                                             zero_checkpoint_result *out_result, zero_request **out);
 
-/*
- * The names that the last load passed over or converted, one a line: "missing NAME", "extra NAME",
- * "converted NAME". As zero_describe_group otherwise. Since ZERO_0.1.
+/**
+ * Lists the names that the last load ignored or converted, one a line: "missing NAME",
+ * "extra NAME", "converted NAME".
+ *
+ * @param[in]  checkpoint  The checkpoint.
+ * @param[out] out         The lines, always terminated, cut to fit. May be NULL if out_nbytes is 0.
+ * @param[in]  out_nbytes  Bytes at `out`.
+ * @param[out] out_needed  Bytes of all lines with the terminator; may be NULL.
+ * @return ZERO_OK or an error of all functions.
+ * @since ZERO_0.1
  */
-ZERO_API int32_t zero_checkpoint_skipped(const zero_checkpoint *checkpoint, char *out, int64_t out_nbytes, int64_t *out_needed);
+ZERO_API int32_t zero_checkpoint_skipped(const zero_checkpoint *checkpoint, char *out,
+                                         int64_t out_nbytes, int64_t *out_needed);
 
-/* Gives the handle back; NULL is allowed. Not a collective. Threads: any. Since ZERO_0.1. */
+/**
+ * Gives a checkpoint back. Not a collective.
+ *
+ * @param[in] checkpoint  The checkpoint, or NULL.
+ * @note Threads: any.
+ * @since ZERO_0.1
+ */
 ZERO_API void zero_checkpoint_release(zero_checkpoint *checkpoint);
 
 #ifdef __cplusplus
