@@ -58,6 +58,8 @@ extern "C" {
  *   leaves the group usable.
  * - An optimizer works in groups of its own. After a failed step, the group that the optimizer was
  *   created from may still be usable.
+ * - A save or load that fails costs neither the group nor the optimizer, also with ZERO_E_MISMATCH
+ *   and ZERO_E_TIMEOUT, unless a rank was lost.
  */
 enum zero_status {
   ZERO_OK = 0, /**< Success. */

@@ -132,7 +132,7 @@ int32_t zero_checkpoint_add_optimizer(zero_checkpoint *checkpoint, const char *p
     std::shared_ptr<Optimizer> added;
     ZERO_TRY(api::check_pointer(prefix, "prefix"));
     ZERO_TRY(api::find(optimizer, "optimizer", &added));
-    return object.things().add_optimizer(prefix, std::move(added));
+    return object.add_optimizer(prefix, std::move(added));
   });
 }
 

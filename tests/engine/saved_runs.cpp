@@ -25,7 +25,7 @@ std::shared_ptr<Checkpoint> checkpoint_of(const std::shared_ptr<Optimizer> &opti
   for (const auto &[key, value] : keys) expect_ok(config.set_i64(key, value), "set_i64");
   std::shared_ptr<Checkpoint> checkpoint;
   expect_ok(Checkpoint::create(optimizer->group(), config, &checkpoint), "create");
-  if (checkpoint != nullptr) expect_ok(checkpoint->things().add_optimizer("", optimizer), "add_optimizer");
+  if (checkpoint != nullptr) expect_ok(checkpoint->add_optimizer("", optimizer), "add_optimizer");
   return checkpoint;
 }
 

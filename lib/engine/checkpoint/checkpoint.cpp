@@ -33,25 +33,30 @@ bool any(const std::vector<int64_t> &all, Word word) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings, std::shared_ptr<SavedRun> run)
-    : settings_(settings), things_(std::move(group)), run_(std::move(run)) {}
+Checkpoint::Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings)
+    : settings_(settings), things_(std::move(group)) {}
 
 Status Checkpoint::create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Checkpoint> *out) {
   CheckpointSettings settings{};
   ZERO_TRY(read_checkpoint_settings(config, &settings));
-  out->reset(new Checkpoint(std::move(group), settings, std::make_shared<SavedRun>()));
+  out->reset(new Checkpoint(std::move(group), settings));
   return {};
 }
 
 Status Checkpoint::create_for(std::shared_ptr<Optimizer> optimizer, std::shared_ptr<Checkpoint> *out) {
-  CheckpointSettings settings{};
-  ZERO_TRY(read_checkpoint_settings(Config(), &settings));
-  std::shared_ptr<void> &run = SavedState(optimizer).run();
-  if (run == nullptr) run = std::make_shared<SavedRun>();
-  const std::shared_ptr<Group> group = optimizer->group();
-  std::shared_ptr<Checkpoint> made(new Checkpoint(group, settings, std::static_pointer_cast<SavedRun>(run)));
-  ZERO_TRY(made->things_.add_optimizer("", std::move(optimizer)));
+  std::shared_ptr<Checkpoint> made;
+  ZERO_TRY(create(optimizer->group(), Config(), &made));
+  ZERO_TRY(made->add_optimizer("", std::move(optimizer)));
   *out = std::move(made);
+  return {};
+}
+
+Status Checkpoint::add_optimizer(const std::string &prefix, std::shared_ptr<Optimizer> optimizer) {
+  std::shared_ptr<void> &run = SavedState(optimizer).run();
+  ZERO_TRY(things_.add_optimizer(prefix, std::move(optimizer)));
+  if (things_.optimizers().size() > 1) return {};
+  if (run == nullptr) run = run_;
+  run_ = std::static_pointer_cast<SavedRun>(run);
   return {};
 }
 

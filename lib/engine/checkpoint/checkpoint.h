@@ -40,6 +40,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
 
   SavedThings &things() { return things_; }
   const SavedThings &things() const { return things_; }
+  /// The run goes on with the first optimizer, from one checkpoint of it to the next.
+  Status add_optimizer(const std::string &prefix, std::shared_ptr<Optimizer> optimizer);
   Status rename(const char *in_file, const char *here);
   /// Streams are those of all optimizers' devices. Any thread.
   Status check_stream(void *stream) const;
@@ -66,7 +68,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   struct LoadJob;
   using BusyOptimizers = std::vector<SavedState::Busy>;
 
-  Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings, std::shared_ptr<SavedRun> run);
+  Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings);
 
   /// @name Both (checkpoint.cpp)
   /// @{
@@ -114,7 +116,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   const CheckpointSettings settings_;
   SavedThings things_;
   Renames renames_;
-  const std::shared_ptr<SavedRun> run_;
+  std::shared_ptr<SavedRun> run_ = std::make_shared<SavedRun>();
   const std::shared_ptr<OperationQueue> own_queue_ = std::make_shared<OperationQueue>();
   std::string skipped_;
   Status agreed_;  ///< the last error that all ranks have alike

@@ -62,6 +62,10 @@ c_enum! {
         Launcher = ZERO_E_LAUNCHER,
         /// CUDA offers no such device.
         Device = ZERO_E_DEVICE,
+        /// A save is damaged, or of another model.
+        Checkpoint = ZERO_E_CHECKPOINT,
+        /// There is no committed save: only then start anew.
+        NotFound = ZERO_E_NOT_FOUND,
         /// First values claimed to be equal on all ranks are not.
         ReplicasDiffer = ZERO_E_REPLICAS_DIFFER,
         /// Gradients arrived so far out of order that the pool would pass its limit.
@@ -226,6 +230,26 @@ c_enum! {
 }
 
 c_enum! {
+    /// Which ranks have a tensor of the program ([`Checkpoint::add_tensor`](crate::Checkpoint::add_tensor)).
+    TensorScope {
+        /// Rank 0's is saved; a load gives it to all ranks.
+        One = ZERO_SCOPE_ONE,
+        /// Every rank saves its own.
+        Each = ZERO_SCOPE_EACH,
+    }
+}
+
+c_enum! {
+    /// What a load takes out of a save ([`Checkpoint::load`](crate::Checkpoint::load)).
+    Part {
+        /// Everything.
+        All = ZERO_PART_ALL,
+        /// Values of parameters alone.
+        Params = ZERO_PART_PARAMS,
+    }
+}
+
+c_enum! {
     /// What is kept per element of a parameter (`zero/optimizer.h`).
     Slot {
         /// The parameter as it is stored.
@@ -382,6 +406,8 @@ mod tests {
         assert_complete("ZERO_MICRO_STEP_", MicroStep::NAMES);
         assert_complete("ZERO_MEMORY_", Memory::NAMES);
         assert_complete("ZERO_FEATURE_", Feature::NAMES);
+        assert_complete("ZERO_SCOPE_", TensorScope::NAMES);
+        assert_complete("ZERO_PART_", Part::NAMES);
     }
 
     #[test]
@@ -398,6 +424,8 @@ mod tests {
             "DIVISOR",
             "NONFINITE",
             "TIER",
+            "SCOPE",
+            "PART",
             "SLOT",
             "SOURCE",
             "SYNC",

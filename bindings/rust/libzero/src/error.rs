@@ -39,7 +39,12 @@ impl Error {
         const LONGEST: usize = 4096;
         let mut text = [0u8; LONGEST];
         // SAFETY: `text` has LONGEST bytes.
-        unsafe { sys::zero_last_error_copy(text.as_mut_ptr().cast(), LONGEST as i64) };
+        let last = unsafe { sys::zero_last_error_copy(text.as_mut_ptr().cast(), LONGEST as i64) };
+        if last != status {
+            // Calls that a signal handler may make leave no text.
+            let code = Code::from_raw(status);
+            return Error::new(code, code.name());
+        }
         let end = text.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
         Error::new(Code::from_raw(status), String::from_utf8_lossy(&text[..end]))
     }

@@ -149,6 +149,26 @@ c_enum! {
         GrowthCount = ZERO_KEY_GROWTH_COUNT,
         /// Scalar of a running optimizer: overflows that hysteresis has swallowed.
         OverflowCount = ZERO_KEY_OVERFLOW_COUNT,
+        /// Checkpoints: memory through which files are written and read.
+        CheckpointStagingBytes = ZERO_KEY_CHECKPOINT_STAGING_BYTES,
+        /// Checkpoints: newest saves of this run that are kept; 0: all.
+        CheckpointKeep = ZERO_KEY_CHECKPOINT_KEEP,
+        /// Checkpoints: 1: past the page cache where the file system can.
+        CheckpointDirect = ZERO_KEY_CHECKPOINT_DIRECT,
+        /// Checkpoints: 0: a save may be lost in a power cut.
+        CheckpointSync = ZERO_KEY_CHECKPOINT_SYNC,
+        /// Checkpoints: a model file is not extended beyond this size.
+        CheckpointFileBytes = ZERO_KEY_CHECKPOINT_FILE_BYTES,
+        /// Checkpoints: longest time in which a rank may write or read nothing.
+        CheckpointProgressMs = ZERO_KEY_CHECKPOINT_PROGRESS_MS,
+        /// Checkpoints: 1: states of another type are converted.
+        CheckpointConvert = ZERO_KEY_CHECKPOINT_CONVERT,
+        /// Checkpoints: 1: what the save lacks stays as it is.
+        CheckpointMissing = ZERO_KEY_CHECKPOINT_MISSING,
+        /// Checkpoints: 1: what only the save has is passed over.
+        CheckpointExtra = ZERO_KEY_CHECKPOINT_EXTRA,
+        /// Checkpoints: 0: no files with whole parameters for other tools.
+        CheckpointModelFiles = ZERO_KEY_CHECKPOINT_MODEL_FILES,
     }
 }
 

@@ -48,6 +48,7 @@ mod allocator;
 #[cfg(doctest)]
 mod borrows;
 mod buffer;
+mod checkpoint;
 mod collectives;
 mod config;
 mod dtype;
@@ -68,11 +69,12 @@ pub use libzero_sys as sys;
 
 pub use allocator::Allocator;
 pub use buffer::{Buffer, Whole};
+pub use checkpoint::{Checkpoint, CheckpointResult};
 pub use config::{Config, Value};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
-    Code, DType, Divisor, Feature, Finding, Master, Memory, MicroStep, Nonfinite, Operation, ReduceOp, Rounding, Slot, Source, SyncRule,
-    Tier, Unfilled,
+    Code, DType, Divisor, Feature, Finding, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Rounding, Slot, Source,
+    SyncRule, TensorScope, Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};

@@ -26,6 +26,8 @@ pub struct StepResult {
     pub grad_norm: f64,
     /// What the caller multiplies the loss of the next step by.
     pub loss_scale: f64,
+    /// The largest reason that a rank gave to [`Optimizer::request_stop`]; 0: none did.
+    pub stop_reason: i64,
 }
 
 impl From<sys::zero_step_result> for StepResult {
@@ -37,6 +39,7 @@ impl From<sys::zero_step_result> for StepResult {
             unfilled_count: result.unfilled_count,
             grad_norm: result.grad_norm,
             loss_scale: result.loss_scale,
+            stop_reason: result.stop_reason,
         }
     }
 }
