@@ -22,8 +22,8 @@ module LibZero
 
 import Libdl
 
-export BFloat16, Buffer, Config, Group, ModuleBuffer, Optimizer, Parameter, ZeroError
-export KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
+export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, ZeroError
+export CheckpointResult, KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, launcher, mpi_group, nccl_group, unique_id
 export abort, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
 export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, reduce_scatter!, scatter!, send
@@ -31,6 +31,7 @@ export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
 export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!
+export load!, rename!, request_stop, resume!, save, skipped
 export slots, verify, views
 export describe, memory_stats, step_stats, trace, traffic_stats
 
@@ -57,6 +58,7 @@ include("first_values.jl")
 include("gradient.jl")
 include("step.jl")
 include("slot.jl")
+include("checkpoint.jl")
 include("stats.jl")
 
 function __init__()

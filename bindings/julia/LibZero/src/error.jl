@@ -23,8 +23,9 @@ yield between the call and this one.
 """
 @noinline function last_error(status::Int32)
     bytes = Vector{UInt8}(undef, ERROR_NBYTES)
-    ccall(entry(libzero.zero_last_error_copy), Int32, (Ptr{UInt8}, Int64), bytes, length(bytes))
-    return ZeroError(status, zero_status_name(status), text_in(bytes))
+    last = ccall(entry(libzero.zero_last_error_copy), Int32, (Ptr{UInt8}, Int64), bytes, length(bytes))
+    name = zero_status_name(status)
+    return ZeroError(status, name, last == status ? text_in(bytes) : name) # calls that a signal handler may make leave no text
 end
 
 check(status::Int32) = status == ZERO_OK ? nothing : throw(last_error(status))

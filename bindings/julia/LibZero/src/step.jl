@@ -5,7 +5,7 @@
 
 The outcome of a step: `step` (steps applied so far), `skipped` (whether a non-finite gradient made all ranks skip it), `skipped_total`,
 `unfilled_count` (elements that this rank gave no gradient for), `grad_norm` (when asked for, or clipped by), `loss_scale` (of the next
-step).
+step), `stop_reason` (not 0: some rank asked all ranks to stop, [`request_stop`](@ref)).
 """
 StepResult
 
@@ -38,6 +38,14 @@ apply!(optimizer::Optimizer) = zero_optimizer_apply(optimizer)
 The last part of a step: makes new parameters visible. A collective.
 """
 gather!(optimizer::Optimizer) = zero_optimizer_gather(optimizer)
+
+"""
+    request_stop(optimizer, reason = 1)
+
+Asks all ranks to stop after a step: it is the same step on all of them, the next that this rank begins, and its [`StepResult`](@ref) tells the
+largest `reason`, which is positive. Not a collective; any task or thread may call it.
+"""
+request_stop(optimizer::Optimizer, reason::Integer = 1) = zero_optimizer_request_stop(optimizer, reason)
 
 """
     VerifyResult

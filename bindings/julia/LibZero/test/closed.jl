@@ -3,9 +3,10 @@
     buffer = Buffer(group, Float32, 10)
     optimizer = Optimizer(group)
     config = Config()
+    checkpoint = Checkpoint(group)
     param = add_param!(optimizer, "w", Float32, 4)
     statistics = add_module_buffer!(optimizer, "m", Float32, 4)
-    objects = (config, buffer, optimizer, group)
+    objects = (config, buffer, checkpoint, optimizer, group)
     foreach(close, objects)
     foreach(close, objects) # once is enough, twice does nothing
 
@@ -34,6 +35,10 @@
         () -> read!(optimizer, param, :param, zeros(Float32, 4)), () -> write(optimizer, param, :param, zeros(Float32, 4)),
         () -> views(optimizer, :param, Float32), () -> verify(optimizer), () -> trace(optimizer), () -> describe(optimizer),
         () -> memory_stats(optimizer), () -> traffic_stats(optimizer, :all_gather), () -> step_stats(optimizer),
+        () -> request_stop(optimizer), () -> save(optimizer, "."), () -> resume!(optimizer, "."), () -> push!(checkpoint, optimizer),
+        () -> push!(checkpoint, buffer, "b"), () -> push!(checkpoint, [1], "a"), () -> checkpoint["k"] = "t", () -> checkpoint["k"],
+        () -> rename!(checkpoint, "a" => "b"), () -> save(checkpoint, "."), () -> load!(checkpoint, "."), () -> skipped(checkpoint),
+        () -> Checkpoint(group),
     ]
     @test [error_name(use) for use in uses] == fill("ZERO_E_BAD_HANDLE", length(uses))
     @test occursin("released", error_text(() -> group_size(group)))
