@@ -92,6 +92,7 @@ ZERO_BLOCKING(zero_checkpoint_load)
 %include <zero/group.h>
 %include <zero/buffer.h>
 %include <zero/optimizer.h>
+%include <zero/stop.h>
 %include <zero/slots.h>
 %include <zero/graph.h>
 %include <zero/checkpoint.h>

@@ -53,6 +53,7 @@
 #include <zero/slots.h>
 #include <zero/stats.h>
 #include <zero/status.h>
+#include <zero/stop.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,26 +14,7 @@ namespace {
 constexpr Choice kRules[] = {
     {ZERO_SYNC_NONE, "ZERO_SYNC_NONE"}, {ZERO_SYNC_AVERAGE, "ZERO_SYNC_AVERAGE"}, {ZERO_SYNC_BROADCAST, "ZERO_SYNC_BROADCAST"}};
 
-/// What a signal handler asks of an optimizer.
-struct StopCall {
-  int64_t reason;
-  int32_t code;
-};
-
-void request_stop(void *object, void *argument) {
-  auto *call = static_cast<StopCall *>(argument);
-  call->code = forked() ? ZERO_E_FORKED : static_cast<Optimizer *>(object)->request_stop(call->reason);
-}
-
 }  // namespace
-
-/// No barrier: a signal handler may have interrupted this thread within one, or while it writes an error text.
-int32_t zero_optimizer_request_stop(zero_optimizer *optimizer, int64_t reason) {
-  if (reason <= 0) return ZERO_E_INVALID_ARGUMENT;
-  StopCall call = {reason, ZERO_E_BAD_HANDLE};
-  (void)api::reach_handle(api::Kind::optimizer, api::handle_value(optimizer), request_stop, &call);
-  return call.code;
-}
 
 int32_t zero_step_result_init(zero_step_result *out, uint64_t struct_size) {
   return api::guarded([&] { return api::init_struct(out, struct_size); });

@@ -1,6 +1,8 @@
 /// @file Bad values for each kind of argument, and the judgement of one misuse.
 #include "misuse.h"
 
+#include <filesystem>
+#include <memory>
 #include <random>
 
 namespace zero::test {
@@ -65,6 +67,21 @@ zero_checkpoint *released_checkpoint(Bench &bench) {
   return checkpoint;
 }
 
+zero_save *released_save(Bench &bench) {
+  zero_save *save = nullptr;
+  EXPECT_EQ(ZERO_OK, zero_save_open(saved_folder(bench), &save)) << last_text();
+  zero_save_release(save);
+  return save;
+}
+
+const char *make_folder(const char *name) {
+  static std::vector<std::unique_ptr<std::string>> paths;
+  const auto made = std::filesystem::temp_directory_path() / ("zero_misuse." + std::to_string(::getpid())) / name;
+  std::filesystem::create_directories(made);
+  paths.push_back(std::make_unique<std::string>(made.string()));
+  return paths.back()->c_str();
+}
+
 Arg handle(std::function<const void *(Bench &)> other_kind, std::function<const void *(Bench &)> released, bool may_be_null = false) {
   return [=](Bench &bench) {
     std::vector<Bad> bad = bad_handles(bench, other_kind(bench), may_be_null);
@@ -115,6 +132,33 @@ Arg request_handle() {
 
 Arg checkpoint_handle() {
   return handle([](Bench &bench) { return bench.world.group; }, released_checkpoint);
+}
+
+Arg save_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_save);
+}
+
+const char *empty_folder() {
+  static const char *path = make_folder("empty");
+  return path;
+}
+
+const char *saved_folder(Bench &bench) {
+  static const char *path = [&bench] {
+    const char *made = make_folder("saved");
+    EXPECT_EQ(ZERO_OK, zero_optimizer_save(bench.world.running, made, nullptr)) << last_text();
+    return made;
+  }();
+  return path;
+}
+
+zero_save *open_save(Bench &bench) {
+  static zero_save *opened = [&bench] {
+    zero_save *save = nullptr;
+    EXPECT_EQ(ZERO_OK, zero_save_open(saved_folder(bench), &save)) << last_text();
+    return save;
+  }();
+  return opened;
 }
 
 Arg address(const char *argument) {
@@ -175,6 +219,10 @@ Arg dtype() {
   };
 }
 Arg op() { return values({0, -1, 6, INT32_MAX, INT32_MIN}); }
+Arg texts(std::vector<Bad> bad) {
+  return [=](Bench &) { return bad; };
+}
+Bad text(const char *value, int32_t code, const char *named) { return {reinterpret_cast<uintptr_t>(value), code, named}; }
 Arg anything() {
   return [](Bench &) { return std::vector<Bad>(); };
 }

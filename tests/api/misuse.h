@@ -66,6 +66,13 @@ struct Bench {
   int64_t failures = 0;
 };
 
+/// A folder without saves, which stays as it is.
+const char *empty_folder();
+/// A folder with one save, of the bench's optimizer.
+const char *saved_folder(Bench &bench);
+/// That save; not to be released.
+zero_save *open_save(Bench &bench);
+
 /// Bad values of one argument, made anew for each row.
 using Arg = std::function<std::vector<Bad>(Bench &)>;
 
@@ -85,6 +92,7 @@ Arg buffer_handle();
 Arg optimizer_handle();
 Arg request_handle();
 Arg checkpoint_handle();
+Arg save_handle();
 /// An address that must not be NULL.
 Arg address(const char *argument);
 /// A struct whose size is checked; `field` gives its struct_size in the outputs.
@@ -98,6 +106,9 @@ Arg dtype();
 Arg op();
 /// Listed values, all ZERO_E_INVALID_ARGUMENT (or another code), each named in the text by its number.
 Arg values(std::vector<int64_t> bad, int32_t code = ZERO_E_INVALID_ARGUMENT);
+/// Listed texts.
+Arg texts(std::vector<Bad> bad);
+Bad text(const char *value, int32_t code, const char *named);
 /// Every value is valid, or the value matters only with another argument's.
 Arg anything();
 /// @}
@@ -178,6 +189,7 @@ void add_buffer_rows(Rows &rows);
 void add_optimizer_rows(Rows &rows);
 void add_training_rows(Rows &rows);
 void add_checkpoint_rows(Rows &rows);
+void add_save_rows(Rows &rows);
 void add_stats_rows(Rows &rows);
 void add_other_rows(Rows &rows);
 

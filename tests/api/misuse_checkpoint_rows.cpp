@@ -1,26 +1,8 @@
 /// @file The rows of checkpoints.
 #include "misuse.h"
 
-#include <filesystem>
-
 namespace zero::test {
 namespace {
-
-/// A folder without saves, which stays as it is.
-const char *folder() {
-  static const std::string path = [] {
-    const auto made = std::filesystem::temp_directory_path() / ("zero_misuse." + std::to_string(::getpid()));
-    std::filesystem::create_directories(made);
-    return made.string();
-  }();
-  return path.c_str();
-}
-
-Bad text(const char *value, int32_t code, const char *named) { return {reinterpret_cast<uintptr_t>(value), code, named}; }
-
-Arg texts(std::vector<Bad> bad) {
-  return [=](Bench &) { return bad; };
-}
 
 Arg folders() {
   static const std::string too_long(4096, 'f');
@@ -101,24 +83,24 @@ void add_file_rows(Rows &rows) {
   add(rows, "zero_checkpoint_result_init", zero_checkpoint_result_init,
       [](Bench &b) { return std::tuple(&b.outputs.memory.saved, sizeof(zero_checkpoint_result)); }, {address("out"), struct_size(96)});
   add_pair(rows, "zero_optimizer_save", zero_optimizer_save, zero_optimizer_save_async,
-           [](Bench &b) { return std::tuple<zero_optimizer *, const char *, void *>(b.world.running, folder(), nullptr); },
+           [](Bench &b) { return std::tuple<zero_optimizer *, const char *, void *>(b.world.running, empty_folder(), nullptr); },
            {optimizer_handle(), folders(), stream()});
   add_pair(rows, "zero_optimizer_resume", zero_optimizer_resume, zero_optimizer_resume_async,
            [](Bench &b) {
-             return std::tuple<zero_optimizer *, const char *, void *, int64_t *>(b.world.running, folder(), nullptr,
+             return std::tuple<zero_optimizer *, const char *, void *, int64_t *>(b.world.running, empty_folder(), nullptr,
                                                                                    &b.outputs.memory.integers[0]);
            },
            {optimizer_handle(), loaded_folders(), stream(), address("out_found")});
   add_pair(rows, "zero_checkpoint_save", zero_checkpoint_save, zero_checkpoint_save_async,
            [](Bench &b) {
-             return std::tuple<zero_checkpoint *, const char *, void *, zero_checkpoint_result *>(b.world.checkpoint, folder(), nullptr,
+             return std::tuple<zero_checkpoint *, const char *, void *, zero_checkpoint_result *>(b.world.checkpoint, empty_folder(), nullptr,
                                                                                                   &b.outputs.memory.saved);
            },
            {checkpoint_handle(), folders(), stream(), result_struct("out_result", true)});
   add_pair(rows, "zero_checkpoint_load", zero_checkpoint_load, zero_checkpoint_load_async,
            [](Bench &b) {
              return std::tuple<zero_checkpoint *, const char *, int32_t, void *, zero_checkpoint_result *>(
-                 b.world.checkpoint, folder(), ZERO_PART_ALL, nullptr, &b.outputs.memory.saved);
+                 b.world.checkpoint, empty_folder(), ZERO_PART_ALL, nullptr, &b.outputs.memory.saved);
            },
            {checkpoint_handle(), loaded_folders(), values({-1, 2, INT32_MAX, INT32_MIN}), stream(), result_struct("out_result", true)});
 }

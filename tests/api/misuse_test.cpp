@@ -27,6 +27,7 @@ TEST(Misuse, EveryArgumentOfEveryFunctionIsChecked) {
   add_optimizer_rows(rows);
   add_training_rows(rows);
   add_checkpoint_rows(rows);
+  add_save_rows(rows);
   add_stats_rows(rows);
   add_other_rows(rows);
 

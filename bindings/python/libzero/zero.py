@@ -260,9 +260,6 @@ def zero_optimizer_apply(optimizer):
 def zero_optimizer_gather(optimizer):
     return _zero.zero_optimizer_gather(optimizer)
 
-def zero_optimizer_request_stop(optimizer, reason):
-    return _zero.zero_optimizer_request_stop(optimizer, reason)
-
 def zero_optimizer_view_count(optimizer):
     return _zero.zero_optimizer_view_count(optimizer)
 
@@ -271,6 +268,9 @@ def zero_optimizer_view(optimizer, index, slot):
 
 def zero_optimizer_verify(optimizer, out_result):
     return _zero.zero_optimizer_verify(optimizer, out_result)
+
+def zero_optimizer_request_stop(optimizer, reason):
+    return _zero.zero_optimizer_request_stop(optimizer, reason)
 
 def zero_optimizer_set_f64(optimizer, set, key, value):
     return _zero.zero_optimizer_set_f64(optimizer, set, key, value)

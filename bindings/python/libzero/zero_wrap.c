@@ -5701,30 +5701,6 @@ fail:
 }
 
 
-SWIGINTERN PyObject *_wrap_zero_optimizer_request_stop(PyObject *self, PyObject *args) {
-  PyObject *resultobj = 0;
-  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
-  int64_t arg2 ;
-  PyObject *swig_obj[2] ;
-  int32_t result;
-  
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_request_stop", 2, 2, swig_obj)) SWIG_fail;
-  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
-  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
-  result = zero_optimizer_request_stop(arg1,arg2);
-  {
-    if (result != ZERO_OK) {
-      raise_error(result);
-      SWIG_fail;
-    }
-    resultobj = SWIG_Py_Void();
-  }
-  return resultobj;
-fail:
-  return NULL;
-}
-
-
 SWIGINTERN PyObject *_wrap_zero_optimizer_view_count(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -5834,6 +5810,30 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_verify(PyObject *self, PyObject *args)
   return resultobj;
 fail:
   PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_optimizer_request_stop(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t arg2 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_request_stop", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  result = zero_optimizer_request_stop(arg1,arg2);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
   return NULL;
 }
 
@@ -7248,10 +7248,10 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_reduce", _wrap_zero_optimizer_reduce, METH_VARARGS, NULL},
 	 { "zero_optimizer_apply", _wrap_zero_optimizer_apply, METH_O, NULL},
 	 { "zero_optimizer_gather", _wrap_zero_optimizer_gather, METH_O, NULL},
-	 { "zero_optimizer_request_stop", _wrap_zero_optimizer_request_stop, METH_VARARGS, NULL},
 	 { "zero_optimizer_view_count", _wrap_zero_optimizer_view_count, METH_O, NULL},
 	 { "zero_optimizer_view", _wrap_zero_optimizer_view, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
+	 { "zero_optimizer_request_stop", _wrap_zero_optimizer_request_stop, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_f64", _wrap_zero_optimizer_set_f64, METH_VARARGS, NULL},
 	 { "zero_optimizer_get_f64", _wrap_zero_optimizer_get_f64, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_i64", _wrap_zero_optimizer_set_i64, METH_VARARGS, NULL},

@@ -1,6 +1,7 @@
 /// @file Matching a save with what is here.
 #include "engine/checkpoint/load_plan.h"
 
+#include "engine/checkpoint/saved_names.h"
 #include "kernels/convert.h"
 
 #include <zero/checkpoint.h>
@@ -19,63 +20,6 @@ using checkpoint::SavedTensor;
 using checkpoint::Scope;
 using checkpoint::Section;
 using checkpoint::Wanted;
-
-constexpr size_t kMostNames = 20;
-
-/// The dtype of a slot in the save; false where this library has none.
-bool dtype_in(const SavedSlot &slot, DType *out) {
-  if (!slot.true_type.empty()) {
-    *out = DType::f8ue5m3;
-    return slot.true_type == dtype_name(DType::f8ue5m3);
-  }
-  const auto dtype = checkpoint::dtype_of(slot.type);
-  if (dtype.has_value()) *out = *dtype;
-  return dtype.has_value();
-}
-
-/// Where a tensor is in the save.
-struct Place {
-  int64_t section = -1;
-  int64_t tensor = -1;
-};
-
-/// Names that are wrong in one way, of which a text shows some.
-class Names {
- public:
-  void add(std::string name) { names_.push_back(std::move(name)); }
-  int64_t size() const { return std::ssize(names_); }
-  std::string text() const {
-    std::string text;
-    for (size_t i = 0; i < std::min(names_.size(), kMostNames); ++i) text += (i > 0 ? ", " : "") + names_[i];
-    return names_.size() > kMostNames ? text + " ..." : text;
-  }
-  void list(const char *what, std::string *out) const {
-    for (const std::string &name : names_) *out += std::string(what) + " " + name + "\n";
-  }
-
- private:
-  std::vector<std::string> names_;
-};
-
-const SavedSlot *find_slot(const SavedTensor &tensor, const char *name, int64_t *out_index) {
-  for (size_t index = 0; index < tensor.slots.size(); ++index) {
-    if (tensor.slots[index].name != name) continue;
-    *out_index = static_cast<int64_t>(index);
-    return &tensor.slots[index];
-  }
-  return nullptr;
-}
-
-std::string shape_text(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-std::string fact(const checkpoint::Facts &facts, const std::string &key) {
-  const auto found = facts.find(key);
-  return found != facts.end() ? found->second : "";
-}
 
 /// Makes the plan, thing by thing.
 class Planner {
@@ -96,7 +40,7 @@ class Planner {
   }
 
  private:
-  const SavedTensor &tensor_at(Place place) const {
+  const SavedTensor &tensor_at(SavedPlace place) const {
     return saved_.sections[static_cast<size_t>(place.section)].tensors[static_cast<size_t>(place.tensor)];
   }
 
@@ -105,14 +49,14 @@ class Planner {
       const Section &each = saved_.sections[section];
       auto &names = each.kind == "buffer" ? buffers_ : tensors_;
       for (size_t tensor = 0; tensor < each.tensors.size(); ++tensor) {
-        const Place place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
+        const SavedPlace place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
         names.emplace(renames_.here(each.prefix + each.tensors[tensor].name), place);
       }
     }
   }
 
   /// A tied tensor's values are those of the one that it is tied to.
-  Place holder_of(Place place) const {
+  SavedPlace holder_of(SavedPlace place) const {
     const SavedTensor &tensor = tensor_at(place);
     if (tensor.tied_to.empty()) return place;
     const Section &section = saved_.sections[static_cast<size_t>(place.section)];
@@ -167,7 +111,7 @@ class Planner {
       return {};
     }
     used_.insert({found->second.section, found->second.tensor});
-    const Place place = holder_of(found->second);
+    const SavedPlace place = holder_of(found->second);
     used_.insert({place.section, place.tensor});
     const SavedTensor &tensor = tensor_at(place);
     ZERO_CHECK(tensor.shape == param.shape, ZERO_E_CHECKPOINT, "tensor %s has shape %s in the save, but %s here", quoted_name(name).c_str(),
@@ -182,7 +126,7 @@ class Planner {
     return params_alone_ ? Status() : add_states(number, optimizer.state, id, place, name);
   }
 
-  Wanted wanted(const SavedState &state, int64_t id, Place place, int64_t slot) const {
+  Wanted wanted(const SavedState &state, int64_t id, SavedPlace place, int64_t slot) const {
     const SavedSlot &saved = tensor_at(place).slots[static_cast<size_t>(slot)];
     Wanted wanted;
     wanted.section = place.section;
@@ -192,7 +136,7 @@ class Planner {
     return wanted;
   }
 
-  void copy_slot(const SavedState &state, int64_t id, Place place, int64_t slot, const SlotFormat &format) {
+  void copy_slot(const SavedState &state, int64_t id, SavedPlace place, int64_t slot, const SlotFormat &format) {
     Wanted copied = wanted(state, id, place, slot);
     if (copied.entries.empty()) return;
     copied.user = std::ssize(plan_.targets);
@@ -201,7 +145,7 @@ class Planner {
   }
 
   /// The parameter, its scales and its master: copied where both keep the same, otherwise made from the values.
-  Status add_values(const SavedState &state, int64_t id, Place place, const std::string &name) {
+  Status add_values(const SavedState &state, int64_t id, SavedPlace place, const std::string &name) {
     const SavedTensor &tensor = tensor_at(place);
     const auto of_value = [](int32_t number) { return is_param_slot(number) || number == ZERO_SLOT_MASTER; };
     bool same = !params_alone_;
@@ -241,7 +185,7 @@ class Planner {
   }
 
   /// The fp32 master, or bf16 and remainder, or the parameter, or codes and scales.
-  Status find_values(const SavedState &state, int64_t id, Place place, const std::string &name, ValueSource *out) const {
+  Status find_values(const SavedState &state, int64_t id, SavedPlace place, const std::string &name, ValueSource *out) const {
     const SavedTensor &tensor = tensor_at(place);
     int64_t param_at = -1;
     int64_t master_at = -1;
@@ -271,7 +215,7 @@ class Planner {
     return {};
   }
 
-  Status add_states(size_t number, const SavedState &state, int64_t id, Place place, const std::string &name) {
+  Status add_states(size_t number, const SavedState &state, int64_t id, SavedPlace place, const std::string &name) {
     const SavedTensor &tensor = tensor_at(place);
     std::set<std::string> known = {"param", "param_scale", "master"};
     for (const SlotFormat &format : state.slots_of(id)) {
@@ -294,7 +238,7 @@ class Planner {
   }
 
   /// With its scales, where either has some.
-  Status add_state(size_t number, const SavedState &state, int64_t id, Place place, const std::string &name, const SlotFormat &format) {
+  Status add_state(size_t number, const SavedState &state, int64_t id, SavedPlace place, const std::string &name, const SlotFormat &format) {
     const SavedTensor &tensor = tensor_at(place);
     int64_t index = 0;
     DType dtype{};
@@ -426,13 +370,13 @@ class Planner {
   const bool params_alone_;
   const SaveDescription &saved_;
   LoadPlan &plan_;
-  std::map<std::string, Place> tensors_;  ///< by their names here
-  std::map<std::string, Place> buffers_;
+  std::map<std::string, SavedPlace> tensors_;  ///< by their names here
+  std::map<std::string, SavedPlace> buffers_;
   std::set<std::pair<int64_t, int64_t>> used_;
   std::set<int64_t> used_extras_;
-  Names missing_;
-  Names extra_;
-  Names converted_;
+  WrongNames missing_;
+  WrongNames extra_;
+  WrongNames converted_;
 };
 
 }  // namespace

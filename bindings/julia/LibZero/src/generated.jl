@@ -639,12 +639,12 @@ mutable struct Functions
     zero_optimizer_apply_async::Ptr{Cvoid}
     zero_optimizer_gather::Ptr{Cvoid}
     zero_optimizer_gather_async::Ptr{Cvoid}
-    zero_optimizer_request_stop::Ptr{Cvoid}
     zero_optimizer_view_count::Ptr{Cvoid}
     zero_optimizer_view::Ptr{Cvoid}
     zero_optimizer_verify::Ptr{Cvoid}
     zero_optimizer_verify_async::Ptr{Cvoid}
     zero_optimizer_release::Ptr{Cvoid}
+    zero_optimizer_request_stop::Ptr{Cvoid}
     zero_optimizer_set_f64::Ptr{Cvoid}
     zero_optimizer_get_f64::Ptr{Cvoid}
     zero_optimizer_set_i64::Ptr{Cvoid}
@@ -1184,11 +1184,6 @@ function zero_optimizer_gather(optimizer, stream = C_NULL)
     return nothing
 end
 
-function zero_optimizer_request_stop(optimizer, reason)
-    check(ccall(entry(libzero.zero_optimizer_request_stop), Int32, (Handle, Int64), optimizer, reason))
-    return nothing
-end
-
 function zero_optimizer_view_count(optimizer)
     out_count = Ref(Int64(0))
     check(ccall(entry(libzero.zero_optimizer_view_count), Int32, (Handle, Ptr{Int64}), optimizer, out_count))
@@ -1216,6 +1211,11 @@ end
 
 function zero_optimizer_release(optimizer)
     return ccall(entry(libzero.zero_optimizer_release), Cvoid, (Handle,), optimizer)
+end
+
+function zero_optimizer_request_stop(optimizer, reason)
+    check(ccall(entry(libzero.zero_optimizer_request_stop), Int32, (Handle, Int64), optimizer, reason))
+    return nothing
 end
 
 function zero_optimizer_set_f64(optimizer, set, key, value)

@@ -705,9 +705,6 @@ extern "C" {
     pub fn zero_optimizer_gather_async(optimizer: *mut zero_optimizer, stream: *mut c_void, out: *mut *mut zero_request) -> i32;
 
     /// See `zero/optimizer.h`.
-    pub fn zero_optimizer_request_stop(optimizer: *mut zero_optimizer, reason: i64) -> i32;
-
-    /// See `zero/optimizer.h`.
     pub fn zero_optimizer_view_count(optimizer: *const zero_optimizer, out_count: *mut i64) -> i32;
 
     /// See `zero/optimizer.h`.
@@ -721,6 +718,9 @@ extern "C" {
 
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_release(optimizer: *mut zero_optimizer);
+
+    /// See `zero/stop.h`.
+    pub fn zero_optimizer_request_stop(optimizer: *mut zero_optimizer, reason: i64) -> i32;
 
     /// See `zero/slots.h`.
     pub fn zero_optimizer_set_f64(optimizer: *mut zero_optimizer, set: i64, key: i32, value: f64) -> i32;

@@ -1,0 +1,44 @@
+/// @file Names in a save: finding them, and telling which are wrong.
+#pragma once
+
+#include "checkpoint/description.h"
+#include "core/dtype.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// Where a tensor is in a save.
+struct SavedPlace {
+  int64_t section = -1;
+  int64_t tensor = -1;
+};
+
+/// Names that are wrong in one way, of which a text shows some.
+class WrongNames {
+ public:
+  void add(std::string name) { names_.push_back(std::move(name)); }
+  int64_t size() const { return static_cast<int64_t>(names_.size()); }
+  std::string text() const;
+  /// Adds a line for each: `what` and the name.
+  void list(const char *what, std::string *out) const;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// The dtype of a slot in the save; false where this library has none.
+bool dtype_in(const checkpoint::SavedSlot &slot, DType *out);
+
+/// nullptr where the tensor has no such slot.
+const checkpoint::SavedSlot *find_slot(const checkpoint::SavedTensor &tensor, const char *name, int64_t *out_index);
+
+/// "[2, 3]".
+std::string shape_text(const std::vector<int64_t> &shape);
+
+/// "" where the save does not say.
+std::string fact(const checkpoint::Facts &facts, const std::string &key);
+
+}  // namespace zero
