@@ -6,12 +6,16 @@
 #include <zero/config.h>
 #include <zero/optimizer.h>
 #include <zero/request.h>
+#include <zero/save.h>
 
 namespace zero {
 class Config;
 class Group;
 class Buffer;
 class Optimizer;
+namespace checkpoint {
+class OpenSave;
+}
 }  // namespace zero
 
 namespace zero::api {
@@ -37,6 +41,11 @@ template <>
 struct Noun<zero_optimizer> {
   using Object = Optimizer;
   static constexpr Kind kKind = Kind::optimizer;
+};
+template <>
+struct Noun<zero_save> {
+  using Object = checkpoint::OpenSave;
+  static constexpr Kind kKind = Kind::save;
 };
 template <>
 struct Noun<zero_request> {
