@@ -196,6 +196,18 @@ int64_t zero_abi_version(void);
 const char *zero_version(void);
 int64_t zero_has_feature(int32_t feature);
 
+int32_t zero_save_open(const char *path, zero_save **out);
+int32_t zero_save_list(const char *folder, int32_t form, char *out, int64_t out_nbytes, int64_t *out_needed);
+int32_t zero_save_describe(const zero_save *save, int32_t form, char *out, int64_t out_nbytes, int64_t *out_needed);
+int32_t zero_save_verify(zero_save *save);
+int32_t zero_save_compare(zero_save *save, zero_save *other, int64_t *out_count);
+int32_t zero_save_differences(const zero_save *save, int32_t form, char *out, int64_t out_nbytes, int64_t *out_needed);
+int32_t zero_save_export(zero_save *save, const char *path);
+int32_t zero_save_prunable(const char *folder, int64_t keep, char *out, int64_t out_nbytes, int64_t *out_needed);
+int32_t zero_save_remove(const char *folder, const char *name);
+int32_t zero_save_progress(const zero_save *save, int64_t *out_done, int64_t *out_total);
+void zero_save_release(zero_save *save);
+
 #ifdef __cplusplus
 }
 #endif

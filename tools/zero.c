@@ -1,5 +1,7 @@
-/// @file The `zero` command: tells what this installation of libzero is and which ranks it sees.
+/// @file The `zero` command: tells what this installation of libzero is and which ranks it sees, and looks after saves.
 /// Knows only the public API.
+#include "zero_ckpt.h"
+
 #include <zero/zero.h>
 
 #include <errno.h>
@@ -18,6 +20,7 @@ struct seat {
 
 static const char usage[] =
     "usage: zero info       what this libzero is, and the ranks it sees here (start it under mpirun, srun or torchrun to see theirs)\n"
+    "       zero ckpt ...   looks at saves, checks, compares, exports and removes them (zero ckpt --help)\n"
     "       zero --version\n"
     "       zero --help\n";
 
@@ -112,6 +115,7 @@ static int info(void) {
 
 static int run(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "info") == 0) return info();
+  if (argc >= 2 && strcmp(argv[1], "ckpt") == 0) return zero_ckpt(argc - 2, argv + 2);
   if (argc == 2 && strcmp(argv[1], "--version") == 0) {
     const int64_t abi = zero_abi_version();
     printf("libzero %s (ABI %" PRId64 ".%" PRId64 ")\n", zero_version(), abi / 65536, abi % 65536);

@@ -50,6 +50,7 @@
 #include <zero/group.h>
 #include <zero/optimizer.h>
 #include <zero/request.h>
+#include <zero/save.h>
 #include <zero/slots.h>
 #include <zero/stats.h>
 #include <zero/status.h>

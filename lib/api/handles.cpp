@@ -85,7 +85,7 @@ void give_slot(uint64_t index, bool reusable) {
   table.first_free = index;
 }
 
-bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::checkpoint); }
+bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::save); }
 
 Status never_made(Kind kind, uint64_t handle, const char *argument) {
   return Status::error(ZERO_E_BAD_HANDLE, "%s is %#llx, which is no handle of libzero; expected a %s", argument,
@@ -142,6 +142,8 @@ const char *kind_name(Kind kind) {
       return "zero_request";
     case Kind::checkpoint:
       return "zero_checkpoint";
+    case Kind::save:
+      return "zero_save";
     case Kind::none:
       break;
   }

@@ -7,6 +7,7 @@
 #include <zero/config.h>
 #include <zero/optimizer.h>
 #include <zero/request.h>
+#include <zero/save.h>
 
 namespace zero {
 class Config;
@@ -14,6 +15,9 @@ class Group;
 class Buffer;
 class Optimizer;
 class Checkpoint;
+namespace checkpoint {
+class OpenSave;
+}
 }  // namespace zero
 
 namespace zero::api {
@@ -44,6 +48,11 @@ template <>
 struct Noun<zero_checkpoint> {
   using Object = Checkpoint;
   static constexpr Kind kKind = Kind::checkpoint;
+};
+template <>
+struct Noun<zero_save> {
+  using Object = checkpoint::OpenSave;
+  static constexpr Kind kKind = Kind::save;
 };
 template <>
 struct Noun<zero_request> {

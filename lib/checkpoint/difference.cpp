@@ -140,9 +140,8 @@ class Differences {
   }
 
   int64_t count() const { return static_cast<int64_t>(json_.size()); }
-  std::string text(TextForm form) const {
-    return form == TextForm::plain ? text_ : json_.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  }
+  const std::string &plain() const { return text_; }
+  std::string json() const { return json_.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"; }
 
  private:
   std::string text_;
@@ -158,8 +157,8 @@ const Section *section_of(const SaveDescription &description, const std::string 
 
 }  // namespace
 
-Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, TextForm form, std::string *out,
-                  int64_t *out_count) {
+Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, std::string *out_plain,
+                  std::string *out_json, int64_t *out_count) {
   Items first = items_of(a.manifest.description);
   Items second = items_of(b.manifest.description);
   ZERO_TRY(sum_items(a, options, progress, &first));
@@ -171,7 +170,8 @@ Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions 
     if (other != nullptr) differences.compare_facts(section.kind + " " + section.prefix, section.facts, other->facts);
   }
   differences.compare_items(first, second);
-  *out = differences.text(form);
+  *out_plain = differences.plain();
+  *out_json = differences.json();
   *out_count = differences.count();
   return {};
 }

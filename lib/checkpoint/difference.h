@@ -2,7 +2,6 @@
 #pragma once
 
 #include "checkpoint/blocks.h"
-#include "checkpoint/inspect.h"
 #include "checkpoint/manifest.h"
 #include "core/file.h"
 
@@ -17,9 +16,9 @@ struct OpenedSave {
   const Manifest &manifest;
 };
 
-/// Reads both saves once, each block checked, and compares them slot by slot. *out_count: how many things differ; a line or an object for
-/// each. Steps, ids, times and the number of ranks may differ without being counted.
-Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, TextForm form, std::string *out,
-                  int64_t *out_count);
+/// Reads both saves once, each block checked, and compares them slot by slot. *out_count: how many things differ; a line for each in
+/// *out_plain, an object for each in *out_json. Steps, ids, times and the number of ranks may differ without being counted.
+Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, std::string *out_plain,
+                  std::string *out_json, int64_t *out_count);
 
 }  // namespace zero::checkpoint

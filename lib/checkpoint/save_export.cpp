@@ -12,9 +12,6 @@
 namespace zero::checkpoint {
 namespace {
 
-/// Only parameters and what their values cannot be read without.
-bool is_exported(const SavedSlot &slot) { return slot.name == "param" || slot.name == "param_scale"; }
-
 struct Exported {
   ExportTensor tensor;
   Wanted wanted;
@@ -24,12 +21,11 @@ std::vector<Exported> exported_of(const SaveDescription &description) {
   std::vector<Exported> all;
   for (size_t s = 0; s < description.sections.size(); ++s) {
     const Section &section = description.sections[s];
-    if (section.kind != "optimizer") continue;
     for (size_t t = 0; t < section.tensors.size(); ++t) {
       const SavedTensor &tensor = section.tensors[t];
       for (size_t k = 0; k < tensor.slots.size(); ++k) {
         const SavedSlot &slot = tensor.slots[k];
-        if (!is_exported(slot)) continue;
+        if (!is_exported(section, slot)) continue;
         const int64_t count = entry_count(tensor, slot);
         const bool shaped = slot.name == "param";
         all.push_back({{section.prefix + tensor.name + (shaped ? "" : ":" + slot.name), slot.type, shaped ? tensor.shape : std::vector<int64_t>{count}},
@@ -72,6 +68,10 @@ class SavedSource final : public ExportSource {
 };
 
 }  // namespace
+
+bool is_exported(const Section &section, const SavedSlot &slot) {
+  return section.kind == "optimizer" && (slot.name == "param" || slot.name == "param_scale");
+}
 
 Status export_save(const OpenedSave &save, const std::string &path, int64_t most_nbytes, const StreamOptions &options, Progress *progress,
                    int64_t *out_tensors) {

@@ -69,12 +69,14 @@ struct Opened {
 };
 
 json diff(const Folder &saves, const Opened &a, const Opened &b) {
+  std::string plain;
   std::string text;
   int64_t count = 0;
-  const Status status = diff_saves({saves, a.name, a.manifest}, {saves, b.name, b.manifest}, {}, nullptr, TextForm::json, &text, &count);
+  const Status status = diff_saves({saves, a.name, a.manifest}, {saves, b.name, b.manifest}, {}, nullptr, &plain, &text, &count);
   EXPECT_TRUE(status.ok()) << status.text();
   const json found = json::parse(text);
   EXPECT_EQ(static_cast<int64_t>(found.size()), count);
+  EXPECT_EQ(std::count(plain.begin(), plain.end(), '\n'), count);
   return found;
 }
 

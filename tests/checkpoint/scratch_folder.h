@@ -5,16 +5,20 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace zero::tests {
 
 class ScratchFolder {
  public:
-  /// In `parent`, or where tests have their files.
-  explicit ScratchFolder(const std::string &parent = ::testing::TempDir()) {
+  /// In memory where there is such a file system: what tests of formats and orders need no disk for.
+  ScratchFolder() : ScratchFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir()) {}
+  explicit ScratchFolder(const std::string &parent) {
     std::string path = parent + (parent.ends_with('/') ? "" : "/") + "zero-checkpoint-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("no folder for tests in " + parent);
     path_ = path;
