@@ -13,10 +13,11 @@
  *
  * A folder of saves holds one folder for each save. A save counts once its manifest is in place.
  *
- * **Errors of all functions.** ZERO_E_INVALID_ARGUMENT; ZERO_E_BAD_HANDLE; ZERO_E_OUT_OF_MEMORY;
- * ZERO_E_SYSTEM if the system refuses a call (the text holds its reason); ZERO_E_NOT_FOUND if there
- * is no such folder, or no committed save in it; ZERO_E_CHECKPOINT if a file is damaged (the text
- * names the file, the block and the tensor).
+ * **Errors of all functions.**
+ * - ZERO_E_INVALID_ARGUMENT, ZERO_E_BAD_HANDLE, ZERO_E_OUT_OF_MEMORY.
+ * - ZERO_E_SYSTEM if the system refuses a call. The text holds its reason.
+ * - ZERO_E_NOT_FOUND if there is no such folder, or no committed save in it.
+ * - ZERO_E_CHECKPOINT if a file is damaged. The text names the file, the block and the tensor.
  *
  * **Threads.** One thread at a time per save, except for zero_save_progress().
  */
