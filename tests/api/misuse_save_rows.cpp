@@ -5,7 +5,7 @@ namespace zero::test {
 namespace {
 
 /// Of folders that are to hold saves.
-Arg folders() {
+Arg saved_folders() {
   return texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "folder is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "folder is empty"),
                 text("/dev/null/saves", ZERO_E_SYSTEM, "/dev/null/saves"), text("/nowhere", ZERO_E_NOT_FOUND, "/nowhere")});
 }
@@ -54,16 +54,16 @@ void add_folder_calls(Rows &rows) {
         return std::tuple<const char *, int32_t, char *, int64_t, int64_t *>(saved_folder(b), ZERO_TEXT_JSON, b.outputs.memory.text, 256,
                                                                              &b.outputs.memory.integers[0]);
       },
-      {folders(), forms(), address("out"), text_nbytes(), anything()});
+      {saved_folders(), forms(), address("out"), text_nbytes(), anything()});
   add(rows, "zero_save_prunable", zero_save_prunable,
       [](Bench &b) {
         return std::tuple<const char *, int64_t, char *, int64_t, int64_t *>(saved_folder(b), int64_t{1}, b.outputs.memory.text, int64_t{256},
                                                                              &b.outputs.memory.integers[0]);
       },
-      {folders(), values({0, -1, INT64_MIN}), address("out"), text_nbytes(), anything()});
+      {saved_folders(), values({0, -1, INT64_MIN}), address("out"), text_nbytes(), anything()});
   add(rows, "zero_save_remove", zero_save_remove,
       [](Bench &b) { return std::tuple<const char *, const char *>(saved_folder(b), "step-0000000000-0000000000000000"); },
-      {folders(), texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "name is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "name is empty"),
+      {saved_folders(), texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "name is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "name is empty"),
                          text("..", ZERO_E_INVALID_ARGUMENT, "not the name of a save")})});
 }
 
