@@ -8,8 +8,6 @@
 namespace zero::checkpoint {
 namespace {
 
-using Json = nlohmann::json;
-
 const char *placement_name(Placement placement) {
   switch (placement) {
     case Placement::pieces:
@@ -22,31 +20,119 @@ const char *placement_name(Placement placement) {
   return "per_rank";
 }
 
-Json slot_json(const SavedSlot &slot) {
-  Json json = {{"name", slot.name}, {"type", disk_type_name(slot.type)}, {"placement", placement_name(slot.placement)}};
-  if (!slot.true_type.empty()) json["true_type"] = slot.true_type;
-  if (slot.per == kPerTensor) json["per_tensor"] = true;
-  if (slot.per != 1 && slot.per != kPerTensor) json["per"] = slot.per;
-  if (slot.placement == Placement::per_rank) json["copy_entries"] = slot.copy_entries;
-  return json;
+/// Writes values, with the commas between them.
+class Text {
+ public:
+  const std::string &text() const { return text_; }
+
+  void open(char bracket) {
+    separate();
+    text_ += bracket;
+    first_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void key(const std::string &name) {
+    separate();
+    append_quoted(&text_, name);
+    text_ += ':';
+    first_ = true;
+  }
+  void value(const std::string &text) {
+    separate();
+    append_quoted(&text_, text);
+  }
+  void number(const std::string &digits) {
+    separate();
+    text_ += digits;
+  }
+
+  void field(const char *name, const std::string &text) {
+    key(name);
+    value(text);
+  }
+  void field(const char *name, int64_t number_value) {
+    key(name);
+    number(std::to_string(number_value));
+  }
+  void field(const char *name, const std::vector<int64_t> &numbers) {
+    key(name);
+    open('[');
+    for (const int64_t one : numbers) number(std::to_string(one));
+    close(']');
+  }
+  void field(const char *name, const Facts &facts) {
+    key(name);
+    open('{');
+    for (const auto &[fact, text] : facts) {
+      key(fact);
+      value(text);
+    }
+    close('}');
+  }
+
+ private:
+  void separate() {
+    if (!std::exchange(first_, false)) text_ += ',';
+  }
+
+  std::string text_;
+  bool first_ = true;  ///< no comma before the next value
+};
+
+void write_slot(const SavedSlot &slot, Text *out) {
+  out->open('{');
+  out->field("name", slot.name);
+  out->field("type", std::string(disk_type_name(slot.type)));
+  out->field("placement", std::string(placement_name(slot.placement)));
+  if (!slot.true_type.empty()) out->field("true_type", slot.true_type);
+  if (slot.per == kPerTensor) {
+    out->key("per_tensor");
+    out->number("true");
+  } else if (slot.per != 1) {
+    out->field("per", slot.per);
+  }
+  if (slot.placement == Placement::per_rank) out->field("copy_entries", slot.copy_entries);
+  out->close('}');
 }
 
-Json tensor_json(const SavedTensor &tensor) {
-  Json json = {{"name", tensor.name}, {"shape", tensor.shape}};
-  if (!tensor.tied_to.empty()) json["tied_to"] = tensor.tied_to;
-  if (!tensor.facts.empty()) json["facts"] = tensor.facts;
-  if (tensor.model_file >= 0) json["model_file"] = tensor.model_file;
-  Json &slots = json["slots"] = Json::array();
-  for (const SavedSlot &slot : tensor.slots) slots.push_back(slot_json(slot));
-  return json;
+void write_tensor(const SavedTensor &tensor, Text *out) {
+  out->open('{');
+  out->field("name", tensor.name);
+  out->field("shape", tensor.shape);
+  if (!tensor.tied_to.empty()) out->field("tied_to", tensor.tied_to);
+  if (!tensor.facts.empty()) out->field("facts", tensor.facts);
+  if (tensor.model_file >= 0) out->field("model_file", tensor.model_file);
+  out->key("slots");
+  out->open('[');
+  for (const SavedSlot &slot : tensor.slots) write_slot(slot, out);
+  out->close(']');
+  out->close('}');
 }
 
-Json section_json(const Section &section) {
-  Json json = {{"kind", section.kind}, {"prefix", section.prefix}, {"ranks", section.rank_count}, {"facts", section.facts}};
-  if (!section.state_files.empty()) json["state_files"] = section.state_files;
-  Json &tensors = json["tensors"] = Json::array();
-  for (const SavedTensor &tensor : section.tensors) tensors.push_back(tensor_json(tensor));
-  return json;
+void write_section(const Section &section, Text *out) {
+  out->open('{');
+  out->field("kind", section.kind);
+  out->field("prefix", section.prefix);
+  out->field("ranks", section.rank_count);
+  out->field("facts", section.facts);
+  if (!section.state_files.empty()) out->field("state_files", section.state_files);
+  out->key("tensors");
+  out->open('[');
+  for (const SavedTensor &tensor : section.tensors) write_tensor(tensor, out);
+  out->close(']');
+  out->close('}');
+}
+
+void write_extra(const SavedExtra &extra, Text *out) {
+  out->open('{');
+  out->field("name", extra.name);
+  out->field("type", std::string(disk_type_name(extra.type)));
+  out->field("shape", extra.shape);
+  out->field("scope", std::string(extra.scope == Scope::each ? "each" : "one"));
+  out->close('}');
 }
 
 /// Typed fields of an object; keeps the first error.
@@ -56,60 +142,60 @@ class Fields {
 
   const Status &status() const { return status_; }
 
-  std::string text(const Json &object, const char *key, bool required) {
-    const Json *const value = find(object, key, required);
+  std::string text(const JsonValue &object, const char *key, bool required) {
+    const JsonValue *const value = find(object, key, required);
     if (value == nullptr) return {};
-    if (value->is_string()) return value->get<std::string>();
+    if (value->kind == JsonValue::Kind::text) return value->text;
     return wrong(key, "a text"), std::string();
   }
 
-  int64_t integer(const Json &object, const char *key, bool required, int64_t otherwise) {
-    const Json *const value = find(object, key, required);
+  int64_t integer(const JsonValue &object, const char *key, bool required, int64_t otherwise) {
+    const JsonValue *const value = find(object, key, required);
     if (value == nullptr) return otherwise;
     return integer_of(*value, key);
   }
 
-  uint64_t unsigned_integer(const Json &object, const char *key) {
-    const Json *const value = find(object, key, true);
+  uint64_t unsigned_integer(const JsonValue &object, const char *key) {
+    const JsonValue *const value = find(object, key, true);
     if (value == nullptr) return 0;
-    if (value->is_number_unsigned()) return value->get<uint64_t>();
+    if (value->kind == JsonValue::Kind::number) return value->number;
     return wrong(key, "a number that is not negative"), 0;
   }
 
-  bool flag(const Json &object, const char *key) {
-    const Json *const value = find(object, key, false);
+  bool flag(const JsonValue &object, const char *key) {
+    const JsonValue *const value = find(object, key, false);
     if (value == nullptr) return false;
-    if (value->is_boolean()) return value->get<bool>();
+    if (value->kind == JsonValue::Kind::boolean) return value->flag;
     return wrong(key, "true or false"), false;
   }
 
-  std::vector<int64_t> integers(const Json &object, const char *key, bool required) {
+  std::vector<int64_t> integers(const JsonValue &object, const char *key, bool required) {
     std::vector<int64_t> numbers;
-    for (const Json &item : items(object, key, required)) numbers.push_back(integer_of(item, key));
+    for (const JsonValue &item : items(object, key, required)) numbers.push_back(integer_of(item, key));
     return numbers;
   }
 
-  Facts facts(const Json &object, const char *key) {
+  Facts facts(const JsonValue &object, const char *key) {
     Facts facts;
-    const Json *const value = find(object, key, false);
+    const JsonValue *const value = find(object, key, false);
     if (value == nullptr) return facts;
-    if (!value->is_object()) return wrong(key, "an object of texts"), facts;
-    for (const auto &[name, text] : value->items()) {
-      if (!text.is_string()) return wrong(key, "an object of texts"), facts;
-      facts.emplace(name, text.get<std::string>());
+    if (value->kind != JsonValue::Kind::object) return wrong(key, "an object of texts"), facts;
+    for (size_t i = 0; i < value->items.size(); ++i) {
+      if (value->items[i].kind != JsonValue::Kind::text) return wrong(key, "an object of texts"), facts;
+      facts.emplace(value->keys[i], value->items[i].text);
     }
     return facts;
   }
 
-  const Json &items(const Json &object, const char *key, bool required) {
-    static const Json kNone = Json::array();
-    const Json *const value = find(object, key, required);
+  const std::vector<JsonValue> &items(const JsonValue &object, const char *key, bool required) {
+    static const std::vector<JsonValue> kNone;
+    const JsonValue *const value = find(object, key, required);
     if (value == nullptr) return kNone;
-    if (value->is_array()) return *value;
+    if (value->kind == JsonValue::Kind::list) return value->items;
     return wrong(key, "a list"), kNone;
   }
 
-  DiskType type(const Json &object, const char *key) {
+  DiskType type(const JsonValue &object, const char *key) {
     const std::string name = text(object, key, true);
     const auto type = disk_type_of_name(name);
     if (!type) wrong(key, "an element type");
@@ -121,16 +207,16 @@ class Fields {
   }
 
  private:
-  const Json *find(const Json &object, const char *key, bool required) {
-    const auto at = object.is_object() ? object.find(key) : object.end();
-    if (object.is_object() && at != object.end()) return &*at;
+  const JsonValue *find(const JsonValue &object, const char *key, bool required) {
+    const JsonValue *const value = object.find(key);
+    if (value != nullptr) return value;
     if (required) wrong(key, "there");
     return nullptr;
   }
 
-  int64_t integer_of(const Json &value, const char *key) {
-    const bool fits = value.is_number_integer() && (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{1} << 62);
-    if (fits) return value.get<int64_t>();
+  int64_t integer_of(const JsonValue &value, const char *key) {
+    if (value.kind == JsonValue::Kind::number && value.number <= uint64_t{1} << 62) return static_cast<int64_t>(value.number);
+    if (value.kind == JsonValue::Kind::negative) return value.negative;
     return wrong(key, "a whole number below 2^62"), 0;
   }
 
@@ -138,7 +224,7 @@ class Fields {
   Status status_;
 };
 
-SavedSlot read_slot(const Json &json, Fields *fields) {
+SavedSlot read_slot(const JsonValue &json, Fields *fields) {
   SavedSlot slot{fields->text(json, "name", true), fields->type(json, "type"), fields->text(json, "true_type", false)};
   slot.per = fields->flag(json, "per_tensor") ? kPerTensor : fields->integer(json, "per", false, 1);
   slot.copy_entries = fields->integer(json, "copy_entries", false, 0);
@@ -152,29 +238,29 @@ SavedSlot read_slot(const Json &json, Fields *fields) {
   return slot;
 }
 
-SavedTensor read_tensor(const Json &json, Fields *fields) {
+SavedTensor read_tensor(const JsonValue &json, Fields *fields) {
   SavedTensor tensor;
   tensor.name = fields->text(json, "name", true);
   tensor.shape = fields->integers(json, "shape", true);
   tensor.tied_to = fields->text(json, "tied_to", false);
   tensor.facts = fields->facts(json, "facts");
   tensor.model_file = fields->integer(json, "model_file", false, -1);
-  for (const Json &slot : fields->items(json, "slots", true)) tensor.slots.push_back(read_slot(slot, fields));
+  for (const JsonValue &slot : fields->items(json, "slots", true)) tensor.slots.push_back(read_slot(slot, fields));
   return tensor;
 }
 
-Section read_section(const Json &json, Fields *fields) {
+Section read_section(const JsonValue &json, Fields *fields) {
   Section section;
   section.kind = fields->text(json, "kind", true);
   section.prefix = fields->text(json, "prefix", true);
   section.rank_count = fields->integer(json, "ranks", true, 0);
   section.facts = fields->facts(json, "facts");
   section.state_files = fields->integers(json, "state_files", false);
-  for (const Json &tensor : fields->items(json, "tensors", true)) section.tensors.push_back(read_tensor(tensor, fields));
+  for (const JsonValue &tensor : fields->items(json, "tensors", true)) section.tensors.push_back(read_tensor(tensor, fields));
   return section;
 }
 
-SavedExtra read_extra(const Json &json, Fields *fields) {
+SavedExtra read_extra(const JsonValue &json, Fields *fields) {
   SavedExtra extra{fields->text(json, "name", true), fields->type(json, "type"), fields->integers(json, "shape", true)};
   const std::string scope = fields->text(json, "scope", true);
   if (scope != "one" && scope != "each") fields->wrong("scope", "\"one\" or \"each\"");
@@ -185,29 +271,32 @@ SavedExtra read_extra(const Json &json, Fields *fields) {
 }  // namespace
 
 std::string description_text(const SaveDescription &description) {
-  Json json = {{"id", description.id},
-               {"run_id", description.run_id},
-               {"previous_id", description.previous_id},
-               {"step", description.step},
-               {"created", description.created},
-               {"library", description.library},
-               {"ranks", description.rank_count},
-               {"model_files", description.model_file_count},
-               {"texts", description.texts}};
-  Json &sections = json["sections"] = Json::array();
-  for (const Section &section : description.sections) sections.push_back(section_json(section));
-  Json &extras = json["extras"] = Json::array();
-  for (const SavedExtra &extra : description.extras) {
-    extras.push_back({{"name", extra.name},
-                      {"type", disk_type_name(extra.type)},
-                      {"shape", extra.shape},
-                      {"scope", extra.scope == Scope::each ? "each" : "one"}});
-  }
-  return json.dump();
+  Text text;
+  text.open('{');
+  text.field("id", description.id);
+  text.field("run_id", description.run_id);
+  text.field("previous_id", description.previous_id);
+  text.key("step");
+  text.number(std::to_string(description.step));
+  text.field("created", description.created);
+  text.field("library", description.library);
+  text.field("ranks", description.rank_count);
+  text.field("model_files", description.model_file_count);
+  text.field("texts", description.texts);
+  text.key("sections");
+  text.open('[');
+  for (const Section &section : description.sections) write_section(section, &text);
+  text.close(']');
+  text.key("extras");
+  text.open('[');
+  for (const SavedExtra &extra : description.extras) write_extra(extra, &text);
+  text.close(']');
+  text.close('}');
+  return text.text();
 }
 
 Status parse_description(std::string_view text, const std::string &file, SaveDescription *out) {
-  Json json;
+  JsonValue json;
   ZERO_TRY(parse_json(text, file, &json));
   Fields fields(file);
   SaveDescription found;
@@ -220,8 +309,8 @@ Status parse_description(std::string_view text, const std::string &file, SaveDes
   found.rank_count = fields.integer(json, "ranks", true, 0);
   found.model_file_count = fields.integer(json, "model_files", true, 0);
   found.texts = fields.facts(json, "texts");
-  for (const Json &section : fields.items(json, "sections", true)) found.sections.push_back(read_section(section, &fields));
-  for (const Json &extra : fields.items(json, "extras", true)) found.extras.push_back(read_extra(extra, &fields));
+  for (const JsonValue &section : fields.items(json, "sections", true)) found.sections.push_back(read_section(section, &fields));
+  for (const JsonValue &extra : fields.items(json, "extras", true)) found.extras.push_back(read_extra(extra, &fields));
   ZERO_TRY(fields.status());
   *out = std::move(found);
   return {};

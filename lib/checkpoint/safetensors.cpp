@@ -31,8 +31,6 @@ std::string shape_text(const std::vector<int64_t> &shape) {
   return text + (shape.size() > 16 ? ", ...]" : "]");
 }
 
-void append_quoted(std::string *out, const std::string &text) { *out += nlohmann::json(text).dump(); }
-
 Status check_name(const std::string &name) {
   ZERO_CHECK(!name.empty() && name.size() <= kMostNameNbytes, ZERO_E_INVALID_ARGUMENT,
              "a name in a file has %zu bytes, but must have 1 to %zu: %.100s", name.size(), kMostNameNbytes, name.c_str());

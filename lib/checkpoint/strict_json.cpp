@@ -4,8 +4,6 @@
 #include "checkpoint/safetensors.h"
 
 #include <algorithm>
-#include <functional>
-#include <set>
 #include <utility>
 
 namespace zero::checkpoint {
@@ -19,38 +17,53 @@ Status check_bytes(std::string_view text, const std::string &file) {
   return {};
 }
 
-/// Keys of the objects that are open.
-class Limits {
+/// Builds a value from the events of the parser.
+class ValueEvents final : public StrictEvents {
  public:
-  using Event = nlohmann::json::parse_event_t;
+  ValueEvents(const std::string &file, JsonValue *out) : StrictEvents(file), root_(*out) {}
 
-  bool see(Event event, const nlohmann::json &value) {
-    if (failed()) return false;
-    if (event == Event::object_start || event == Event::array_start) {
-      deep_ = open_.size() >= static_cast<size_t>(kMostJsonDepth);
-      if (!deep_) open_.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      open_.pop_back();
-    } else if (event == Event::key && !open_.back().insert(value.get_ref<const std::string &>()).second) {
-      doubled_ = value.get<std::string>();
-      is_doubled_ = true;
-    }
-    return !failed();
-  }
-
-  Status status(const std::string &file) const {
-    ZERO_CHECK(!deep_, ZERO_E_CHECKPOINT, "%s: the JSON is nested deeper than %d", file.c_str(), kMostJsonDepth);
-    ZERO_CHECK(!is_doubled_, ZERO_E_CHECKPOINT, "%s: the JSON has the key \"%.100s\" twice", file.c_str(), doubled_.c_str());
-    return {};
+  bool null() override { return put({}); }
+  bool boolean(bool flag) override { return put({.kind = JsonValue::Kind::boolean, .flag = flag}); }
+  bool number_integer(number_integer_t number) override { return put({.kind = JsonValue::Kind::negative, .negative = number}); }
+  bool number_unsigned(number_unsigned_t number) override { return put({.kind = JsonValue::Kind::number, .number = number}); }
+  bool number_float(number_float_t, const string_t &) override { return put({}); }
+  bool string(string_t &text) override { return put({.kind = JsonValue::Kind::text, .text = std::move(text)}); }
+  bool key(string_t &name) override {
+    open_.back()->keys.push_back(std::move(name));
+    return true;
   }
 
  private:
-  bool failed() const { return deep_ || is_doubled_; }
+  bool put(JsonValue value) {
+    place() = std::move(value);
+    return true;
+  }
 
-  std::vector<std::set<std::string, std::less<>>> open_;
-  std::string doubled_;
-  bool is_doubled_ = false;
-  bool deep_ = false;
+  /// Where the next value belongs. What is open lies in what is open, so that no address changes while it is in use.
+  JsonValue &place() { return open_.empty() ? root_ : open_.back()->items.emplace_back(); }
+
+  bool open(JsonValue::Kind kind) {
+    JsonValue &value = place();
+    value.kind = kind;
+    open_.push_back(&value);
+    return true;
+  }
+
+  bool object_begins() override { return open(JsonValue::Kind::object); }
+  bool array_begins() override { return open(JsonValue::Kind::list); }
+  bool array_ends() override { return open_.pop_back(), true; }
+  bool object_ends() override {
+    std::vector<std::string_view> keys(open_.back()->keys.begin(), open_.back()->keys.end());
+    open_.pop_back();
+    std::sort(keys.begin(), keys.end());
+    const auto doubled = std::adjacent_find(keys.begin(), keys.end());
+    if (doubled == keys.end()) return true;
+    return fail(Status::error(ZERO_E_CHECKPOINT, "%s: the JSON has the key \"%.*s\" twice", file_.c_str(),
+                              static_cast<int>(std::min<size_t>(doubled->size(), 100)), doubled->data()));
+  }
+
+  JsonValue &root_;
+  std::vector<JsonValue *> open_;
 };
 
 }  // namespace
@@ -89,16 +102,18 @@ bool StrictEvents::parse_error(std::size_t position, const std::string &, const 
   return fail(Status::error(ZERO_E_CHECKPOINT, "%s: the JSON is malformed at byte %zu: %.200s", file_.c_str(), position, error.what()));
 }
 
-Status parse_json(std::string_view text, const std::string &file, nlohmann::json *out) {
-  ZERO_TRY(check_bytes(text, file));
-  Limits limits;
-  try {
-    *out = nlohmann::json::parse(text.begin(), text.end(), [&](int, Limits::Event event, nlohmann::json &value) { return limits.see(event, value); });
-  } catch (const nlohmann::json::exception &error) {
-    ZERO_TRY(limits.status(file));
-    return Status::error(ZERO_E_CHECKPOINT, "%s: the JSON is malformed: %.200s", file.c_str(), error.what());
-  }
-  return limits.status(file);
+const JsonValue *JsonValue::find(std::string_view key) const {
+  const auto at = std::find(keys.begin(), keys.end(), key);
+  return at == keys.end() ? nullptr : &items[static_cast<size_t>(at - keys.begin())];
 }
+
+Status parse_json(std::string_view text, const std::string &file, JsonValue *out) {
+  JsonValue value;
+  ZERO_TRY(ValueEvents(file, &value).parse(text));
+  *out = std::move(value);
+  return {};
+}
+
+void append_quoted(std::string *out, const std::string &text) { *out += nlohmann::json(text).dump(); }
 
 }  // namespace zero::checkpoint

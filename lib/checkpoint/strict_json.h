@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() final { return leave() && object_ends(); }
   bool start_array(std::size_t) final { return enter() && array_begins(); }
   bool end_array() final { return leave() && array_ends(); }
-  bool null() final { return refuse("null"); }
+  bool null() override { return refuse("null"); }
   bool boolean(bool) override { return refuse("true or false"); }
   bool number_integer(number_integer_t) override { return refuse("a negative number"); }
   bool number_float(number_float_t, const string_t &) override { return refuse("a number that is no integer"); }
@@ -51,7 +52,26 @@ class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
   Status error_;
 };
 
+/// A value as it was read. The parser's own kind of value needs memory to be destroyed, which there may be none of; this one does not: it is
+/// at most kMostJsonDepth deep.
+struct JsonValue {
+  enum class Kind { other, boolean, negative, number, text, list, object };
+  Kind kind = Kind::other;  ///< other: null, or a number that is no integer
+  bool flag = false;
+  uint64_t number = 0;
+  int64_t negative = 0;
+  std::string text;
+  std::vector<JsonValue> items;   ///< of a list; of an object, one for each key
+  std::vector<std::string> keys;  ///< of an object, no two alike
+
+  /// nullptr when there is none.
+  const JsonValue *find(std::string_view key) const;
+};
+
 /// A whole value with the same limits. ZERO_E_CHECKPOINT.
-Status parse_json(std::string_view text, const std::string &file, nlohmann::json *out);
+Status parse_json(std::string_view text, const std::string &file, JsonValue *out);
+
+/// Appends a text in quotes. Throws for what is not UTF-8.
+void append_quoted(std::string *out, const std::string &text);
 
 }  // namespace zero::checkpoint

@@ -43,15 +43,17 @@ Status read_index(const Folder &folder, const std::string &name, std::map<std::s
   std::string text;
   ZERO_TRY(read_text(folder, name, &text));
   const std::string path = folder.path_of(name);
-  nlohmann::json json;
+  JsonValue json;
   ZERO_TRY(parse_json(text, path, &json));
-  const auto map = json.find("weight_map");
-  ZERO_CHECK(map != json.end() && map->is_object() && !map->empty(), ZERO_E_CHECKPOINT,
+  const JsonValue *const map = json.find("weight_map");
+  ZERO_CHECK(map != nullptr && map->kind == JsonValue::Kind::object && !map->items.empty(), ZERO_E_CHECKPOINT,
              "%s has no \"weight_map\" with the file of each tensor", path.c_str());
-  for (const auto &[tensor, file] : map->items()) {
-    ZERO_CHECK(file.is_string(), ZERO_E_CHECKPOINT, "%s: the file of tensor %.100s is no text", path.c_str(), tensor.c_str());
-    ZERO_TRY(check_file_name(file.get_ref<const std::string &>(), path));
-    out->emplace(tensor, file.get<std::string>());
+  for (size_t i = 0; i < map->items.size(); ++i) {
+    const JsonValue &file = map->items[i];
+    ZERO_CHECK(file.kind == JsonValue::Kind::text, ZERO_E_CHECKPOINT, "%s: the file of tensor %.100s is no text", path.c_str(),
+               map->keys[i].c_str());
+    ZERO_TRY(check_file_name(file.text, path));
+    out->emplace(map->keys[i], file.text);
   }
   return {};
 }

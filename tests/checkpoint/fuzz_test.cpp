@@ -152,7 +152,7 @@ Bytes mutated_manifest(const Bytes &seed, Mutator *mutator) {
   std::memcpy(&head_nbytes, seed.data(), 8);
   Bytes head = seed.substr(8, head_nbytes);
   Bytes data = seed.substr(8 + head_nbytes);
-  const size_t text_at = data.find("{\"created\"");
+  const size_t text_at = data.find("{\"id\"");
   switch (mutator->below(4)) {
     case 0:
       mutator->mutate(&head, seed);

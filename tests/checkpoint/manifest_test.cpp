@@ -94,7 +94,7 @@ TEST(Manifest, UnknownFieldsAreIgnored) {
 TEST(Manifest, LiesWithARightSumAreRefused) {
   const std::vector<std::byte> bytes = encoded(sample_manifest());
   const std::pair<const char *, const char *> lies[] = {
-      {R"("ranks":2,"facts")", R"("ranks":9,"facts")"},
+      {R"("prefix":"","ranks":2)", R"("prefix":"","ranks":9)"},
       {R"("model_files":)", R"("model_filez":)"},
       {R"("name":"norm.weight")", R"("name":"head.weight")"},
       {R"("shape":[37])", R"("shape":[38])"},
