@@ -139,6 +139,7 @@ class HeaderEvents final : public StrictEvents {
     in_metadata_ = name_ == kMetadata;
     if (in_metadata_) return !std::exchange(has_metadata_, true) || fail(broken("is there twice%s", ""));
     if (name_.empty() || name_.size() > kMostNameNbytes) return fail(broken("has a name that is empty or too long%s", ""));
+    if (name_.find('\0') != std::string::npos) return fail(broken("has a name with a zero byte%s", ""));
     found.push_back({});
     found.back().entry.name = name_;
     fields_.clear();

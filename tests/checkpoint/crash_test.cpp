@@ -177,9 +177,9 @@ Counts enumerate(const History &history, int64_t most, Oracle *oracle) {
   for (const Moment &moment : history.moments) {
     ++counts.moments;
     const auto items = static_cast<size_t>(moment.tree.pending_count());
-    for (const std::vector<bool> &lost : losses(items, 32, &random)) {
+    for (const std::vector<bool> &lost : losses(items, is_full_size() ? 200 : 32, &random)) {
       states.push_back({&moment, lost, -1});
-      for (int torn = 0; torn < 2 && items > 0; ++torn) states.push_back({&moment, lost, static_cast<int64_t>(random() % items)});
+      for (int torn = 0; torn < (is_full_size() ? 6 : 2) && items > 0; ++torn) states.push_back({&moment, lost, static_cast<int64_t>(random() % items)});
     }
   }
   std::shuffle(states.begin(), states.end(), random);
@@ -222,7 +222,8 @@ TEST(Crash, LosesNothingAcknowledgedAcceptsNothingTornStopsNoLaterSave) {
   int64_t left = 12;
   for (const int64_t ranks : {1, 2, 4}) {
     for (const Scenario scenario : {Scenario::first_save, Scenario::second_save, Scenario::rotation, Scenario::after_a_crash}) {
-      History history({.ranks = ranks, .model = ranks != 1, .extras = ranks == 2, .scale = ranks == 1 ? 8 : 2, .minimal = true});
+      History history({.ranks = ranks, .model = ranks != 1, .extras = ranks == 2,
+                       .scale = (ranks == 1 ? 8 : 2) * (is_full_size() ? 3 : 1), .minimal = true});
       ASSERT_NO_FATAL_FAILURE(play(&history, scenario));
       Oracle oracle(history);
       const Counts counts = enumerate(history, (wanted - states) / left-- + 1, &oracle);

@@ -124,6 +124,7 @@ std::vector<Hostile> hostile_headers() {
       {"cut off data", "{\"a\":" + good + "}", 3, "cut off"},
       {"no tensors, but data", "{}", 4, "bytes too many"},
       {"name too long", "{\"" + std::string(2000, 'n') + "\":" + good + "}", 4, "too long"},
+      {"zero byte in a name", "{\"a\\u0000b\":" + good + "}", 4, "zero byte"},
       {"name empty", "{\"\":" + good + "}", 4, "empty"},
       {"tensor is a list", "{\"a\":[]}", 0, "an array"},
       {"tensor is a text", "{\"a\":\"b\"}", 0, "a text"},
