@@ -33,7 +33,8 @@ inline int closed_standard_fds() {
   return closed;
 }
 
-/// The part of a program that prints and reads although there is nothing to print to or to read from: all the time, on a thread of its own.
+/// The part of a program that prints although there is nothing to print to: all the time, on a thread of its own. It does not read: the C
+/// library's malloc itself reads a file of the system's once, when it first gives back memory of a thread, and any number may be free then.
 class StubbornPrinter {
  public:
   explicit StubbornPrinter(int closed) : closed_(closed) {
@@ -55,20 +56,19 @@ class StubbornPrinter {
     while (!stopped_) {
       for (int fd = 0; fd < 3; ++fd) {
         if ((closed_ >> fd & 1) == 0) continue;
-        char byte = 'x';
-        note(::write(fd, &byte, 1), "write", fd);
-        note(::read(fd, &byte, 1), "read", fd);
+        const char byte = 'x';
+        note(::write(fd, &byte, 1), fd);
       }
       ::sched_yield();
     }
   }
 
-  void note(ssize_t result, const char *call, int fd) {
+  void note(ssize_t result, int fd) {
     if (!reached_.empty() || (result < 0 && errno == EBADF)) return;
     const std::string outcome = result < 0 ? std::strerror(errno) : "done";
     char file[256] = "";
     if (::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), file, sizeof file - 1) < 0) file[0] = '\0';
-    reached_ = std::string(call) + " of " + std::to_string(fd) + ": " + outcome + ", " + file;
+    reached_ = "write to " + std::to_string(fd) + ": " + outcome + ", " + file;
   }
 
   int closed_;

@@ -79,7 +79,7 @@ TEST(Status, EveryCodeHasAName) {
   EXPECT_STREQ("ZERO_OK", zero_status_name(ZERO_OK));
   EXPECT_STREQ("ZERO_E_TIMEOUT", zero_status_name(ZERO_E_TIMEOUT));
   EXPECT_STREQ("ZERO_E_INTERNAL", zero_status_name(ZERO_E_INTERNAL));
-  for (const int32_t unknown : {1, -1, -99, -111, -1000, INT32_MIN, INT32_MAX}) EXPECT_STREQ("ZERO_E_UNKNOWN", zero_status_name(unknown));
+  for (const int32_t unknown : {1, -1, -99, -113, -1000, INT32_MIN, INT32_MAX}) EXPECT_STREQ("ZERO_E_UNKNOWN", zero_status_name(unknown));
 }
 
 TEST(Status, EachTextBelongsToItsOwnCall) {

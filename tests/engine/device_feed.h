@@ -58,6 +58,7 @@ inline std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, cons
   if (std::strcmp(kind.algorithm, "muon") == 0) expect_ok(config.set_f64(ZERO_KEY_NEWTON_SCHULZ_STEPS, 2), "set_f64");
   expect_ok(config.set_f64(ZERO_KEY_CLIP_NORM, kind.clip_norm), "set_f64");
   set(ZERO_KEY_OVERLAP, overlap);
+  set(ZERO_KEY_BUCKET_BYTES, 1 << 20);  // room for all tensors
   if (kind.dynamic) set(ZERO_KEY_LOSS_SCALE_DYNAMIC, 1);
   if (kind.dynamic) set(ZERO_KEY_LOSS_SCALE_WINDOW, 3);
   if (kind.stochastic) set(ZERO_KEY_MASTER, ZERO_MASTER_NONE);

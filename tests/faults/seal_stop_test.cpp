@@ -6,26 +6,24 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdarg>
+#include <sys/socket.h>
+
+#include <chrono>
 #include <thread>
 
 namespace {
 
-/// How often this process may still bring a descriptor to a meeting before it stops for so long.
+/// How often this process may still go to a meeting before it stops for so long.
 int meetings_left = -1;
 constexpr std::chrono::milliseconds kStop(4000);
 
 }  // namespace
 
-/// The linker puts it in the place of fcntl, which ranks of a group call right before they meet.
-extern "C" int __real_fcntl(int fd, int command, ...);
-extern "C" int __wrap_fcntl(int fd, int command, ...) {
-  va_list arguments;
-  va_start(arguments, command);
-  const long argument = va_arg(arguments, long);
-  va_end(arguments);
-  if (command == F_DUPFD_CLOEXEC && meetings_left >= 0 && meetings_left-- == 0) std::this_thread::sleep_for(kStop);
-  return __real_fcntl(fd, command, argument);
+/// The linker puts it in the place of socket, which ranks of a group call when they are about to meet.
+extern "C" int __real_socket(int domain, int type, int protocol);
+extern "C" int __wrap_socket(int domain, int type, int protocol) {
+  if (domain == AF_UNIX && meetings_left >= 0 && meetings_left-- == 0) std::this_thread::sleep_for(kStop);
+  return __real_socket(domain, type, protocol);
 }
 
 namespace zero::test::seal_stop_test {
