@@ -33,7 +33,7 @@ std::string without_standard_fds(int closed, Body &&body) {
   StubbornPrinter printer(closed);
   std::string text = body();
   const std::string reached = printer.stop();
-  if (!reached.empty()) text += "; printed and read: " + reached;
+  if (!reached.empty()) text += "; printed: " + reached;
   if (closed_standard_fds() != closed) text += "; now closed: " + std::to_string(closed_standard_fds());
   return text;
 }
