@@ -80,6 +80,7 @@ PLANTED = [
     ("sizes_stay_readable", "tests/long.py", "def f():\n" + "    g()\n" * 100),
     ("nothing_is_left_over", "lib/core/status.cpp", "// TO" + "DO\n"),
     ("nothing_is_left_over", "tools/test.sh", "# FIX" + "ME\n"),
+    ("nothing_is_left_over", "abi/libzero.abi.xml", "path='/wo" + "rk/x'\n"),
     ("nothing_is_left_over", "README.md", "see /ho" + "me/somebody/x\n"),
 ]
 
