@@ -27,7 +27,7 @@ struct Settings {
   int64_t custom_slots;
   Precision precision;
   int64_t bucket_nbytes;  ///< 0: as the layout chooses
-  int64_t divisor;  ///< a zero_divisor
+  int64_t divisor;        ///< a zero_divisor
   bool skips_nonfinite;
   bool grad_norm;  ///< asked for, or needed to clip
   Clipping clipping;

@@ -198,7 +198,9 @@ Status LocalTransport::poll(bool *out_arrived) {
   const bool at_all = looks_at_all();
   for (int32_t look = 0; missing_ > 0 && look < looks_; ++look) {
     if (look > 0) relax();
-    ZERO_TRY(at_all ? take_posted(rounds_ - 1) : take_in_turn(rounds_ - 1));
+    if (at_all) ZERO_TRY(take_posted(rounds_ - 1));
+    // Also after a look at all: a rank that is about to sleep awaits one that has not posted, which will ring for it.
+    if (size_ > kFew) ZERO_TRY(take_in_turn(rounds_ - 1));
   }
   *out_arrived = missing_ == 0;
   if (*out_arrived) return {};
