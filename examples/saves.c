@@ -18,8 +18,8 @@
 const char save_usage[] =
     "  --save DIR           save the run into this folder, at the end and when it is stopped (SIGTERM, SIGINT, SIGUSR1)\n"
     "  --save-every K       and after every K steps\n"
-    "  --keep K             keep the K newest saves; default 2; 0: all\n"
-    "  --resume             go on from the newest whole save in the folder, if there is one; also with other ranks or stages\n"
+    "  --keep K             keep the K newest saves of this run; default 2; 0: all\n"
+    "  --resume             continue from the newest valid save in the folder, if there is one; ranks and stage may differ\n"
     "  --stop-exit N        exit code of a run that was stopped and saved; default 128 + the signal (143 for SIGTERM)\n";
 
 enum { kDefaultKeep = 2, kSignalExit = 128 };

@@ -19,7 +19,7 @@ struct seat {
 };
 
 static const char usage[] =
-    "usage: zero info       what this libzero is, and the ranks it sees here (start it under mpirun, srun or torchrun to see theirs)\n"
+    "usage: zero info       describes this libzero, and the ranks it sees here (start it under mpirun, srun or torchrun to see theirs)\n"
     "       zero ckpt ...   looks at saves, checks, compares, exports and removes them (zero ckpt --help)\n"
     "       zero --version\n"
     "       zero --help\n";

@@ -16,12 +16,12 @@ enum { kGood = 0, kDamaged = 1, kUsage = 2, kNothing = 3, kSystem = 4 };
 
 static const char usage[] =
     "usage: zero ckpt list FOLDER [--json]             all saves of a folder, newest first\n"
-    "       zero ckpt inspect PATH [--json]            what a save holds\n"
+    "       zero ckpt inspect PATH [--json]            describes a save\n"
     "       zero ckpt verify PATH                      reads everything and checks it\n"
-    "       zero ckpt diff PATH PATH [--json]          what differs between two saves\n"
+    "       zero ckpt diff PATH PATH [--json]          lists the differences between two saves\n"
     "       zero ckpt export PATH TO                   parameters as plain safetensors: a file, or a folder\n"
     "       zero ckpt prune FOLDER --keep K [--yes]    saves beyond the K newest of each run; removes them with --yes\n"
-    "PATH is a save, or a folder of saves, of which the newest valid one is taken.\n"
+    "PATH is a save, or a folder of saves; then the newest valid save is taken.\n"
     "Exit code: 0 good, 1 damaged or different, 2 usage, 3 nothing found, 4 the system refused something.\n";
 
 struct arguments {

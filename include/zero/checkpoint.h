@@ -5,6 +5,7 @@
  *
  * @code
  * int64_t found = 0;
+ * mkdir("saves", 0777);                                  // the folder must exist
  * zero_optimizer_seal(optimizer);
  * zero_optimizer_resume(optimizer, "saves", NULL, &found);
  * if (!found) zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL);
@@ -22,11 +23,15 @@
  * are used. The hashes find accidental damage; they do not protect against deliberate changes.
  *
  * **Guarantees.**
- * - A save that returns ZERO_OK is durable, on all ranks.
+ * - A save that returns ZERO_OK is durable, on all ranks, unless ZERO_KEY_CHECKPOINT_SYNC is 0.
  * - A save that fails changes nothing in memory. The group and the optimizer stay usable, whatever
- *   the code, and older saves stay as they are. All ranks return the same code and the same text,
- *   which names the rank, the file and the cause. If a rank is lost during a save, the others
- *   return ZERO_E_PEER_LOST, and later saves of that checkpoint fail too.
+ *   the code, and older saves stay as they are.
+ * - An error in a file, an argument or a state has the same code and text on all ranks. The text
+ *   names the rank, the file and the cause. If one rank alone fails otherwise, for example for
+ *   lack of memory, the others return ZERO_E_PEER_FAILED.
+ * - If a rank is lost, the others return ZERO_E_PEER_LOST, ZERO_E_PEER_LEFT or ZERO_E_PEER_FAILED.
+ *   Later saves and loads of that checkpoint then fail too, and so do those of every checkpoint
+ *   with the same first optimizer.
  * - A load that fails after it has begun to read values leaves its optimizers sealed: their values
  *   are undefined until the next load or begin. Errors found before that change nothing.
  * - The library keeps all saves, unless ZERO_KEY_CHECKPOINT_KEEP limits them.
@@ -126,8 +131,8 @@ ZERO_API int32_t zero_optimizer_save_async(zero_optimizer *optimizer, const char
  * @param[in]  optimizer  A sealed optimizer, or one between steps.
  * @param[in]  folder     The folder that holds the saves of this run.
  * @param[in]  stream     The stream of the optimizer's device; NULL on the host.
- * @param[out] out_found  1 if a save was loaded; the optimizer has then begun. 0 if there is no
- *                        committed save; the optimizer is then as it was.
+ * @param[out] out_found  1 if a save was loaded; the optimizer has then begun. 0 if the folder does
+ *                        not exist or has no committed save; the optimizer is then as it was.
  * @return ZERO_OK, an error of all functions, or an error of zero_checkpoint_load() except
  *   ZERO_E_NOT_FOUND.
  * @since ZERO_0.1
@@ -180,7 +185,7 @@ ZERO_API int32_t zero_checkpoint_add_buffer(zero_checkpoint *checkpoint, const c
  *
  * @param[in] checkpoint  The checkpoint.
  * @param[in] name        1 to 255 bytes of UTF-8, unique in the checkpoint.
- * @param[in] dtype       A zero_dtype.
+ * @param[in] dtype       A zero_dtype that collectives take (group.h).
  * @param[in] shape       `ndim` numbers of elements; NULL if ndim is 0.
  * @param[in] ndim        The number of dimensions; 0 is one element.
  * @param[in] data        The elements, in host memory. A save reads them and a load writes them;
@@ -242,7 +247,9 @@ ZERO_API int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char 
  * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
  * @param[in,out] out_result  The caller sets struct_size; or NULL.
  * @return ZERO_OK, an error of all functions, or:
- * - ZERO_E_STATE between reduce and gather, or once gradients of a step were given.
+ * - ZERO_E_STATE before begin, after parameters were written without a begin, between reduce and
+ *   gather, once gradients were given or acquired, or once a weight was set.
+ * - ZERO_E_NOT_FOUND if the folder does not exist.
  * - ZERO_E_SYSTEM for a full disk, a missing permission, or an input or output error.
  * - ZERO_E_MISMATCH if ranks gave different folders, steps or lists. Nothing was written, and the
  *   group stays usable.
@@ -271,9 +278,12 @@ ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const c
  * @param[in]     part        A zero_part.
  * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
  * @param[in,out] out_result  The caller sets struct_size; or NULL.
- * @return ZERO_OK, an error of all functions, ZERO_E_STATE, ZERO_E_SYSTEM or ZERO_E_MISMATCH as
+ * @return ZERO_OK, an error of all functions, ZERO_E_SYSTEM, ZERO_E_MISMATCH or ZERO_E_TIMEOUT as
  *   zero_checkpoint_save(), or:
- * - ZERO_E_NOT_FOUND if there is no committed save. Only then may a program start anew.
+ * - ZERO_E_STATE before seal, while parameters are acquired, between reduce and gather, once
+ *   gradients were given or acquired, or once a weight was set.
+ * - ZERO_E_NOT_FOUND if the folder does not exist or has no committed save. Only then may a program
+ *   start anew.
  * - ZERO_E_CHECKPOINT if saves are damaged or of another model. The text lists up to twenty names,
  *   their number and the key that allows them.
  * @since ZERO_0.1

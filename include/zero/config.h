@@ -17,7 +17,7 @@
  * - A new key never changes a layout. A key that this build does not know is an error, never
  *   ignored.
  * - Groups, buffers and optimizers do not read keys of other nouns, so one config may serve them
- *   all. Parameters and parameter sets reject such keys.
+ *   all. Parameters, parameter sets and checkpoints reject such keys.
  * - An object copies the values it needs. The config may be changed or released afterwards.
  */
 #ifndef ZERO_CONFIG_H
@@ -92,7 +92,7 @@ enum zero_key {
   /** i64, 0 or 1024 .. 2^40, default 0: a bucket takes whole tensors until it would exceed this
       number of bytes. 0 = 1/80 of the bytes that the memory formula gives a rank
       (zero_memory_stats), but at least 64 KiB and at most 25 MiB. The optimizer's own groups then
-      also take at most 1/80 of those bytes, or 256 KiB, for ZERO_KEY_STAGING_BYTES. */
+      together take at most the larger of 1/80 of those bytes and 256 KiB as staging. */
   ZERO_KEY_BUCKET_BYTES = 302,
   /** i64, a zero_divisor, default ZERO_DIVISOR_RANKS: the divisor of the sum of gradients. */
   ZERO_KEY_DIVISOR = 303,
@@ -255,7 +255,8 @@ enum zero_key {
   /** i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has absorbed. */
   ZERO_KEY_OVERFLOW_COUNT = 503,
 
-  /* checkpoints (checkpoint.h): 600 .. 699 */
+  /* checkpoints (checkpoint.h): 600 .. 699. They must be equal on all ranks; the library does not
+     compare them. ZERO_KEY_CHECKPOINT_STAGING_BYTES and _DIRECT may differ. */
 
   /** i64, 65536 .. 2^34, default 33554432: bytes of memory through which files are written and
       read. */
@@ -274,7 +275,7 @@ enum zero_key {
   /** i64, 1 .. 2^40, default 600000: the longest time in milliseconds in which a rank may write or
       read nothing. */
   ZERO_KEY_CHECKPOINT_PROGRESS_MS = 607,
-  /** i64, 0 .. 1, default 0. 1 = a load converts states of another dtype. */
+  /** i64, 0 .. 1, default 0. 1 = a load converts moments of another dtype. */
   ZERO_KEY_CHECKPOINT_CONVERT = 608,
   /** i64, 0 .. 1, default 0. 1 = a load leaves tensors that the save lacks as they are. */
   ZERO_KEY_CHECKPOINT_MISSING = 609,

@@ -72,6 +72,8 @@
  *   ZERO_E_UNSUPPORTED.
  * - A step captured with out_result, or before any other step, is ZERO_E_STATE, and so is a
  *   captured verify. The capture continues without it.
+ * - While a stop request waits, a captured step is ZERO_E_UNSUPPORTED. After a capture,
+ *   zero_optimizer_request_stop() is (stop.h).
  *
  * **Captures of other threads.** A stream that another thread captures, in any mode, does not
  * hinder the library, and the library's threads do not end that capture. Work for the default

@@ -29,9 +29,10 @@
  *
  * All stages, bucket sizes, transports, thread counts and SIMD targets give the same bits.
  *
- * **Order of calls.** First create, add_param for each tensor, seal, first values, begin. Then, for
- * each step: param_acquire and param_release around each use of a parameter, grad_acquire,
- * grad_ready, step. All ranks add the same parameters in the same order; seal compares them.
+ * **Order of calls.** First create, add_param for each tensor, seal, first values, begin (or
+ * zero_optimizer_resume(), checkpoint.h). Then, for each step: param_acquire and param_release
+ * around each use of a parameter, grad_acquire, grad_ready, step. All ranks add the same parameters
+ * in the same order; seal compares them.
  *
  * **Numerics of a gradient.** The library computes, in this order:
  *
@@ -184,7 +185,8 @@
  *
  * **Collectives.** seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and
  * sync_module_buffers are collectives over the group. In stage 3 after begin param_acquire is one
- * too. Every rank calls them in the same order. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
+ * too. So are the saves and loads of checkpoint.h. Every rank calls them in the same order. Errors
+ * also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT; ZERO_E_STATE if the call
  * is made in the wrong phase (the text names the missing call); ZERO_E_UNSUPPORTED if `stream` is

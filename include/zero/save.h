@@ -51,7 +51,7 @@ ZERO_API int32_t zero_save_open(const char *path, zero_save **out);
 
 /**
  * Lists all that a folder of saves holds, newest first: whether each save is committed, valid or
- * damaged, its step, size, number of ranks, time and run.
+ * damaged, its step, size, number of ranks, time and, as JSON, run.
  *
  * @param[in]  folder      The folder of saves.
  * @param[in]  form        A zero_text_form.

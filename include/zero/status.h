@@ -60,6 +60,8 @@ extern "C" {
  *   created from may still be usable.
  * - A save or load that fails costs neither the group nor the optimizer, also with ZERO_E_MISMATCH
  *   and ZERO_E_TIMEOUT, unless a rank was lost.
+ * - A load that fails after it has begun to read values leaves its optimizers sealed, with
+ *   undefined values (checkpoint.h).
  */
 enum zero_status {
   ZERO_OK = 0, /**< Success. */
@@ -91,7 +93,8 @@ enum zero_status {
   /** A file of a save is damaged, incomplete, or of another model, version or save. The text names
       the file, the tensor and the cause. */
   ZERO_E_CHECKPOINT = -111,
-  /** There is no committed save. Only then may a program start anew. */
+  /** There is no such folder, no committed save in it, or no text of that key. A program that
+      resumes may start anew only after this code. */
   ZERO_E_NOT_FOUND = -112,
 
   /** First values that must be equal on all ranks differ. */
@@ -136,8 +139,9 @@ enum zero_status {
  *                         be NULL if out_nbytes is 0.
  * @param[in]  out_nbytes  Bytes at out.
  * @return The code of the last call on this thread that failed (also of a release that was given a
- *         stale handle); ZERO_OK if none did. ZERO_E_INVALID_ARGUMENT if out is NULL and out_nbytes
- *         is not 0, or if out_nbytes is negative; the stored error stays.
+ *         stale handle); ZERO_OK if none did. zero_optimizer_request_stop() stores no error.
+ *         ZERO_E_INVALID_ARGUMENT if out is NULL and out_nbytes is not 0, or if out_nbytes is
+ *         negative; the stored error stays.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_last_error_copy(char *out, int64_t out_nbytes);

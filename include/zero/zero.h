@@ -34,7 +34,8 @@
  *
  * **Threads and stacks.**
  * - A call needs at most 128 KiB of its thread's stack, besides the needs of MPI, CUDA and NCCL.
- * - Threads that the library has started stay until the process ends. Programs end by exit or by
+ * - Threads that the library has started may stay until the process ends; threads for files end
+ *   with their call. Programs end by exit or by
  *   returning from main, not by pthread_exit of the main thread.
  * - A call defers the cancellation of its thread (pthread_cancel): the thread is cancelled after
  *   the call has returned. zero_group_abort() ends a wait for other ranks.

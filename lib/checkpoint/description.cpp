@@ -103,10 +103,10 @@ Status check_cuts(const Section &section) {
 Status check_slot(const SavedTensor &tensor, const SavedSlot &slot) {
   ZERO_TRY(check_text(slot.name, 1, kMostSlotNameNbytes, "the name of a slot"));
   ZERO_CHECK(slot.name.find(':') == std::string::npos, ZERO_E_INVALID_ARGUMENT, "the slot name %s has a colon", slot.name.c_str());
-  ZERO_CHECK(slot.per >= 1 && slot.per <= kPerTensor, ZERO_E_INVALID_ARGUMENT, "slot %s of tensor %s has %lld elements per entry",
+  ZERO_CHECK(slot.per >= 1 && slot.per <= kPerTensor, ZERO_E_INVALID_ARGUMENT, "slot %s of tensor %s has %lld elements per entry, but must have 1 to 2^62",
              slot.name.c_str(), tensor.name.c_str(), lld(slot.per));
   ZERO_CHECK(slot.copy_entries >= 0 && (slot.copy_entries == 0 || slot.placement == Placement::per_rank), ZERO_E_INVALID_ARGUMENT,
-             "slot %s of tensor %s has %lld entries per copy", slot.name.c_str(), tensor.name.c_str(), lld(slot.copy_entries));
+             "slot %s of tensor %s has %lld entries per copy, but only slots per rank have any, and none is negative", slot.name.c_str(), tensor.name.c_str(), lld(slot.copy_entries));
   const bool in_model = tensor.model_file >= 0;
   ZERO_CHECK(slot.placement != Placement::whole || in_model, ZERO_E_INVALID_ARGUMENT,
              "slot %s of tensor %s lies whole, but the tensor has no model file", slot.name.c_str(), tensor.name.c_str());
@@ -179,8 +179,8 @@ Status check_section(const SaveDescription &description, const Section &section,
   ZERO_TRY(check_text(section.kind, 1, kMostSlotNameNbytes, "the kind of a section"));
   ZERO_TRY(check_text(section.prefix, 0, kMostPrefixNbytes, "a prefix"));
   ZERO_TRY(check_facts(section.facts, "a fact of a section"));
-  ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= kMostRanks, ZERO_E_INVALID_ARGUMENT, "section \"%s\" has %lld ranks",
-             section.prefix.c_str(), lld(section.rank_count));
+  ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= kMostRanks, ZERO_E_INVALID_ARGUMENT, "section \"%s\" has %lld ranks, but must have 1 to %lld",
+             section.prefix.c_str(), lld(section.rank_count), lld(kMostRanks));
   ZERO_CHECK(section.state_files.empty() || static_cast<int64_t>(section.state_files.size()) == section.rank_count, ZERO_E_INVALID_ARGUMENT,
              "section \"%s\" of %lld ranks has %zu state files", section.prefix.c_str(), lld(section.rank_count), section.state_files.size());
   std::set<int64_t> files;

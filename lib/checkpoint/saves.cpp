@@ -75,8 +75,8 @@ class Search {
       if (found) return {};
       first = end;
     }
-    ZERO_CHECK(passed_over_ == 0, ZERO_E_CHECKPOINT, "%s holds no valid save that old; %lld are damaged:%s%s", saves_.path().c_str(),
-               lld(passed_over_), "\n", why_.c_str());
+    ZERO_CHECK(passed_over_ == 0, ZERO_E_CHECKPOINT, "%s holds no valid save; damaged saves: %lld; restore a copy of one:\n%s",
+               saves_.path().c_str(), lld(passed_over_), why_.c_str());
     return Status::error(ZERO_E_NOT_FOUND, "%s holds %s", saves_.path().c_str(),
                          entries.empty() ? "no committed save" : "fewer committed saves than the index asks for");
   }

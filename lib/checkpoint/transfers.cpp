@@ -28,8 +28,8 @@ void Transfers::Free::operator()(std::byte *memory) const noexcept { std::free(m
 Status Transfers::make(const StreamOptions &options, std::unique_ptr<Transfers> *out) {
   const auto nbytes = static_cast<size_t>(staging_need(options));
   auto *const memory = static_cast<std::byte *>(std::aligned_alloc(static_cast<size_t>(kAlignment), nbytes));
-  ZERO_CHECK(memory != nullptr, ZERO_E_OUT_OF_MEMORY, "no memory for the %zu bytes through which files are written and read; use less staging",
-             nbytes);
+  ZERO_CHECK(memory != nullptr, ZERO_E_OUT_OF_MEMORY,
+             "no memory for the %zu bytes through which files are written and read; lower ZERO_KEY_CHECKPOINT_STAGING_BYTES", nbytes);
   out->reset(new Transfers(memory, nbytes / kBuffers));
   return {};
 }

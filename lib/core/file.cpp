@@ -134,7 +134,8 @@ Status Folder::open(const std::string &path, Folder *out) {
   OwnedFd fd = open_uninterrupted(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (!fd.valid()) {
     const int reason = errno;
-    return Status::error(reason == ENOENT ? ZERO_E_NOT_FOUND : ZERO_E_SYSTEM, "cannot open folder %s: %s", path.c_str(), std::strerror(reason));
+    return Status::error(reason == ENOENT ? ZERO_E_NOT_FOUND : ZERO_E_SYSTEM, "cannot open folder %s: %s; give the path of an existing folder",
+                         path.c_str(), std::strerror(reason));
   }
   *out = Folder(std::move(fd), path);
   return {};

@@ -5,8 +5,8 @@ namespace zero {
 
 Status read_checkpoint_settings(const Config &config, CheckpointSettings *out) {
   for (const KeyInfo &info : all_keys()) {
-    ZERO_CHECK(!config.is_set(info.key) || (info.key >= 600 && info.key < 700), ZERO_E_UNSUPPORTED, "%s is no key of a checkpoint",
-               info.name);
+    ZERO_CHECK(!config.is_set(info.key) || (info.key >= 600 && info.key < 700), ZERO_E_UNSUPPORTED,
+               "%s is not a key of a checkpoint; use keys 600 .. 699", info.name);
   }
   const auto is_on = [&config](int32_t key) { return config.i64(key) != 0; };
   out->stream.staging_nbytes = config.i64(ZERO_KEY_CHECKPOINT_STAGING_BYTES);

@@ -89,8 +89,8 @@ class Planner {
     const checkpoint::Facts &facts = saved_.sections[static_cast<size_t>(section)].facts;
     const std::vector<HyperSet> &sets = optimizer.state.sets();
     const std::string count = fact(facts, SavedState::kSetCount);
-    ZERO_CHECK(count == std::to_string(sets.size()), ZERO_E_CHECKPOINT, "the save has %s parameter sets, but here are %zu", count.c_str(),
-               sets.size());
+    ZERO_CHECK(count == std::to_string(sets.size()), ZERO_E_CHECKPOINT,
+               "the save has %s parameter sets, but here are %zu; load parameters alone with ZERO_PART_PARAMS", count.c_str(), sets.size());
     for (size_t set = 0; set < sets.size(); ++set) {
       const std::string there = fact(facts, "set." + std::to_string(set) + ".algorithm");
       const kernels::Algorithm *algorithm = sets[set].algorithm();
@@ -114,11 +114,13 @@ class Planner {
     const SavedPlace place = holder_of(found->second);
     used_.insert({place.section, place.tensor});
     const SavedTensor &tensor = tensor_at(place);
-    ZERO_CHECK(tensor.shape == param.shape, ZERO_E_CHECKPOINT, "tensor %s has shape %s in the save, but %s here", quoted_name(name).c_str(),
+    ZERO_CHECK(tensor.shape == param.shape, ZERO_E_CHECKPOINT,
+               "tensor %s has shape %s in the save, but %s here; register it with the shape of the save", quoted_name(name).c_str(),
                shape_text(tensor.shape).c_str(), shape_text(param.shape).c_str());
     if (!params_alone_) {
       const std::string set = fact(tensor.facts, SavedState::kSet);
-      ZERO_CHECK(set == std::to_string(param.options.set), ZERO_E_CHECKPOINT, "tensor %s belongs to parameter set %s in the save, but to %lld here",
+      ZERO_CHECK(set == std::to_string(param.options.set), ZERO_E_CHECKPOINT,
+                 "tensor %s belongs to parameter set %s in the save, but to %lld here; load parameters alone with ZERO_PART_PARAMS",
                  quoted_name(name).c_str(), set.c_str(), lld(param.options.set));
     }
     if (param.count == 0) return {};
@@ -353,7 +355,7 @@ class Planner {
                "the save lacks %lld of the names that are here: %s; ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are",
                lld(missing_.size()), missing_.text().c_str());
     ZERO_CHECK(extra_.size() == 0 || settings_.passes_extra, ZERO_E_CHECKPOINT,
-               "the save has %lld names that are not here: %s; ZERO_KEY_CHECKPOINT_EXTRA = 1 passes them over", lld(extra_.size()),
+               "the save has %lld names that are not here: %s; ZERO_KEY_CHECKPOINT_EXTRA = 1 ignores them", lld(extra_.size()),
                extra_.text().c_str());
     plan_.missing = missing_.size();
     plan_.extra = extra_.size();
