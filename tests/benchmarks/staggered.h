@@ -1,4 +1,4 @@
-/// @file Staggered: arrays for loops that go through several at once, with an optimizer's distance between them (engine/slot_memory.h): at
+/// @file Staggered: arrays for loops that go through several at once, with an optimizer's distance between them (engine/storage/slot_memory.h): at
 /// addresses that are equal but for a few bits, loops would compete with themselves for lines of the caches.
 #pragma once
 

@@ -65,10 +65,10 @@ Recipe random_recipe(uint64_t seed, const std::string &algorithm) {
 
 Manner random_manner(uint64_t seed, int64_t ranks) {
   std::mt19937_64 random(seed);
-  static constexpr int64_t kBuckets[] = {1024, 4096, 65'536, 1 << 20, 26'214'400};
+  static constexpr int64_t kBuckets[] = {0, 1024, 4096, 65'536, 1 << 20, 26'214'400};
   Manner manner;
   manner.stage = static_cast<int64_t>(random() % 4);
-  manner.bucket_nbytes = kBuckets[random() % 5];
+  manner.bucket_nbytes = kBuckets[random() % std::size(kBuckets)];
   manner.overlap = random() % 2 == 0;
   manner.caller_memory = random() % 2 == 0;
   manner.by_ranges = random() % 3 == 0;

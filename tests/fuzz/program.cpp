@@ -246,7 +246,7 @@ Way random_way(uint64_t seed, const Program &program) {
   way.splits = random.one_in(4);
   if (random.one_in(3)) way.remakes_before = random.below(static_cast<int64_t>(program.steps.size()));
   way.settings = {{ZERO_KEY_STAGE, way.stage},
-                  {ZERO_KEY_BUCKET_BYTES, random.of<int64_t>({1024, 4096, 65'536, 26'214'400})},
+                  {ZERO_KEY_BUCKET_BYTES, random.of<int64_t>({0, 1024, 4096, 65'536, 26'214'400})},
                   {ZERO_KEY_OVERLAP, int64_t{way.overlaps ? 1 : 0}},
                   {ZERO_KEY_THREADS, 1 + random.below(3)},
                   {ZERO_KEY_ONE_COPY, int64_t{way.one_copy ? 1 : 0}},

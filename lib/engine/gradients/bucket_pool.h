@@ -16,8 +16,9 @@ class BucketPool {
   /// Makes the first buffers for buckets of these sizes, of which `held` are held at once. Of the
   /// buckets between a size and a quarter of it, beginning with the largest, it makes so many, as
   /// large as the largest of them; once there are that many of one size, one of each smaller size, so
-  /// that a small bucket that is held for long does not keep a large buffer. Where a limit is set all buffers have the size of the largest bucket, so
-  /// that any order of buckets fits as many. limit_nbytes 0 = none.
+  /// that a small bucket that is held for long does not keep a large buffer. With a limit, all buffers
+  /// have the size of the largest bucket, so that any order of buckets fits as many. limit_nbytes 0 =
+  /// none.
   Status open(const MemorySource &source, std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);
   /// What open would take.
   static int64_t nbytes(std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);

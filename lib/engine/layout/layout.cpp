@@ -84,8 +84,8 @@ int64_t Layout::formula_nbytes() const {
   return sum;
 }
 
-/// Pools, what is gathered ahead and staging together take at most a tenth of what a rank keeps, but
-/// for buckets of one tensor that is larger. Of that tenth, two buckets with buffers for smaller ones
+/// From about 20 MB per rank on, pools, what is gathered ahead and staging together take at most a tenth
+/// of what a rank keeps, but for buckets of one tensor that is larger. Of that tenth, two buckets with buffers for smaller ones
 /// beside them (BucketPool) take less than a third, what is gathered ahead half, and staging (two
 /// groups, four rounds each) an eighth. Buckets of more than kMost move no faster. All ranks choose
 /// alike, whatever their weights.
