@@ -102,7 +102,7 @@ void Backoff::pause(std::span<const Listening> listenings) {
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;
-  // So many loops per core look about once in a millisecond at most, which leaves the core to what they wait for.
+  // With fewer than 2 * kCrowd waiting loops per core, pauses are as always; from there on sleeps grow with the number of loops.
   constexpr int64_t kCrowd = 4;
   constexpr int64_t kMostCrowds = 256;
   if (round_ < spins) {
@@ -110,7 +110,7 @@ void Backoff::pause(std::span<const Listening> listenings) {
     relax();
     return;
   }
-  if (!std::exchange(counted_, true)) waiting_loops.fetch_add(1, std::memory_order_relaxed);
+  if (manner_ == Manner::in_crowd && !std::exchange(counted_, true)) waiting_loops.fetch_add(1, std::memory_order_relaxed);
   const int64_t waiting = manner_ == Manner::in_crowd ? waiting_loops.load(std::memory_order_relaxed) : 0;
   const int64_t crowds = std::clamp<int64_t>(waiting / (kCrowd * cores), 1, kMostCrowds);
   if (crowds > 1) round_ = std::max(round_, spins + kYields);

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <functional>
 #include <new>
-#include <thread>
 #include <utility>
 
 namespace zero {
@@ -188,7 +187,8 @@ void LocalTransport::post(int64_t peer, const Fingerprint *fingerprint, const Of
     message.mapping_id = piece.mapping_id;
     message.offset = piece.offset;
   }
-  mailbox.posted.store(index + 1, std::memory_order_seq_cst);
+  // Few peers are rung in any case, so that nothing need be ordered before a look at whom they await.
+  mailbox.posted.store(index + 1, size_ <= kFew ? std::memory_order_release : std::memory_order_seq_cst);
 }
 
 Status LocalTransport::poll(bool *out_arrived) {
@@ -337,7 +337,7 @@ bool LocalTransport::all_quiet() {
   return true;
 }
 
-/// Who left or ended reads no more; that it is missing is for the next round to say.
+/// A peer that has left or ended no longer reads this rank's memory. The next round reports its absence.
 bool LocalTransport::is_quiet(int64_t peer) const {
   if (own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_seq_cst) >= offered_in_place_) return true;
   return segment(peer).header().left.load(std::memory_order_acquire) != 0 || processes_.ended(peer);
