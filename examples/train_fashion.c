@@ -107,7 +107,7 @@ static int work_with(struct trainer *t, const struct files *files) {
     return -1;
   }
   if (t->stop_reason) {
-    *t->run->stop_reason = t->stop_reason;
+    __atomic_store_n(t->run->stop_reason, t->stop_reason, __ATOMIC_RELAXED); /* by every rank: some are processes */
     return 0;
   }
   if (report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||

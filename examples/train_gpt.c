@@ -76,7 +76,7 @@ static int validate(struct trainer *t, int64_t step, struct progress *progress, 
 /// All ranks come here in the same step.
 static int stop(struct trainer *t, int64_t reason) {
   t->stopped = reason;
-  if (t->rank == 0) *t->run->stop_reason = reason;
+  __atomic_store_n(t->run->stop_reason, reason, __ATOMIC_RELAXED); /* by every rank: some are processes */
   return 0;
 }
 

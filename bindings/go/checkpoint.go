@@ -88,9 +88,12 @@ func (c *Checkpoint) AddOptimizer(prefix string, o *Optimizer) error {
 		var optimizer czero.Optimizer
 		if o != nil {
 			optimizer = o.object.handle
+		}
+		failure := czero.Zero_checkpoint_add_optimizer(raw, prefix, optimizer)
+		if failure == nil {
 			c.held = append(c.held, o)
 		}
-		return czero.Zero_checkpoint_add_optimizer(raw, prefix, optimizer)
+		return failure
 	})
 }
 
@@ -104,9 +107,12 @@ func AddBuffer[T Element](c *Checkpoint, name string, b *Buffer[T]) error {
 		var buffer czero.Buffer
 		if b != nil {
 			buffer = b.object.handle
+		}
+		failure := czero.Zero_checkpoint_add_buffer(raw, name, buffer)
+		if failure == nil {
 			c.held = append(c.held, b)
 		}
-		return czero.Zero_checkpoint_add_buffer(raw, name, buffer)
+		return failure
 	})
 }
 
@@ -200,10 +206,12 @@ func (c *Checkpoint) Skipped() (string, error) {
 func (c *Checkpoint) Close() {
 	if c != nil {
 		c.object.close(czero.Zero_checkpoint_release)
+		c.object.mutex.Lock() // a call in another goroutine still uses the memory
 		for _, memory := range c.memory {
 			_ = syscall.Munmap(memory)
 		}
 		c.memory = nil
+		c.object.mutex.Unlock()
 		runtime.SetFinalizer(c, nil)
 	}
 }
