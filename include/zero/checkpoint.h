@@ -16,11 +16,12 @@
  * @endcode
  *
  * **Files.** A save is a folder inside the folder that the caller names. It holds safetensors
- * files: one or more with whole parameters, which other tools can read, and one per rank with its
- * shard of the states. It also holds a manifest, which is written last. A save without a valid
- * manifest does not count, so a crash, a kill or a full disk never leaves half a save that is
- * taken for a whole one. Every block of every file has a hash, which is checked before the bytes
- * are used. The hashes find accidental damage; they do not protect against deliberate changes.
+ * files: one or more with whole parameters, which other tools can read (unless
+ * ZERO_KEY_CHECKPOINT_MODEL_FILES is 0), and one per rank with its shard of the states. It also
+ * holds a manifest, which is written last. A save without a valid manifest does not count, so a
+ * crash, a kill or a full disk never leaves half a save that is taken for a whole one. Every block
+ * of every file has a hash, which is checked before the bytes are used. The hashes find accidental
+ * damage; they do not protect against deliberate changes.
  *
  * **Guarantees.**
  * - A save that returns ZERO_OK is durable, on all ranks, unless ZERO_KEY_CHECKPOINT_SYNC is 0.
@@ -32,8 +33,10 @@
  * - If a rank is lost, the others return ZERO_E_PEER_LOST, ZERO_E_PEER_LEFT or ZERO_E_PEER_FAILED.
  *   Later saves and loads of that checkpoint then fail too, and so do those of every checkpoint
  *   with the same first optimizer.
- * - A load that fails after it has begun to read values leaves its optimizers sealed: their values
- *   are undefined until the next load or begin. Errors found before that change nothing.
+ * - A load that fails after it has begun to read values leaves its optimizers sealed. Their values,
+ *   and those of module buffers, buffers and tensors in the list, are undefined until the next load
+ *   or begin. Errors found before that change nothing. An error after all values were read loses
+ *   the optimizer, as one of begin does.
  * - The library keeps all saves, unless ZERO_KEY_CHECKPOINT_KEEP limits them.
  *
  * **Bits.** With as many ranks as before, a loaded run continues with the bits of the run that
@@ -44,14 +47,17 @@
  * parameter with its remainder, or the parameter itself. If the optimizer keeps parameters as the
  * save does, all bits are copied. Otherwise its master becomes that value, and its parameter the
  * value rounded once. Moments of another dtype are an error, unless ZERO_KEY_CHECKPOINT_CONVERT
- * is 1.
+ * is 1. With ZERO_PART_PARAMS, parameters are loaded as they were saved, without masters.
  *
  * **Collectives.** save, load and resume are collectives. All ranks of the group call them in the
  * same order, between steps.
  *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_OUT_OF_MEMORY.
  *
- * **Threads.** One thread at a time per checkpoint, and per optimizer in it.
+ * **Threads.** One thread at a time per checkpoint, and per optimizer in it. While a save or load
+ * of a checkpoint is in progress, functions that change or read its list return ZERO_E_STATE. Saves
+ * and loads of checkpoints that share an optimizer must not be in progress at the same time, and
+ * neither must requests on a buffer in the list.
  */
 #ifndef ZERO_CHECKPOINT_H
 #define ZERO_CHECKPOINT_H
@@ -84,8 +90,8 @@ enum zero_part {
 };
 
 /**
- * The outcome of a save or a load, the same on all ranks except for times. All fields have 8 bytes;
- * fields are appended, never moved.
+ * The outcome of a save or a load, the same on all ranks except for times, direct, and nbytes of a
+ * load. All fields have 8 bytes; fields are appended, never moved.
  */
 typedef struct zero_checkpoint_result {
   uint64_t struct_size; /**< In: sizeof(zero_checkpoint_result) as the caller knows it. */
@@ -226,7 +232,8 @@ ZERO_API int32_t zero_checkpoint_get_text(const zero_checkpoint *checkpoint, con
 
 /**
  * Gives a tensor of a save another name here, for loads. The first rule that matches a name
- * applies.
+ * applies. Prefixes of optimizers can be renamed for ZERO_PART_PARAMS only. Two names that become
+ * the same are ZERO_E_CHECKPOINT in the load.
  *
  * @param[in] checkpoint  The checkpoint.
  * @param[in] in_file     The name in the save, with its prefix; or "old.*".
@@ -254,6 +261,7 @@ ZERO_API int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char 
  * - ZERO_E_MISMATCH if ranks gave different folders, steps or lists. Nothing was written, and the
  *   group stays usable.
  * - ZERO_E_TIMEOUT (ZERO_KEY_CHECKPOINT_PROGRESS_MS).
+ * - ZERO_E_UNSUPPORTED for a stream without a device, and ZERO_E_DEVICE_FAILED.
  *
  * If the text says "may have been committed", the next load finds out.
  * @since ZERO_0.1
@@ -269,8 +277,8 @@ ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const c
  * Loads into everything in the checkpoint. Its optimizers are sealed or between steps, and have
  * begun afterwards. A collective.
  *
- * Hyper-parameters become those of the save; set others afterwards. The loss scale becomes that of
- * the save if both runs have a dynamic one, or neither has.
+ * With ZERO_PART_ALL, hyper-parameters become those of the save; set others afterwards. The loss
+ * scale becomes that of the save if both runs have a dynamic one, or neither has.
  *
  * @param[in]     checkpoint  The checkpoint.
  * @param[in]     folder      A folder of saves, of which the newest valid one is loaded; or one
@@ -278,8 +286,8 @@ ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const c
  * @param[in]     part        A zero_part.
  * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
  * @param[in,out] out_result  The caller sets struct_size; or NULL.
- * @return ZERO_OK, an error of all functions, ZERO_E_SYSTEM, ZERO_E_MISMATCH or ZERO_E_TIMEOUT as
- *   zero_checkpoint_save(), or:
+ * @return ZERO_OK, an error of all functions, ZERO_E_SYSTEM, ZERO_E_MISMATCH, ZERO_E_TIMEOUT,
+ *   ZERO_E_UNSUPPORTED or ZERO_E_DEVICE_FAILED as zero_checkpoint_save(), or:
  * - ZERO_E_STATE before seal, while parameters are acquired, between reduce and gather, once
  *   gradients were given or acquired, or once a weight was set.
  * - ZERO_E_NOT_FOUND if the folder does not exist or has no committed save. Only then may a program

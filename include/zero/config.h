@@ -255,8 +255,9 @@ enum zero_key {
   /** i64, 0 .. 2^62: dynamic loss scale: overflows that hysteresis has absorbed. */
   ZERO_KEY_OVERFLOW_COUNT = 503,
 
-  /* checkpoints (checkpoint.h): 600 .. 699. They must be equal on all ranks; the library does not
-     compare them. ZERO_KEY_CHECKPOINT_STAGING_BYTES and _DIRECT may differ. */
+  /* checkpoints (checkpoint.h): 600 .. 699. They must be equal on all ranks; of these, a save
+     compares _MODEL_FILES and _FILE_BYTES. ZERO_KEY_CHECKPOINT_STAGING_BYTES and _DIRECT may
+     differ. */
 
   /** i64, 65536 .. 2^34, default 33554432: bytes of memory through which files are written and
       read. */

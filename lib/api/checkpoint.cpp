@@ -132,6 +132,7 @@ int32_t zero_checkpoint_add_optimizer(zero_checkpoint *checkpoint, const char *p
     std::shared_ptr<Optimizer> added;
     ZERO_TRY(api::check_pointer(prefix, "prefix"));
     ZERO_TRY(api::find(optimizer, "optimizer", &added));
+    ZERO_TRY(object.check_idle());
     return object.add_optimizer(prefix, std::move(added));
   });
 }
@@ -141,6 +142,7 @@ int32_t zero_checkpoint_add_buffer(zero_checkpoint *checkpoint, const char *name
     std::shared_ptr<Buffer> added;
     ZERO_TRY(api::check_pointer(name, "name"));
     ZERO_TRY(api::find(buffer, "buffer", &added));
+    ZERO_TRY(object.check_idle());
     return object.things().add_buffer(name, std::move(added));
   });
 }
@@ -151,6 +153,7 @@ int32_t zero_checkpoint_add_tensor(zero_checkpoint *checkpoint, const char *name
     ZERO_TRY(api::check_pointer(name, "name"));
     ZERO_TRY(api::check_dtype(dtype));
     ZERO_TRY(check_choice(api::kScopes, scope, "scope"));
+    ZERO_TRY(object.check_idle());
     return object.things().add_tensor(name, dtype, shape, ndim, data, scope);
   });
 }
@@ -158,6 +161,7 @@ int32_t zero_checkpoint_add_tensor(zero_checkpoint *checkpoint, const char *name
 int32_t zero_checkpoint_set_text(zero_checkpoint *checkpoint, const char *key, const char *text) {
   return api::call(checkpoint, "checkpoint", [&](Checkpoint &object) -> Status {
     ZERO_TRY(api::check_pointer(key, "key"));
+    ZERO_TRY(object.check_idle());
     return object.things().set_text(key, text);
   });
 }
@@ -167,6 +171,7 @@ int32_t zero_checkpoint_get_text(const zero_checkpoint *checkpoint, const char *
     std::string text;
     ZERO_TRY(api::check_pointer(key, "key"));
     ZERO_TRY(api::check_text_outputs(out, out_nbytes));
+    ZERO_TRY(object.check_idle());
     ZERO_TRY(object.things().get_text(key, &text));
     api::copy_text(text, out, out_nbytes, out_needed);
     return {};
@@ -177,6 +182,7 @@ int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char *in_file,
   return api::call(checkpoint, "checkpoint", [&](Checkpoint &object) -> Status {
     ZERO_TRY(api::check_pointer(in_file, "in_file"));
     ZERO_TRY(api::check_pointer(here, "here"));
+    ZERO_TRY(object.check_idle());
     return object.rename(in_file, here);
   });
 }
@@ -203,6 +209,7 @@ int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *fold
 int32_t zero_checkpoint_skipped(const zero_checkpoint *checkpoint, char *out, int64_t out_nbytes, int64_t *out_needed) {
   return api::call(checkpoint, "checkpoint", [&](const Checkpoint &object) -> Status {
     ZERO_TRY(api::check_text_outputs(out, out_nbytes));
+    ZERO_TRY(object.check_idle());
     api::copy_text(object.skipped(), out, out_nbytes, out_needed);
     return {};
   });

@@ -14,7 +14,7 @@ namespace zero {
 namespace {
 
 constexpr int64_t kBeatMs = 200;
-constexpr int64_t kWindUpMs = 5000;
+constexpr int64_t kWindUpMs = 5000;  ///< at most: the others wait in the vote that follows
 
 /// What each rank tells the others while it works with files.
 enum Word : size_t { kEnded, kFailed, kSilentMs, kWishesLeft, kWishes, kSection, kTensor, kSlot, kBegin, kCount, kWords };
@@ -62,6 +62,11 @@ Status Checkpoint::add_optimizer(const std::string &prefix, std::shared_ptr<Opti
 
 Status Checkpoint::rename(const char *in_file, const char *here) { return renames_.add(in_file, here); }
 
+Status Checkpoint::check_idle() const {
+  ZERO_CHECK(token_.use_count() == 1, ZERO_E_STATE, "a save or load of this checkpoint is in progress; wait for its request first");
+  return {};
+}
+
 Status Checkpoint::check_stream(void *stream) const {
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) ZERO_TRY(each.state.optimizer().check_stream(stream));
   ZERO_CHECK(stream == nullptr || !things_.optimizers().empty(), ZERO_E_UNSUPPORTED,
@@ -73,15 +78,15 @@ const std::shared_ptr<OperationQueue> &Checkpoint::queue() const {
   return things_.optimizers().empty() ? own_queue_ : things_.optimizers().front().state.optimizer().queue();
 }
 
-Checkpoint::BusyOptimizers Checkpoint::busy() const {
-  BusyOptimizers busy;
-  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) busy.emplace_back(each.state.optimizer());
+Checkpoint::Busy Checkpoint::busy() const {
+  Busy busy{{}, token_};
+  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) busy.optimizers.emplace_back(each.state.optimizer());
   return busy;
 }
 
 /// The queues of what is saved stand still meanwhile, but for the one that this task runs in.
-Task Checkpoint::guarded(Task body, BusyOptimizers busy) {
-  const BusyOptimizers counted = std::move(busy);
+Task Checkpoint::guarded(Task body, Busy busy) {
+  const Busy counted = std::move(busy);
   QueueHolds holds(*queue());
   agreed_ = {};
   Status status;
@@ -99,13 +104,15 @@ Task Checkpoint::guarded(Task body, BusyOptimizers busy) {
 }
 
 Task Checkpoint::agree(Status mine) {
-  Status agreed = co_await vote(*run_->group, std::move(mine));
+  Status agreed;
+  ZERO_CO_AWAIT(vote(*run_->group, std::move(mine), &agreed));
   if (!agreed.ok()) agreed_ = agreed;
   co_return agreed;
 }
 
 Task Checkpoint::agree_on_given(const char *what, const std::string &mine) {
-  Status agreed = co_await compare_given(*run_->group, what, mine);
+  Status agreed;
+  ZERO_CO_AWAIT(compare_given(*run_->group, what, mine, &agreed));
   if (!agreed.ok()) agreed_ = agreed;
   co_return agreed;
 }
@@ -116,12 +123,18 @@ Task Checkpoint::ordered(Task body, void *stream, size_t index) {
   co_return co_await state.in_order(ordered(std::move(body), stream, index + 1), stream);
 }
 
-/// Votes are taken in a group of their own, so that they meet nothing else. One that a rank has failed alone is made anew.
+/// Votes are taken in a group of their own, so that they meet nothing else. One that a rank has failed alone is made anew. It is asked for
+/// when the caller calls, so that it keeps its place among the caller's other collectives of the group.
+void Checkpoint::make_group() {
+  Group &whole = *things_.group();
+  if (run_->making != nullptr || (run_->group != nullptr && run_->group->usable().ok())) return;
+  run_->group.reset();
+  run_->making = whole.queue()->submit(split(whole, 0, whole.rank(), &run_->group));
+}
+
 Task Checkpoint::open_group(Caller caller) {
   Group &whole = *things_.group();
-  if (run_->group != nullptr && !run_->group->usable().ok()) run_->group.reset();
-  if (run_->group == nullptr) {
-    const std::shared_ptr<Operation> made = whole.queue()->submit(split(whole, 0, whole.rank(), &run_->group));
+  if (const std::shared_ptr<Operation> made = std::exchange(run_->making, nullptr); made != nullptr) {
     OperationEnd end(*whole.queue(), *made);
     ZERO_CO_AWAIT(end);
     ZERO_CO_TRY(made->status());
@@ -168,7 +181,7 @@ Status Checkpoint::silent(int64_t rank, int64_t silent_ms) const {
 /// The thread is not waited for longer than a moment: where it hangs, what it uses lives on.
 Task Checkpoint::wind_up(std::shared_ptr<FileJob> job) {
   job->work->cancel();
-  WorkLook look(*job->work, kWindUpMs, false);
+  WorkLook look(*job->work, std::min(kWindUpMs, run_->group->deadline_ms() / 2), false);
   ZERO_CO_AWAIT(look);
   if (!job->work->ended()) job->work->give_up(job);
   co_return Status();
@@ -203,6 +216,7 @@ Task Checkpoint::attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDesc
     if (failed) work.cancel();
     if (status.ok() && !failed && any(all, kWishes)) {
       status = co_await grant_wishes(*description, all, work);
+      if (!status.ok()) group.fail(status);  // the others wait for what this rank did not send
       if (wish.has_value()) wishes_nbytes -= std::min(wishes_nbytes, wish_nbytes(*description, *wish));
     }
     if (!status.ok()) {

@@ -24,8 +24,9 @@ namespace zero {
 
 /// What goes on from one save of a run to the next.
 struct SavedRun {
-  std::shared_ptr<Group> group;  ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
-  std::string run_id;            ///< empty before the first save or load
+  std::shared_ptr<Group> group;       ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
+  std::shared_ptr<Operation> making;  ///< the split that makes it; nullptr: none is in progress
+  std::string run_id;  ///< empty before the first save or load
   std::string previous_id;
 };
 
@@ -43,6 +44,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// The run goes on with the first optimizer, from one checkpoint of it to the next.
   Status add_optimizer(const std::string &prefix, std::shared_ptr<Optimizer> optimizer);
   Status rename(const char *in_file, const char *here);
+  /// ZERO_E_STATE while a save or load is in progress, which uses the list.
+  Status check_idle() const;
   /// Streams are those of all optimizers' devices. Any thread.
   Status check_stream(void *stream) const;
 
@@ -66,15 +69,20 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   };
   struct SaveJob;
   struct LoadJob;
-  using BusyOptimizers = std::vector<SavedState::Busy>;
+  /// While one lives, the optimizers and this checkpoint have a save or load in progress.
+  struct Busy {
+    std::vector<SavedState::Busy> optimizers;
+    std::shared_ptr<const int> token;
+  };
 
   Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings);
 
   /// @name Both (checkpoint.cpp)
   /// @{
-  BusyOptimizers busy() const;
-  Task guarded(Task body, BusyOptimizers busy);
+  Busy busy() const;
+  Task guarded(Task body, Busy busy);
   Task ordered(Task body, void *stream, size_t index = 0);
+  void make_group();
   Task open_group(Caller caller);
   Task settle();
   /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
@@ -118,6 +126,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   Renames renames_;
   std::shared_ptr<SavedRun> run_ = std::make_shared<SavedRun>();
   const std::shared_ptr<OperationQueue> own_queue_ = std::make_shared<OperationQueue>();
+  const std::shared_ptr<const int> token_ = std::make_shared<const int>(0);
   std::string skipped_;
   Status agreed_;  ///< the last error that all ranks have alike
 };

@@ -18,8 +18,9 @@ constexpr const char *kLoadCall = "zero_checkpoint_load";
 /// Bytes that are copied, to where they belong.
 class CopySink final : public checkpoint::BlockSink {
  public:
-  explicit CopySink(const std::vector<LoadTarget> &targets) : targets_(targets) {}
+  CopySink(const std::vector<LoadTarget> &targets, FileWork &work) : targets_(targets), work_(work) {}
   Status take(const checkpoint::Wanted &wanted, int64_t offset, std::span<const std::byte> data) override {
+    ZERO_TRY(work_.advance(0));  // work that was given up writes to nothing of the caller's any more
     const LoadTarget &target = targets_[static_cast<size_t>(wanted.user)];
     if (target.state != nullptr) return target.state->store(target.id, target.slot, wanted.entries.begin + offset / target.entry_nbytes, data);
     if (!data.empty()) std::memcpy(target.memory + offset, data.data(), data.size());
@@ -28,6 +29,7 @@ class CopySink final : public checkpoint::BlockSink {
 
  private:
   const std::vector<LoadTarget> &targets_;
+  FileWork &work_;
 };
 
 /// Bytes from which values are made: those of a slot, and what completes them.
@@ -62,6 +64,7 @@ Status make_values(checkpoint::SaveReader &reader, const LoadedValues &values, c
   ZERO_TRY(reader.read(sink.wanted(), sink, progress));
   std::vector<float> made;
   sink.widen(&made);
+  ZERO_TRY(progress->advance(0));  // as CopySink
   if (values.slot != 0) return values.state->store_state(values.id, values.slot, made);
   ZERO_TRY(values.state->store_values(values.id, made));
   return values.sets_average ? values.state->store_state(values.id, ZERO_SLOT_AVERAGE, made) : Status();
@@ -89,6 +92,7 @@ struct Checkpoint::LoadJob final : FileJob {
 };
 
 Task Checkpoint::load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found) {
+  make_group();
   return guarded(ordered(load_body(std::move(folder), part, out, out_found), stream), busy());
 }
 
@@ -115,7 +119,7 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
   for (int64_t index = 0;; ++index) {
     Status found = co_await find_save(job, index);
     // Behind a damaged save the error is that of the newest, unless there is an older one that is whole.
-    if (!found.ok() && index > 0) {
+    if (index > 0 && is_agreed(found)) {
       agreed_ = status;
       co_return status;
     }
@@ -127,7 +131,6 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
     bool damaged = false;
     status = co_await read_save(job, &damaged);
     if (status.ok() || !damaged || job->one_save) break;
-    ++job->fallback;
   }
   ZERO_CO_TRY(status);
   ZERO_CO_AWAIT(take_over(*job));
@@ -166,7 +169,7 @@ Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
       mine->name = std::move(save.name);
       mine->bytes = std::move(save.bytes);
       mine->manifest = std::move(save.manifest);
-      if (index == 0) mine->fallback = save.passed_over;
+      mine->fallback = save.passed_over + index;
       return {};
     };
   }
@@ -205,7 +208,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
   mine->work = std::make_shared<FileWork>();
   mine->work->start([mine]() -> Status {
-    CopySink sink(mine->plan.targets);
+    CopySink sink(mine->plan.targets, *mine->work);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
     for (const LoadedValues &values : mine->plan.values) ZERO_TRY(make_values(*mine->reader, values, mine->work.get()));

@@ -29,7 +29,7 @@ class Planner {
       : things_(things), renames_(renames), settings_(settings), params_alone_(params_alone), saved_(saved), plan_(plan) {}
 
   Status make() {
-    index_names();
+    ZERO_TRY(index_names());
     for (size_t number = 0; number < things_.optimizers().size(); ++number) ZERO_TRY(add_optimizer(number));
     if (!params_alone_) {
       for (const SavedThings::SavedBuffer &buffer : things_.buffers()) ZERO_TRY(add_buffer(buffer));
@@ -44,15 +44,18 @@ class Planner {
     return saved_.sections[static_cast<size_t>(place.section)].tensors[static_cast<size_t>(place.tensor)];
   }
 
-  void index_names() {
+  Status index_names() {
     for (size_t section = 0; section < saved_.sections.size(); ++section) {
       const Section &each = saved_.sections[section];
       auto &names = each.kind == "buffer" ? buffers_ : tensors_;
       for (size_t tensor = 0; tensor < each.tensors.size(); ++tensor) {
         const SavedPlace place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
-        names.emplace(renames_.here(each.prefix + each.tensors[tensor].name), place);
+        const std::string here = renames_.here(each.prefix + each.tensors[tensor].name);
+        ZERO_CHECK(names.emplace(here, place).second, ZERO_E_CHECKPOINT, "two names of the save become %s here; change the renames",
+                   quoted_name(here).c_str());
       }
     }
+    return {};
   }
 
   /// A tied tensor's values are those of the one that it is tied to.
@@ -352,10 +355,10 @@ class Planner {
 
   Status finish() {
     ZERO_CHECK(missing_.size() == 0 || settings_.passes_missing, ZERO_E_CHECKPOINT,
-               "the save lacks %lld of the names that are here: %s; ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are",
+               "the save lacks %lld of the names that are here (ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are): %s",
                lld(missing_.size()), missing_.text().c_str());
     ZERO_CHECK(extra_.size() == 0 || settings_.passes_extra, ZERO_E_CHECKPOINT,
-               "the save has %lld names that are not here: %s; ZERO_KEY_CHECKPOINT_EXTRA = 1 ignores them", lld(extra_.size()),
+               "the save has %lld names that are not here (ZERO_KEY_CHECKPOINT_EXTRA = 1 ignores them): %s", lld(extra_.size()),
                extra_.text().c_str());
     plan_.missing = missing_.size();
     plan_.extra = extra_.size();

@@ -42,10 +42,12 @@ class SaveSource final : public checkpoint::BlockSource {
 
   Status copy(const checkpoint::EntrySource &entry, int64_t offset, std::span<std::byte> out) override {
     if (entry.section < 0) {
+      ZERO_TRY(still_wanted());
       const std::byte *data = extras_[static_cast<size_t>(entry.tensor)].data;
       if (!out.empty()) std::memcpy(out.data(), data + offset, out.size());
       return {};
     }
+    ZERO_TRY(still_wanted());
     const int64_t entry_nbytes = checkpoint::disk_type_nbytes(slot_of(entry).type);
     const int64_t first = entry.begin + offset / entry_nbytes;
     if (things_.has(description_, entry)) return things_.copy(description_, entry.section, entry.tensor, entry.slot, first, out);
@@ -67,6 +69,8 @@ class SaveSource final : public checkpoint::BlockSource {
   }
 
  private:
+  /// Work that was given up reads nothing of the caller's any more.
+  Status still_wanted() const { return work_->advance(0); }
   const checkpoint::SavedSlot &slot_of(const checkpoint::EntrySource &entry) const {
     const checkpoint::Section &section = description_.sections[static_cast<size_t>(entry.section)];
     return section.tensors[static_cast<size_t>(entry.tensor)].slots[static_cast<size_t>(entry.slot)];
@@ -131,6 +135,7 @@ struct Checkpoint::SaveJob final : FileJob {
 };
 
 Task Checkpoint::save(std::string folder, void *stream, zero_checkpoint_result *out) {
+  make_group();
   return guarded(ordered(save_body(std::move(folder), out), stream), busy());
 }
 
@@ -145,7 +150,8 @@ Task Checkpoint::save_body(std::string folder, zero_checkpoint_result *out) {
   ZERO_CO_AWAIT(agree(check_save(folder)));
   Status settled = co_await settle();
   ZERO_CO_AWAIT(agree(std::move(settled)));
-  const std::string given = "folder " + folder + ", step " + std::to_string(things_.step()) + ", run " + run_->run_id + "\n" + things_.text();
+  const std::string given = "folder " + folder + ", step " + std::to_string(things_.step()) + ", run " + run_->run_id + "\nmodel files " +
+                            std::to_string(settings_.model_files ? settings_.file_nbytes : 0) + "\n" + things_.text();
   ZERO_CO_AWAIT(agree_on_given("folders, steps or lists of zero_checkpoint_save", given));
   const auto job = std::make_shared<SaveJob>();
   job->owner = shared_from_this();
@@ -153,8 +159,8 @@ Task Checkpoint::save_body(std::string folder, zero_checkpoint_result *out) {
   job->patience_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
   job->sync = settings_.stream.sync;
   ZERO_CO_AWAIT(describe(*job));
-  ZERO_CO_AWAIT(make_folder(job));
-  Status status = co_await write_files(job);
+  Status status = co_await make_folder(job);
+  if (status.ok()) status = co_await write_files(job);
   if (status.ok()) status = co_await commit(job);
   // An error of this rank alone is told to the others by whoever called.
   if (is_agreed(status)) ZERO_CO_AWAIT(discard(job, status));
@@ -235,12 +241,10 @@ Task Checkpoint::share_texts(checkpoint::Facts *texts) {
 Task Checkpoint::make_folder(std::shared_ptr<SaveJob> job) {
   Group &group = *run_->group;
   SaveJob *mine = job.get();
-  Status status = co_await run_files(job, [mine, first = group.rank() == 0]() -> Status {
+  co_return co_await run_files(job, [mine, first = group.rank() == 0]() -> Status {
     ZERO_TRY(Folder::open(mine->folder, &mine->saves));
     return first ? checkpoint::create_save(mine->saves, mine->name, mine->sync) : Status();
   });
-  if (!status.ok() && group.rank() == 0 && mine->saves.valid()) checkpoint::remove_save(mine->saves, mine->name);
-  co_return status;
 }
 
 /// A full disk is known before a byte is written.
@@ -311,7 +315,7 @@ Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
   agreed_ = kept;
   if (group.rank() == 0) {
     (void)co_await run_alone(job, [mine]() -> Status {
-      checkpoint::remove_save(mine->saves, mine->name);
+      if (mine->saves.valid()) checkpoint::remove_save(mine->saves, mine->name);
       return {};
     });
   }

@@ -15,11 +15,13 @@ namespace zero {
 /// all[r * mine.size() + i] = word i of rank r; at most 64 words a rank. A collective. The spans must outlive the task.
 Task gather_words(Group &group, std::span<const int64_t> mine, std::vector<int64_t> *all);
 
-/// ZERO_OK where all ranks come with ZERO_OK; otherwise, on all ranks, code and text of the lowest rank that does not. A collective.
-Task vote(Group &group, Status mine);
+/// *out, the same on all ranks: ZERO_OK if all ranks bring ZERO_OK, otherwise code and text of the lowest rank that does not. A collective,
+/// whose own error is this rank's alone.
+Task vote(Group &group, Status mine, Status *out);
 
-/// Ranks that do not give the same text as rank 0 are ZERO_E_MISMATCH on all ranks; `what` names it. A collective.
-Task compare_given(Group &group, const char *what, const std::string &mine);
+/// *out, the same on all ranks: ZERO_E_MISMATCH with `what` and the first lines that differ, if a rank gives another text than rank 0.
+/// A collective, whose own error is this rank's alone.
+Task compare_given(Group &group, const char *what, const std::string &mine, Status *out);
 
 /// The root's bytes, on all ranks. A collective.
 Task broadcast_bytes(Group &group, std::vector<std::byte> *bytes, int64_t root);
