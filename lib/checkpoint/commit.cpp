@@ -30,7 +30,6 @@ Status settle(const Folder &saves, const Folder &folder, const std::string &name
 }  // namespace
 
 Status commit_save(const Folder &saves, const std::string &name, const Manifest &manifest, bool sync, bool *out_maybe) {
-  const SignalsBlocked blocked;
   *out_maybe = false;
   std::vector<std::byte> bytes;
   ZERO_TRY(encode_manifest(manifest, &bytes));
@@ -49,7 +48,6 @@ Status commit_save(const Folder &saves, const std::string &name, const Manifest 
 }
 
 void remove_save(const Folder &saves, const std::string &name) noexcept {
-  const SignalsBlocked blocked;
   Folder folder;
   bool committed = true;
   std::vector<FolderEntry> entries;

@@ -101,7 +101,6 @@ Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string
 }
 
 Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes) {
-  const SignalsBlocked blocked;
   Folder folder;
   ZERO_TRY(saves.open_folder(name, &folder));
   bool committed = false;
@@ -113,7 +112,6 @@ Status delete_save(const Folder &saves, const std::string &name, bool sync, int6
 }
 
 Status rotate_saves(const Folder &saves, const std::string &newest, const Manifest &manifest, int64_t keep, bool sync, RotateCounts *out) {
-  const SignalsBlocked blocked;
   *out = {};
   std::vector<std::byte> bytes;
   Manifest found;

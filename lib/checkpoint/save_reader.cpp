@@ -16,14 +16,12 @@ SaveReader::SaveReader(const Manifest &manifest, const StreamOptions &options)
 SaveReader::~SaveReader() = default;
 
 Status SaveReader::open(const Folder &saves, const std::string &name, int64_t patience_ms) {
-  const SignalsBlocked blocked;
   patience_ms_ = patience_ms;
   ZERO_TRY(open_with_patience(saves, name, patience_ms, &folder_));
   return Transfers::make(options_, &transfers_);
 }
 
 Status SaveReader::read(std::span<const Wanted> wanted, BlockSink &sink, Progress *progress) {
-  const SignalsBlocked blocked;
   std::vector<FilePart> parts;
   ZERO_TRY(plan_reads(manifest_, wanted, &parts));
   std::stable_sort(parts.begin(), parts.end(), [](const FilePart &a, const FilePart &b) { return a.file < b.file; });
@@ -37,14 +35,12 @@ Status SaveReader::read(std::span<const Wanted> wanted, BlockSink &sink, Progres
 }
 
 Status SaveReader::verify(Progress *progress) {
-  const SignalsBlocked blocked;
   ZERO_TRY(prove_cover(manifest_));
   for (int64_t file = 0; file < plan_.file_count(); ++file) ZERO_TRY(verify_file(file, progress));
   return {};
 }
 
 Status SaveReader::verify_file(int64_t file, Progress *progress) {
-  const SignalsBlocked blocked;
   return read_file(file, {}, {}, nullptr, progress);
 }
 

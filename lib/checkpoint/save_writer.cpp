@@ -31,7 +31,6 @@ class PlannedBytes final : public EntryBytes {
 }  // namespace
 
 Status create_save(const Folder &saves, const std::string &name, bool sync) {
-  const SignalsBlocked blocked;
   ZERO_TRY(saves.make(name));
   if (sync) ZERO_TRY(saves.sync());
   return {};
@@ -71,12 +70,10 @@ SaveWriter::~SaveWriter() = default;
 
 Status SaveWriter::open(const Folder &saves, const std::string &name, int64_t patience_ms) {
   ZERO_TRY(prepared_);
-  const SignalsBlocked blocked;
   return open_with_patience(saves, name, patience_ms, &folder_);
 }
 
 Status SaveWriter::preallocate() {
-  const SignalsBlocked blocked;
   ZERO_TRY(Transfers::make(options_, &transfers_));
   for (Output &output : outputs_) {
     const Status status = create_file(folder_, output.plan.name, options_, &output.file);
@@ -87,7 +84,6 @@ Status SaveWriter::preallocate() {
 }
 
 Status SaveWriter::write(BlockSource &source, Progress *progress) {
-  const SignalsBlocked blocked;
   for (Output &output : outputs_) {
     PlannedBytes bytes(output.plan, source);
     FileReport report{output.plan.file, output.file.nbytes(), {}};
@@ -107,7 +103,6 @@ Status SaveWriter::write(BlockSource &source, Progress *progress) {
 }
 
 void SaveWriter::remove() noexcept {
-  const SignalsBlocked blocked;
   transfers_.reset();
   for (Output &output : outputs_) {
     if (output.file.file.file.valid()) static_cast<void>(output.file.file.file.close());

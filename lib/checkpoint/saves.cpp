@@ -129,7 +129,6 @@ Status make_save_id(const std::string &run_id, std::string *out) {
 }
 
 Status list_saves(const Folder &saves, std::vector<SaveEntry> *out) {
-  const SignalsBlocked blocked;
   std::vector<FolderEntry> entries;
   ZERO_TRY(saves.list(&entries));
   out->clear();
@@ -145,7 +144,6 @@ Status list_saves(const Folder &saves, std::vector<SaveEntry> *out) {
 }
 
 Status read_manifest(const Folder &saves, const std::string &name, bool sizes, std::vector<std::byte> *out_bytes, Manifest *out) {
-  const SignalsBlocked blocked;
   Folder folder;
   int reason = 0;
   Status status = saves.open_folder(name, &folder, &reason);
@@ -170,7 +168,6 @@ Status find_save(const Folder &saves, int64_t index, FoundSave *out) {
 }
 
 Status open_saves(const std::string &path, Folder *out_saves, std::string *out_name) {
-  const SignalsBlocked blocked;
   ZERO_TRY(Folder::open(path, out_saves));
   bool is_save = false;
   ZERO_TRY(out_saves->has(kManifestName, &is_save));

@@ -144,7 +144,6 @@ class RangeReader {
 }  // namespace
 
 Status TensorFiles::open(const std::string &path, TensorFiles *out) {
-  const SignalsBlocked blocked;
   TensorFiles found;
   std::string main = name_in(path);
   if (path.ends_with(kSuffix) || path.ends_with(".json")) {
@@ -199,7 +198,6 @@ int64_t TensorFiles::find(std::string_view name) const {
 }
 
 Status TensorFiles::read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const {
-  const SignalsBlocked blocked;
   for (const PlainRange &range : ranges) {
     ZERO_CHECK(range.tensor >= 0 && range.tensor < static_cast<int64_t>(tensors_.size()), ZERO_E_INVALID_ARGUMENT, "tensor %lld is wanted of %zu",
                lld(range.tensor), tensors_.size());

@@ -3,6 +3,7 @@
 
 #include "checkpoint/manifest.h"
 #include "core/partition.h"
+#include "core/signals_blocked.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -29,6 +30,34 @@ OwnedFd open_uninterrupted(int folder, const char *name, int flags, mode_t mode)
   }
 }
 
+/// Blocks SIGXFSZ of the calling thread while it lives, and takes it off the thread again. A signal that the program had pending stays.
+class FileSizeSignalBlocked {
+ public:
+  FileSizeSignalBlocked() noexcept {
+    sigset_t pending;
+    sigemptyset(&pending);
+    ::sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    sigemptyset(&one_);
+    sigaddset(&one_, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &one_, &before_);
+  }
+  FileSizeSignalBlocked(const FileSizeSignalBlocked &) = delete;
+  ~FileSizeSignalBlocked() {
+    const int reason = errno;
+    const timespec at_once{};
+    while (!was_pending_ && ::sigtimedwait(&one_, nullptr, &at_once) == SIGXFSZ) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = reason;
+  }
+
+ private:
+  sigset_t one_;
+  sigset_t before_;
+  bool was_pending_;
+};
+
 Status transfer_error(int32_t code, const char *what, size_t nbytes, int64_t offset, const File &file, int reason) {
   if (reason != ENOSPC && reason != EDQUOT) {
     return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(), std::strerror(reason));
@@ -41,30 +70,6 @@ Status transfer_error(int32_t code, const char *what, size_t nbytes, int64_t off
 
 Status file_error(const char *what, const std::string &path, int reason) {
   return Status::error(ZERO_E_SYSTEM, "cannot %s %s: %s", what, path.c_str(), std::strerror(reason));
-}
-
-SignalsBlocked::SignalsBlocked() noexcept {
-  sigset_t pending;
-  ::sigemptyset(&pending);
-  ::sigpending(&pending);
-  had_xfsz_ = ::sigismember(&pending, SIGXFSZ) == 1;
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-SignalsBlocked::~SignalsBlocked() {
-  const int reason = errno;
-  if (!had_xfsz_) {
-    sigset_t one;
-    ::sigemptyset(&one);
-    ::sigaddset(&one, SIGXFSZ);
-    const timespec at_once{};
-    while (::sigtimedwait(&one, nullptr, &at_once) == SIGXFSZ) {
-    }
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  errno = reason;
 }
 
 Status File::read_at(std::span<std::byte> out, size_t least, int64_t offset, int *out_errno) const {
@@ -86,6 +91,7 @@ Status File::read_at(std::span<std::byte> out, size_t least, int64_t offset, int
 
 Status File::write_at(std::span<const std::byte> data, int64_t offset, int *out_errno) const {
   if (out_errno != nullptr) *out_errno = 0;
+  const FileSizeSignalBlocked blocked;
   for (size_t done = 0; done < data.size();) {
     const int64_t at = offset + static_cast<int64_t>(done);
     const ssize_t put = uninterrupted([&] { return file_calls().write_at(fd_.get(), data.data() + done, data.size() - done, at); });
@@ -103,12 +109,15 @@ bool File::set_direct(bool direct) const {
 }
 
 Status File::allocate(int64_t nbytes) const {
+  const FileSizeSignalBlocked blocked;
   if (nbytes == 0 || uninterrupted([&] { return file_calls().allocate(fd_.get(), nbytes); }) == 0) return {};
-  if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
-  return transfer_error(ZERO_E_SYSTEM, "reserve", static_cast<size_t>(nbytes), 0, *this, errno);
+  const int reason = errno;
+  if (reason == EOPNOTSUPP || reason == ENOSYS) return {};
+  return transfer_error(ZERO_E_SYSTEM, "reserve", static_cast<size_t>(nbytes), 0, *this, reason);
 }
 
 Status File::truncate(int64_t nbytes) const {
+  const FileSizeSignalBlocked blocked;
   if (uninterrupted([&] { return file_calls().truncate(fd_.get(), nbytes); }) == 0) return {};
   return file_error("set the size of", path_, errno);
 }

@@ -1,12 +1,13 @@
 /// @file Folder and File: opened once, then reached through descriptors alone. Errors name the call, the path, the offset and the reason.
-/// Only EINTR is retried, and never for fsync. Every system call goes through FileCalls. Knows no formats.
+/// Only EINTR is retried, and never for fsync. A write past RLIMIT_FSIZE fails with EFBIG: SIGXFSZ, which would end the process, is blocked
+/// during the call. Every system call goes through FileCalls. Knows no formats.
 #pragma once
 
 #include "core/file_calls.h"
 #include "core/owned_fd.h"
+#include "core/signals_blocked.h"
 #include "core/status.h"
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,20 +16,7 @@
 
 namespace zero {
 
-/// Blocks all signals of the calling thread while it lives. A write past RLIMIT_FSIZE then fails with EFBIG instead of ending the process
-/// by SIGXFSZ; that signal is taken off the thread again.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept;
-  SignalsBlocked(const SignalsBlocked &) = delete;
-  ~SignalsBlocked();
-
- private:
-  sigset_t before_;
-  bool had_xfsz_;
-};
-
-/// The error of a call that failed with `reason` (an errno): ZERO_E_SYSTEM, "cannot <what> <path>: <text> (<NAME>)".
+/// The error of a call that failed with `reason` (an errno): ZERO_E_SYSTEM, "cannot <what> <path>: <text>".
 Status file_error(const char *what, const std::string &path, int reason);
 
 class File {

@@ -4,15 +4,14 @@
 #include "core/doorbell.h"
 #include "core/fork_guard.h"
 #include "core/frame_cache.h"
+#include "core/signals_blocked.h"
 #include "core/thread_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <csignal>
 #include <cstddef>
 #include <new>
 #include <span>
@@ -71,11 +70,7 @@ class ProgressThread {
   }
 
   bool start() noexcept {
-    // The host program's signals are not for this thread.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsBlocked blocked;
     FrameCache *frames = nullptr;
     try {
       frames = reserve_frame_cache();
@@ -87,7 +82,6 @@ class ProgressThread {
     } catch (...) {
       if (frames != nullptr) return_frame_cache(frames);
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started_;
   }
 

@@ -3,8 +3,8 @@
 
 #include "core/doorbell.h"
 #include "core/hash.h"
+#include "core/signals_blocked.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cfenv>
-#include <csignal>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -94,10 +93,7 @@ class Pool {
   }
 
   Worker *start_worker() {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsBlocked blocked;
     Worker *worker = nullptr;
     try {
       workers_.push_back(std::make_unique<Worker>());
@@ -107,7 +103,6 @@ class Pool {
       if (worker != nullptr) workers_.pop_back();
       worker = nullptr;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return worker;
   }
 

@@ -1,6 +1,8 @@
 /// @file Lanes of CUDA devices.
 #include "memory/cuda_side_stream.h"
 
+#include "core/signals_blocked.h"
+
 #include <exception>
 #include <map>
 #include <mutex>
@@ -117,6 +119,7 @@ void CudaSideStream::reclaim() const {
     for (const std::function<void()> &free : all) free();
   };
   try {
+    const SignalsBlocked blocked;
     std::thread(free_all, kept).detach();
   } catch (const std::exception &) {
     free_all(kept);

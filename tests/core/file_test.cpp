@@ -1,6 +1,9 @@
 /// @file File and Folder: what is retried, what is refused, and what errors say.
 #include "core/file.h"
 
+#include "core/signals_blocked.h"
+#include "tests/forwarded_calls.h"
+
 #include <gtest/gtest.h>
 
 #include <dirent.h>
@@ -13,6 +16,8 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -114,13 +119,8 @@ TEST_F(FileTest, AWritePastTheLimitIsAnErrorNotASignal) {
   const rlimit limit{4096, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   const std::vector<std::byte> data(8192);
-  Status status;
-  Status reserved;
-  {
-    const SignalsBlocked blocked;
-    status = file.write_at(data, 0);
-    reserved = file.allocate(1 << 20);
-  }
+  const Status status = file.write_at(data, 0);
+  const Status reserved = file.allocate(1 << 20);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(status.code(), ZERO_E_SYSTEM);
   EXPECT_NE(std::strstr(status.text(), std::strerror(EFBIG)), nullptr) << status.text();
@@ -131,18 +131,74 @@ TEST_F(FileTest, AWritePastTheLimitIsAnErrorNotASignal) {
 }
 
 TEST_F(FileTest, APendingSignalOfTheProgramStays) {
-  sigset_t usr;
-  ::sigemptyset(&usr);
-  ::sigaddset(&usr, SIGUSR1);
+  File file;
+  ASSERT_TRUE(folder_.create_file("a", &file).ok());
+  sigset_t xfsz;
+  ::sigemptyset(&xfsz);
+  ::sigaddset(&xfsz, SIGXFSZ);
   sigset_t before;
-  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &usr, &before), 0);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &xfsz, &before), 0);
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGXFSZ), 0);
+  const std::vector<std::byte> data(10);
+  EXPECT_TRUE(file.write_at(data, 0).ok());
+  const timespec at_once{};
+  EXPECT_EQ(::sigtimedwait(&xfsz, nullptr, &at_once), SIGXFSZ);
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+}
+
+/// The signals that are blocked during each kind of call.
+class MaskedCalls final : public tests::ForwardedCalls {
+ public:
+  ssize_t read_at(int file, void *out, size_t nbytes, int64_t offset) override {
+    note(&reads);
+    return ForwardedCalls::read_at(file, out, nbytes, offset);
+  }
+  ssize_t write_at(int file, const void *data, size_t nbytes, int64_t offset) override {
+    note(&writes);
+    return ForwardedCalls::write_at(file, data, nbytes, offset);
+  }
+  int sync(int file) override {
+    note(&syncs);
+    return ForwardedCalls::sync(file);
+  }
+
+  std::vector<int> reads, writes, syncs;
+
+ private:
+  static void note(std::vector<int> *out) {
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    for (const int signal : {SIGTERM, SIGINT, SIGSEGV, SIGUSR1, SIGXFSZ}) {
+      if (::sigismember(&mask, signal) == 1) out->push_back(signal);
+    }
+  }
+};
+
+TEST_F(FileTest, OnlyTheSignalOfTheLimitIsBlockedAndOnlyDuringWrites) {
+  MaskedCalls calls;
+  const FileCallsReplaced replaced(calls);
+  File file;
+  ASSERT_TRUE(folder_.create_file("a", &file).ok());
+  std::vector<std::byte> data(10);
+  ASSERT_TRUE(file.write_at(data, 0).ok());
+  ASSERT_TRUE(file.sync().ok());
+  ASSERT_TRUE(folder_.open_file("a", &file).ok());
+  ASSERT_TRUE(file.read_at(data, data.size(), 0).ok());
+  EXPECT_EQ(calls.writes, std::vector<int>{SIGXFSZ});
+  EXPECT_EQ(calls.syncs, std::vector<int>{});
+  EXPECT_EQ(calls.reads, std::vector<int>{});
+}
+
+TEST(SignalsBlockedTest, AThreadThatIsStartedMeanwhileHasAllBlocked) {
+  sigset_t mask;
+  ::sigemptyset(&mask);
   {
     const SignalsBlocked blocked;
-    ASSERT_EQ(::pthread_kill(::pthread_self(), SIGUSR1), 0);
+    std::thread([&mask] { ::pthread_sigmask(SIG_SETMASK, nullptr, &mask); }).join();
   }
-  const timespec at_once{};
-  EXPECT_EQ(::sigtimedwait(&usr, nullptr, &at_once), SIGUSR1);
-  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGXFSZ}) EXPECT_EQ(::sigismember(&mask, signal), 1) << signal;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  EXPECT_EQ(::sigismember(&mask, SIGTERM), 0);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include "engine/checkpoint/file_work.h"
 
 #include "core/clock.h"
-#include "core/file.h"
+#include "core/signals_blocked.h"
 
 #include <system_error>
 #include <utility>

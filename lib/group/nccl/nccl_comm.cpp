@@ -2,6 +2,7 @@
 #include "group/nccl/nccl_comm.h"
 
 #include "core/log.h"
+#include "core/signals_blocked.h"
 
 #include <atomic>
 #include <chrono>
@@ -222,6 +223,7 @@ void NcclComm::end(bool in_order) {
   if (!in_order) (void)lane_->follow();  // a device that has failed does nothing any more
   ending_->begin(std::exchange(comm_, nullptr), in_order, state_ != State::idle, std::move(areas_));
   try {
+    const SignalsBlocked blocked;
     std::thread([ending = ending_] { ending->run(); }).detach();
   } catch (const std::exception &) {
     ending_->give_up();
