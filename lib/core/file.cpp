@@ -150,16 +150,19 @@ Status Folder::open(const std::string &path, Folder *out) {
   return {};
 }
 
+/// In all calls below errno is read before path_of(), which may change it.
 Status Folder::make(const std::string &name) const {
   if (uninterrupted([&] { return file_calls().make_folder(fd(), name.c_str(), kFolderMode); }) == 0) return {};
-  return file_error("make folder", path_of(name), errno);
+  const int reason = errno;
+  return file_error("make folder", path_of(name), reason);
 }
 
 Status Folder::has(const std::string &name, bool *out) const {
   struct stat found{};
   *out = uninterrupted([&] { return file_calls().stat_at(fd(), name.c_str(), &found); }) == 0;
-  if (*out || errno == ENOENT) return {};
-  return file_error("look at", path_of(name), errno);
+  const int reason = errno;
+  if (*out || reason == ENOENT) return {};
+  return file_error("look at", path_of(name), reason);
 }
 
 Status Folder::file_size(const std::string &name, int64_t *out) const {
@@ -187,7 +190,10 @@ Status Folder::open_folder(const std::string &name, Folder *out, int *out_errno)
 
 Status Folder::create_file(const std::string &name, File *out) const {
   OwnedFd made = open_uninterrupted(fd(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
-  if (!made.valid()) return file_error("create", path_of(name), errno);
+  if (!made.valid()) {
+    const int reason = errno;
+    return file_error("create", path_of(name), reason);
+  }
   *out = File(std::move(made), path_of(name));
   return {};
 }
@@ -202,7 +208,10 @@ Status Folder::open_file(const std::string &name, File *out, int *out_errno, Lin
     return Status::error(missing ? ZERO_E_CHECKPOINT : ZERO_E_SYSTEM, "cannot open %s: %s", path_of(name).c_str(), std::strerror(reason));
   }
   struct stat kind{};
-  if (uninterrupted([&] { return file_calls().stat(found.get(), &kind); }) != 0) return file_error("look at", path_of(name), errno);
+  if (uninterrupted([&] { return file_calls().stat(found.get(), &kind); }) != 0) {
+    const int reason = errno;
+    return file_error("look at", path_of(name), reason);
+  }
   ZERO_CHECK(S_ISREG(kind.st_mode), ZERO_E_CHECKPOINT, "%s is no regular file", path_of(name).c_str());
   *out = File(std::move(found), path_of(name));
   return {};
@@ -223,7 +232,8 @@ Status Folder::unlink(const std::string &name, int *out_errno) const {
 
 Status Folder::remove_folder(const std::string &name) const {
   if (uninterrupted([&] { return file_calls().unlink(fd(), name.c_str(), AT_REMOVEDIR); }) == 0) return {};
-  return file_error("remove folder", path_of(name), errno);
+  const int reason = errno;
+  return file_error("remove folder", path_of(name), reason);
 }
 
 Status Folder::list(std::vector<FolderEntry> *out) const {
@@ -237,8 +247,9 @@ Status Folder::is_folder(const std::string &name, const Folder &other, bool *out
   if (uninterrupted([&] { return file_calls().stat(other.fd(), &open); }) != 0) return file_error("look at", other.path(), errno);
   *out = false;
   if (uninterrupted([&] { return file_calls().stat_at(fd(), name.c_str(), &here); }) != 0) {
-    if (errno == ENOENT) return {};
-    return file_error("look at", path_of(name), errno);
+    const int reason = errno;
+    if (reason == ENOENT) return {};
+    return file_error("look at", path_of(name), reason);
   }
   *out = here.st_dev == open.st_dev && here.st_ino == open.st_ino;
   return {};

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace zero {
 namespace {
@@ -42,23 +43,29 @@ class SystemFileCalls final : public FileCalls {
   }
 };
 
+/// Leaves errno as it is.
+struct StreamClosed {
+  void operator()(DIR *stream) const noexcept {
+    const int reason = errno;
+    ::closedir(stream);
+    errno = reason;
+  }
+};
+
 int SystemFileCalls::list(int folder, std::vector<FolderEntry> *out) {
   // A descriptor of its own: a stream owns what it reads from, and its place would be shared.
   OwnedFd fd = open_fd([&] { return ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (!fd.valid()) return -1;
-  DIR *const stream = ::fdopendir(fd.get());
+  const std::unique_ptr<DIR, StreamClosed> stream(::fdopendir(fd.get()));
   if (stream == nullptr) return -1;
   static_cast<void>(fd.release());
   out->clear();
   errno = 0;
-  for (const dirent *entry = ::readdir(stream); entry != nullptr; entry = ::readdir(stream)) {
+  for (const dirent *entry = ::readdir(stream.get()); entry != nullptr; entry = ::readdir(stream.get())) {
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) out->push_back({entry->d_name, entry->d_type});
     errno = 0;
   }
-  const int reason = errno;
-  ::closedir(stream);
-  errno = reason;
-  return reason == 0 ? 0 : -1;
+  return errno == 0 ? 0 : -1;
 }
 
 std::atomic<FileCalls *> replaced{nullptr};
