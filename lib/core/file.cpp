@@ -58,18 +58,24 @@ class FileSizeSignalBlocked {
   bool was_pending_;
 };
 
+/// The remedy for a full disk or quota.
+const char *remedy(int reason) {
+  if (reason == ENOSPC) return "; make room there, then save again";
+  return reason == EDQUOT ? "; remove files of this user or raise the quota, then save again" : "";
+}
+
 Status transfer_error(int32_t code, const char *what, size_t nbytes, int64_t offset, const File &file, int reason) {
   if (reason != ENOSPC && reason != EDQUOT) {
     return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(), std::strerror(reason));
   }
-  return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s; %lld bytes are free there: make room, then save again", what, nbytes,
-                       lld(offset), file.path().c_str(), std::strerror(reason), lld(file_calls().free_nbytes(file.fd())));
+  return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s; %lld bytes are free there%s", what, nbytes, lld(offset),
+                       file.path().c_str(), std::strerror(reason), lld(file_calls().free_nbytes(file.fd())), remedy(reason));
 }
 
 }  // namespace
 
 Status file_error(const char *what, const std::string &path, int reason) {
-  return Status::error(ZERO_E_SYSTEM, "cannot %s %s: %s", what, path.c_str(), std::strerror(reason));
+  return Status::error(ZERO_E_SYSTEM, "cannot %s %s: %s%s", what, path.c_str(), std::strerror(reason), remedy(reason));
 }
 
 Status File::read_at(std::span<std::byte> out, size_t least, int64_t offset, int *out_errno) const {
@@ -143,8 +149,9 @@ Status Folder::open(const std::string &path, Folder *out) {
   OwnedFd fd = open_uninterrupted(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
   if (!fd.valid()) {
     const int reason = errno;
-    return Status::error(reason == ENOENT ? ZERO_E_NOT_FOUND : ZERO_E_SYSTEM, "cannot open folder %s: %s; give the path of an existing folder",
-                         path.c_str(), std::strerror(reason));
+    const char *const full = remedy(reason);
+    return Status::error(reason == ENOENT ? ZERO_E_NOT_FOUND : ZERO_E_SYSTEM, "cannot open folder %s: %s%s", path.c_str(),
+                         std::strerror(reason), *full != '\0' ? full : "; give the path of an existing folder");
   }
   *out = Folder(std::move(fd), path);
   return {};
@@ -220,7 +227,8 @@ Status Folder::open_file(const std::string &name, File *out, int *out_errno, Lin
 Status Folder::rename(const std::string &from, const std::string &to) const {
   if (uninterrupted([&] { return file_calls().rename(fd(), from.c_str(), fd(), to.c_str()); }) == 0) return {};
   const int reason = errno;
-  return Status::error(ZERO_E_SYSTEM, "cannot rename %s to %s: %s", path_of(from).c_str(), to.c_str(), std::strerror(reason));
+  return Status::error(ZERO_E_SYSTEM, "cannot rename %s to %s: %s%s", path_of(from).c_str(), to.c_str(), std::strerror(reason),
+                       remedy(reason));
 }
 
 Status Folder::unlink(const std::string &name, int *out_errno) const {

@@ -16,7 +16,7 @@
 
 namespace zero {
 
-/// The error of a call that failed with `reason` (an errno): ZERO_E_SYSTEM, "cannot <what> <path>: <text>".
+/// The error of a call that failed with `reason` (an errno): ZERO_E_SYSTEM, "cannot <what> <path>: <text>", and the remedy for a full disk.
 Status file_error(const char *what, const std::string &path, int reason);
 
 class File {

@@ -64,6 +64,8 @@ class ErrnoCase {
     EXPECT_TRUE(saved.status.code() == ZERO_E_SYSTEM) << saved.status.code();
     EXPECT_NE(std::strstr(saved.status.text(), std::strerror(reason)), nullptr);
     EXPECT_NE(std::strstr(saved.status.text(), ModelFiles::kRoot), nullptr) << "no path";
+    const bool full = reason == ENOSPC || reason == EDQUOT;
+    EXPECT_TRUE(!full || std::strstr(saved.status.text(), "then save again") != nullptr) << "no remedy";
   }
 
   void check_files(const SampleSaved &saved) {
