@@ -214,6 +214,12 @@ std::string entry_name(const Section &section, const SavedTensor &tensor, const 
   return section.prefix + tensor.name + (keeps_shape(slot) ? "" : ":" + slot.name);
 }
 
+std::string shape_text_of(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (const int64_t extent : shape) text += (text.empty() ? "" : ",") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
 Range entries_of(const SavedSlot &slot, Range elements) {
   const auto before = [&](int64_t element) { return (element + slot.per - 1) / slot.per; };
   return {before(elements.begin), before(elements.end)};

@@ -93,6 +93,9 @@ std::string entry_name(const Section &section, const SavedTensor &tensor, const 
 /// True where the entry has the tensor's shape; others have one dimension.
 bool keeps_shape(const SavedSlot &slot);
 
+/// "[11,256]"
+std::string shape_text_of(const std::vector<int64_t> &shape);
+
 /// Entries of a slot within a range of elements of its tensor: one whose first element lies there.
 Range entries_of(const SavedSlot &slot, Range elements);
 /// Entries of the whole slot (of one copy, for per_rank).

@@ -1,6 +1,7 @@
 /// @file Descriptions to JSON and back.
 #include "checkpoint/description_json.h"
 
+#include "checkpoint/json_text.h"
 #include "checkpoint/strict_json.h"
 
 #include <utility>
@@ -20,77 +21,14 @@ const char *placement_name(Placement placement) {
   return "per_rank";
 }
 
-/// Writes values, with the commas between them.
-class Text {
- public:
-  const std::string &text() const { return text_; }
-
-  void open(char bracket) {
-    separate();
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void key(const std::string &name) {
-    separate();
-    append_quoted(&text_, name);
-    text_ += ':';
-    first_ = true;
-  }
-  void value(const std::string &text) {
-    separate();
-    append_quoted(&text_, text);
-  }
-  void number(const std::string &digits) {
-    separate();
-    text_ += digits;
-  }
-
-  void field(const char *name, const std::string &text) {
-    key(name);
-    value(text);
-  }
-  void field(const char *name, int64_t number_value) {
-    key(name);
-    number(std::to_string(number_value));
-  }
-  void field(const char *name, const std::vector<int64_t> &numbers) {
-    key(name);
-    open('[');
-    for (const int64_t one : numbers) number(std::to_string(one));
-    close(']');
-  }
-  void field(const char *name, const Facts &facts) {
-    key(name);
-    open('{');
-    for (const auto &[fact, text] : facts) {
-      key(fact);
-      value(text);
-    }
-    close('}');
-  }
-
- private:
-  void separate() {
-    if (!std::exchange(first_, false)) text_ += ',';
-  }
-
-  std::string text_;
-  bool first_ = true;  ///< no comma before the next value
-};
-
-void write_slot(const SavedSlot &slot, Text *out) {
+void write_slot(const SavedSlot &slot, JsonText *out) {
   out->open('{');
   out->field("name", slot.name);
-  out->field("type", std::string(disk_type_name(slot.type)));
-  out->field("placement", std::string(placement_name(slot.placement)));
+  out->field("type", disk_type_name(slot.type));
+  out->field("placement", placement_name(slot.placement));
   if (!slot.true_type.empty()) out->field("true_type", slot.true_type);
   if (slot.per == kPerTensor) {
-    out->key("per_tensor");
-    out->number("true");
+    out->field("per_tensor", true);
   } else if (slot.per != 1) {
     out->field("per", slot.per);
   }
@@ -98,7 +36,7 @@ void write_slot(const SavedSlot &slot, Text *out) {
   out->close('}');
 }
 
-void write_tensor(const SavedTensor &tensor, Text *out) {
+void write_tensor(const SavedTensor &tensor, JsonText *out) {
   out->open('{');
   out->field("name", tensor.name);
   out->field("shape", tensor.shape);
@@ -112,7 +50,7 @@ void write_tensor(const SavedTensor &tensor, Text *out) {
   out->close('}');
 }
 
-void write_section(const Section &section, Text *out) {
+void write_section(const Section &section, JsonText *out) {
   out->open('{');
   out->field("kind", section.kind);
   out->field("prefix", section.prefix);
@@ -126,12 +64,12 @@ void write_section(const Section &section, Text *out) {
   out->close('}');
 }
 
-void write_extra(const SavedExtra &extra, Text *out) {
+void write_extra(const SavedExtra &extra, JsonText *out) {
   out->open('{');
   out->field("name", extra.name);
-  out->field("type", std::string(disk_type_name(extra.type)));
+  out->field("type", disk_type_name(extra.type));
   out->field("shape", extra.shape);
-  out->field("scope", std::string(extra.scope == Scope::each ? "each" : "one"));
+  out->field("scope", extra.scope == Scope::each ? "each" : "one");
   out->close('}');
 }
 
@@ -270,29 +208,32 @@ SavedExtra read_extra(const JsonValue &json, Fields *fields) {
 
 }  // namespace
 
+void write_description(const SaveDescription &description, JsonText *out) {
+  out->field("id", description.id);
+  out->field("run_id", description.run_id);
+  out->field("previous_id", description.previous_id);
+  out->field("step", description.step);
+  out->field("created", description.created);
+  out->field("library", description.library);
+  out->field("ranks", description.rank_count);
+  out->field("model_files", description.model_file_count);
+  out->field("texts", description.texts);
+  out->key("sections");
+  out->open('[');
+  for (const Section &section : description.sections) write_section(section, out);
+  out->close(']');
+  out->key("extras");
+  out->open('[');
+  for (const SavedExtra &extra : description.extras) write_extra(extra, out);
+  out->close(']');
+}
+
 std::string description_text(const SaveDescription &description) {
-  Text text;
-  text.open('{');
-  text.field("id", description.id);
-  text.field("run_id", description.run_id);
-  text.field("previous_id", description.previous_id);
-  text.key("step");
-  text.number(std::to_string(description.step));
-  text.field("created", description.created);
-  text.field("library", description.library);
-  text.field("ranks", description.rank_count);
-  text.field("model_files", description.model_file_count);
-  text.field("texts", description.texts);
-  text.key("sections");
-  text.open('[');
-  for (const Section &section : description.sections) write_section(section, &text);
-  text.close(']');
-  text.key("extras");
-  text.open('[');
-  for (const SavedExtra &extra : description.extras) write_extra(extra, &text);
-  text.close(']');
-  text.close('}');
-  return text.text();
+  JsonText json;
+  json.open('{');
+  write_description(description, &json);
+  json.close('}');
+  return json.text();
 }
 
 Status parse_description(std::string_view text, const std::string &file, SaveDescription *out) {

@@ -9,6 +9,11 @@
 
 namespace zero::checkpoint {
 
+class JsonText;
+
+/// The fields of the description, without the brackets around them.
+void write_description(const SaveDescription &description, JsonText *out);
+
 std::string description_text(const SaveDescription &description);
 
 /// `file` names the file in texts. Cuts stay empty. Unknown fields are ignored. ZERO_E_CHECKPOINT.

@@ -3,17 +3,14 @@
 
 #include "checkpoint/description_json.h"
 #include "checkpoint/file_plan.h"
+#include "checkpoint/json_text.h"
 
-#include <nlohmann/json.hpp>
-
-#include <cstdio>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace zero::checkpoint {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// "12.3 MiB"; whole bytes below a KiB.
 std::string size_text(int64_t nbytes) {
@@ -25,34 +22,45 @@ std::string size_text(int64_t nbytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + kUnits[unit];
 }
 
-std::string shape_text_of(const std::vector<int64_t> &shape) { return Json(shape).dump(); }
-
-Json save_json(const Folder &saves, const SaveEntry &entry) {
-  Json json = {{"name", entry.name}, {"step", entry.step}, {"id", entry.id}, {"committed", entry.committed}};
-  if (!entry.committed) return json;
-  std::vector<std::byte> bytes;
-  Manifest manifest;
-  const Status status = read_manifest(saves, entry.name, true, &bytes, &manifest);
-  json["valid"] = status.ok();
-  if (!status.ok()) {
-    json["error"] = status.text();
-    return json;
-  }
-  json["nbytes"] = manifest.nbytes();
-  json["files"] = manifest.files.size();
-  json["ranks"] = manifest.description.rank_count;
-  json["created"] = manifest.description.created;
-  json["run"] = manifest.description.run_id;
-  return json;
+std::string contents_text(const Manifest &manifest) {
+  return "step " + std::to_string(manifest.description.step) + ", " + size_text(manifest.nbytes()) + " in " +
+         std::to_string(manifest.files.size()) + " files, " + std::to_string(manifest.description.rank_count) + " ranks";
 }
 
-std::string line_of(const Json &save) {
-  std::string line = save["name"].get<std::string>() + "  ";
-  if (!save["committed"].get<bool>()) return line + "not committed\n";
-  if (!save["valid"].get<bool>()) return line + "DAMAGED: " + save["error"].get<std::string>() + "\n";
-  return line + "step " + std::to_string(save["step"].get<uint64_t>()) + ", " + size_text(save["nbytes"].get<int64_t>()) + " in " +
-         std::to_string(save["files"].get<int64_t>()) + " files, " + std::to_string(save["ranks"].get<int64_t>()) + " ranks, " +
-         save["created"].get<std::string>() + "\n";
+/// An entry of the folder of saves, as it was found.
+struct ListedSave {
+  SaveEntry entry;
+  Status status;  ///< of its manifest, and of the sizes of its files
+  Manifest manifest;
+};
+
+std::string line_of(const ListedSave &save) {
+  const std::string line = save.entry.name + "  ";
+  if (!save.entry.committed) return line + "not committed\n";
+  if (save.status.code() == ZERO_E_CHECKPOINT) return line + "DAMAGED: " + save.status.text() + "\n";
+  if (!save.status.ok()) return line + "UNREADABLE: " + save.status.text() + "\n";
+  const SaveDescription &description = save.manifest.description;
+  return line + contents_text(save.manifest) + ", " + description.created + ", run " + description.run_id + "\n";
+}
+
+void write_save(const ListedSave &save, JsonText *out) {
+  out->open('{');
+  out->field("name", save.entry.name);
+  out->field("step", save.entry.step);
+  out->field("id", save.entry.id);
+  out->field("committed", save.entry.committed);
+  if (save.entry.committed) out->field("valid", save.status.ok());
+  if (save.entry.committed && !save.status.ok()) {
+    out->field("status", status_name(save.status.code()));
+    out->field("error", save.status.text());
+  } else if (save.entry.committed) {
+    out->field("nbytes", save.manifest.nbytes());
+    out->field("files", static_cast<int64_t>(save.manifest.files.size()));
+    out->field("ranks", save.manifest.description.rank_count);
+    out->field("created", save.manifest.description.created);
+    out->field("run", save.manifest.description.run_id);
+  }
+  out->close('}');
 }
 
 void append_facts(const Facts &facts, const std::string &indent, std::string *out) {
@@ -81,9 +89,8 @@ void append_section(const Section &section, std::string *out) {
 
 std::string plain_text(const Manifest &manifest, const std::string &path) {
   const SaveDescription &description = manifest.description;
-  std::string text = path + "\nstep " + std::to_string(description.step) + ", " + size_text(manifest.nbytes()) + " in " +
-                     std::to_string(manifest.files.size()) + " files, " + std::to_string(description.rank_count) + " ranks\ncreated " +
-                     description.created + " by " + description.library + "\nrun " + description.run_id + "\n";
+  std::string text = path + "\n" + contents_text(manifest) + "\ncreated " + description.created + " by " + description.library + "\nrun " +
+                     description.run_id + "\n";
   if (!description.previous_id.empty()) text += "previous save " + description.previous_id + "\n";
   for (const Section &section : description.sections) append_section(section, &text);
   for (const SavedExtra &extra : description.extras) {
@@ -98,31 +105,49 @@ std::string plain_text(const Manifest &manifest, const std::string &path) {
   return text;
 }
 
+std::string json_text(const Manifest &manifest, const std::string &path) {
+  JsonText json(JsonText::Form::lines);
+  json.open('{');
+  json.field("path", path);
+  json.field("nbytes", manifest.nbytes());
+  write_description(manifest.description, &json);
+  const FilePlan plan(manifest.description);
+  json.key("files");
+  json.open('[');
+  for (const FileReport &file : manifest.files) {
+    json.open('{');
+    json.field("name", plan.name(file.file));
+    json.field("nbytes", file.nbytes);
+    json.close('}');
+  }
+  json.close(']');
+  json.close('}');
+  return json.text() + "\n";
+}
+
 }  // namespace
 
 Status list_text(const Folder &saves, TextForm form, std::string *out) {
   std::vector<SaveEntry> entries;
   ZERO_TRY(list_saves(saves, &entries));
-  Json all = Json::array();
+  JsonText json(JsonText::Form::lines);
+  json.open('[');
   out->clear();
-  for (const SaveEntry &entry : entries) {
-    Json save = save_json(saves, entry);
+  for (SaveEntry &entry : entries) {
+    ListedSave save{std::move(entry), {}, {}};
+    std::vector<std::byte> bytes;
+    if (save.entry.committed) save.status = read_manifest(saves, save.entry.name, true, &bytes, &save.manifest);
+    if (save.status.code() == ZERO_E_NOT_FOUND) continue;  // removed meanwhile
     if (form == TextForm::plain) *out += line_of(save);
-    all.push_back(std::move(save));
+    write_save(save, &json);
   }
-  // Texts of errors may quote what a damaged file holds.
-  if (form == TextForm::json) *out = all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  json.close(']');
+  if (form == TextForm::json) *out = json.text() + "\n";
   return {};
 }
 
 std::string describe_text(const Manifest &manifest, const std::string &path, TextForm form) {
-  if (form == TextForm::plain) return plain_text(manifest, path);
-  Json json = {{"path", path}, {"nbytes", manifest.nbytes()}};
-  json.update(Json::parse(description_text(manifest.description)));
-  const FilePlan plan(manifest.description);
-  Json &files = json["files"] = Json::array();
-  for (const FileReport &file : manifest.files) files.push_back({{"name", plan.name(file.file)}, {"nbytes", file.nbytes}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return form == TextForm::plain ? plain_text(manifest, path) : json_text(manifest, path);
 }
 
 }  // namespace zero::checkpoint
