@@ -88,8 +88,9 @@ ZERO_API int32_t zero_save_describe(const zero_save *save, int32_t form, char *o
 ZERO_API int32_t zero_save_verify(zero_save *save);
 
 /**
- * Compares two saves slot by slot, whatever number of ranks wrote them. Steps, ids and times may
- * differ.
+ * Compares two saves: steps, texts, settings, names, shapes and types, and the values of each slot.
+ * Ids and times may differ, and the number of ranks. Values that each rank holds for itself are
+ * compared rank by rank.
  *
  * @param[in]  save       The save, which keeps the differences.
  * @param[in]  other      The save it is compared with.

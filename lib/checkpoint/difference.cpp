@@ -1,9 +1,8 @@
 /// @file Comparing saves.
 #include "checkpoint/difference.h"
 
+#include "checkpoint/json_text.h"
 #include "checkpoint/save_reader.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cstring>
 #include <map>
@@ -13,17 +12,19 @@
 namespace zero::checkpoint {
 namespace {
 
-/// Something that both saves may have: a slot of a tensor (of one rank, where each has its own), or an extra.
+constexpr size_t kMostShownNbytes = 200;
+
+/// Something that both saves may have: a slot of a tensor (of one rank, if each has its own), or an extra.
 struct Item {
-  std::string form;  ///< type and shape, which must be alike before values are
+  std::string form;  ///< must be alike before values are compared
   Wanted wanted;
   int64_t entry_nbytes = 0;
   uint64_t sum = 0;
 };
 using Items = std::map<std::string, Item>;
 
-std::string form_of(DiskType type, const std::string &true_type, const std::vector<int64_t> &shape, int64_t entries) {
-  return (true_type.empty() ? disk_type_name(type) : true_type) + " " + nlohmann::json(shape).dump() + ", " + std::to_string(entries) + " entries";
+std::string form_of(const SavedSlot &slot, int64_t entries) {
+  return (slot.true_type.empty() ? disk_type_name(slot.type) : slot.true_type) + ", " + std::to_string(entries) + " entries";
 }
 
 void add_slot(const Section &section, int64_t s, int64_t t, int64_t k, Items *items) {
@@ -31,13 +32,23 @@ void add_slot(const Section &section, int64_t s, int64_t t, int64_t k, Items *it
   const SavedSlot &slot = tensor.slots[static_cast<size_t>(k)];
   const int64_t count = entry_count(tensor, slot);
   const std::string name = section.prefix + tensor.name + " " + slot.name;
-  const std::string form = form_of(slot.type, slot.true_type, tensor.shape, count);
+  const std::string form = form_of(slot, count);
   if (slot.placement != Placement::per_rank) {
     (*items)[name] = {form, {s, t, k, -1, {0, count}}, disk_type_nbytes(slot.type)};
     return;
   }
   for (int64_t rank = 0; rank < section.rank_count; ++rank) {
     (*items)[name + " of rank " + std::to_string(rank)] = {form, {s, t, k, rank, {0, count}}, disk_type_nbytes(slot.type)};
+  }
+}
+
+void add_extra(const SaveDescription &description, int64_t e, Items *items) {
+  const SavedExtra &extra = description.extras[static_cast<size_t>(e)];
+  const bool each = extra.scope == Scope::each;
+  const std::string form = std::string(disk_type_name(extra.type)) + " " + shape_text_of(extra.shape);
+  for (int64_t rank = each ? 0 : -1; rank < (each ? description.rank_count : 0); ++rank) {
+    (*items)[extra.name + (each ? " of rank " + std::to_string(rank) : "")] = {
+        form, {-1, e, -1, rank, {0, shape_count(extra.shape)}}, disk_type_nbytes(extra.type)};
   }
 }
 
@@ -51,15 +62,7 @@ Items items_of(const SaveDescription &description) {
       }
     }
   }
-  for (size_t e = 0; e < description.extras.size(); ++e) {
-    const SavedExtra &extra = description.extras[e];
-    const bool each = extra.scope == Scope::each;
-    for (int64_t rank = each ? 0 : -1; rank < (each ? description.rank_count : 0); ++rank) {
-      const int64_t count = shape_count(extra.shape);
-      items[extra.name + (each ? " of rank " + std::to_string(rank) : "")] = {
-          form_of(extra.type, {}, extra.shape, count), {-1, static_cast<int64_t>(e), -1, rank, {0, count}}, disk_type_nbytes(extra.type)};
-    }
-  }
+  for (size_t e = 0; e < description.extras.size(); ++e) add_extra(description, static_cast<int64_t>(e), &items);
   return items;
 }
 
@@ -69,7 +72,7 @@ uint64_t mixed(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// Adds up a number for each element, which depends on the element and its place, so that the order in which parts come does not matter.
+/// Adds up a number for each element. The number depends on the element and its place, so the order in which parts come does not matter.
 class SumSink final : public BlockSink {
  public:
   explicit SumSink(std::vector<Item *> items) : items_(std::move(items)) {}
@@ -104,26 +107,48 @@ Status sum_items(const OpenedSave &save, const StreamOptions &options, Progress 
   return reader.read(wanted, sink, progress);
 }
 
-/// A line for each thing that differs.
+using Tensors = std::map<std::string, const SavedTensor *>;
+
+Tensors tensors_of(const SaveDescription &description) {
+  Tensors tensors;
+  for (const Section &section : description.sections) {
+    for (const SavedTensor &tensor : section.tensors) tensors.emplace(section.prefix + tensor.name, &tensor);
+  }
+  return tensors;
+}
+
+/// All that is known of a tensor beside its slots.
+Facts facts_of(const SavedTensor &tensor) {
+  Facts facts = tensor.facts;
+  facts["shape"] = shape_text_of(tensor.shape);
+  if (!tensor.tied_to.empty()) facts["tied_to"] = tensor.tied_to;
+  return facts;
+}
+
+const Section *section_like(const SaveDescription &description, const Section &like) {
+  for (const Section &section : description.sections) {
+    if (section.kind == like.kind && section.prefix == like.prefix) return &section;
+  }
+  return nullptr;
+}
+
+/// Collects the things that differ.
 class Differences {
  public:
-  void add(const std::string &name, const std::string &what, const std::string &a, const std::string &b) {
-    text_ += name + ": " + what + (a.empty() && b.empty() ? "" : ": " + a + " | " + b) + "\n";
-    json_.push_back({{"name", name}, {"difference", what}, {"a", a}, {"b", b}});
+  void compare(const SaveDescription &a, const SaveDescription &b) {
+    if (a.step != b.step) add("step", "differs", std::to_string(a.step), std::to_string(b.step));
+    compare_facts("text ", a.texts, b.texts);
+    for (const Section &section : a.sections) {
+      const Section *const other = section_like(b, section);
+      compare_facts(section.kind + " " + section.prefix, section.facts, other != nullptr ? other->facts : Facts());
+    }
+    for (const Section &section : b.sections) {
+      if (section_like(a, section) == nullptr) compare_facts(section.kind + " " + section.prefix, {}, section.facts);
+    }
+    compare_tensors(tensors_of(a), tensors_of(b));
   }
 
-  void compare_facts(const std::string &where, const Facts &a, const Facts &b) {
-    for (const auto &[key, value] : a) {
-      const auto other = b.find(key);
-      if (other == b.end()) add(where + key, "only in the first", {}, {});
-      if (other != b.end() && other->second != value) add(where + key, "differs", value.substr(0, 200), other->second.substr(0, 200));
-    }
-    for (const auto &[key, value] : b) {
-      if (!a.contains(key)) add(where + key, "only in the second", {}, {});
-    }
-  }
-
-  void compare_items(const Items &a, const Items &b) {
+  void compare(const Items &a, const Items &b) {
     for (const auto &[name, item] : a) {
       const auto other = b.find(name);
       if (other == b.end()) {
@@ -139,21 +164,76 @@ class Differences {
     }
   }
 
-  int64_t count() const { return static_cast<int64_t>(json_.size()); }
-  const std::string &plain() const { return text_; }
-  std::string json() const { return json_.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"; }
+  int64_t count() const { return static_cast<int64_t>(found_.size()); }
+
+  /// A line for each.
+  std::string plain() const {
+    std::string text;
+    for (const Found &one : found_) {
+      text += one.name + ": " + one.what + (one.a.empty() && one.b.empty() ? "" : ": " + one.a + " | " + one.b) + "\n";
+    }
+    return text;
+  }
+
+  /// An object for each.
+  std::string json() const {
+    JsonText json(JsonText::Form::lines);
+    json.open('[');
+    for (const Found &one : found_) {
+      json.open('{');
+      json.field("name", one.name);
+      json.field("difference", one.what);
+      json.field("a", one.a);
+      json.field("b", one.b);
+      json.close('}');
+    }
+    json.close(']');
+    return json.text() + "\n";
+  }
 
  private:
-  std::string text_;
-  nlohmann::ordered_json json_ = nlohmann::ordered_json::array();
-};
+  struct Found {
+    std::string name;
+    const char *what;
+    std::string a;
+    std::string b;
+  };
 
-const Section *section_of(const SaveDescription &description, const std::string &prefix) {
-  for (const Section &section : description.sections) {
-    if (section.prefix == prefix) return &section;
+  void add(std::string name, const char *what, std::string a, std::string b) {
+    found_.push_back({std::move(name), what, std::move(a), std::move(b)});
   }
-  return nullptr;
-}
+
+  void compare_facts(const std::string &where, const Facts &a, const Facts &b) {
+    for (const auto &[key, value] : a) {
+      const auto other = b.find(key);
+      if (other == b.end()) {
+        add(where + key, "only in the first", {}, {});
+      } else if (other->second != value) {
+        add(where + key, "differs", value.substr(0, kMostShownNbytes), other->second.substr(0, kMostShownNbytes));
+      }
+    }
+    for (const auto &[key, value] : b) {
+      if (!a.contains(key)) add(where + key, "only in the second", {}, {});
+    }
+  }
+
+  /// A tensor that one save lacks is named by its slots, or by itself if it has none.
+  void compare_tensors(const Tensors &a, const Tensors &b) {
+    for (const auto &[name, tensor] : a) {
+      const auto other = b.find(name);
+      if (other != b.end()) {
+        compare_facts(name + " ", facts_of(*tensor), facts_of(*other->second));
+      } else if (tensor->slots.empty()) {
+        add(name, "only in the first", {}, {});
+      }
+    }
+    for (const auto &[name, tensor] : b) {
+      if (tensor->slots.empty() && !a.contains(name)) add(name, "only in the second", {}, {});
+    }
+  }
+
+  std::vector<Found> found_;
+};
 
 }  // namespace
 
@@ -164,12 +244,8 @@ Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions 
   ZERO_TRY(sum_items(a, options, progress, &first));
   ZERO_TRY(sum_items(b, options, progress, &second));
   Differences differences;
-  differences.compare_facts("text ", a.manifest.description.texts, b.manifest.description.texts);
-  for (const Section &section : a.manifest.description.sections) {
-    const Section *const other = section_of(b.manifest.description, section.prefix);
-    if (other != nullptr) differences.compare_facts(section.kind + " " + section.prefix, section.facts, other->facts);
-  }
-  differences.compare_items(first, second);
+  differences.compare(a.manifest.description, b.manifest.description);
+  differences.compare(first, second);
   *out_plain = differences.plain();
   *out_json = differences.json();
   *out_count = differences.count();

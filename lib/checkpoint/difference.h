@@ -16,8 +16,8 @@ struct OpenedSave {
   const Manifest &manifest;
 };
 
-/// Reads both saves once, each block checked, and compares them slot by slot. *out_count: how many things differ; a line for each in
-/// *out_plain, an object for each in *out_json. Steps, ids, times and the number of ranks may differ without being counted.
+/// Reads both saves once, each block checked, and compares them slot by slot. *out_count is the number of things that differ. *out_plain has
+/// a line and *out_json an object for each. Ids and times may differ, and the number of ranks.
 Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, std::string *out_plain,
                   std::string *out_json, int64_t *out_count);
 

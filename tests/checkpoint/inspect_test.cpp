@@ -5,13 +5,17 @@
 #include "checkpoint/tensor_files.h"
 #include "tests/checkpoint/sample_run.h"
 #include "tests/checkpoint/scratch_folder.h"
+#include "tests/forwarded_calls.h"
 
 #include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace zero::tests {
 namespace {
@@ -135,6 +139,59 @@ TEST(Difference, ShapesFactsTextsAndNamesAreCompared) {
   EXPECT_TRUE(has("mask", "has another type or shape"));
 }
 
+/// The names and kinds of differences between a save and the same save after `change`.
+template <class Change>
+std::vector<std::string> changed_by(Change change) {
+  const ScratchFolder scratch;
+  const Folder saves = scratch.open();
+  const Opened a(saves, save_changed(saves, sample_description({.ranks = 2}, 5), "none"));
+  SaveDescription description = sample_description({.ranks = 2}, 5);
+  change(&description);
+  const Opened b(saves, save_changed(saves, description, "none"));
+  std::vector<std::string> lines;
+  for (const json &one : diff(saves, a, b)) lines.push_back(one["name"].get<std::string>() + ": " + one["difference"].get<std::string>());
+  return lines;
+}
+
+SavedTensor &tensor_named(SaveDescription *description, const std::string &name) {
+  std::vector<SavedTensor> &tensors = description->sections[0].tensors;
+  return *std::find_if(tensors.begin(), tensors.end(), [&](const SavedTensor &tensor) { return tensor.name == name; });
+}
+
+TEST(Difference, ABufferAndAnOptimizerOfOnePrefixAreTwoThings) {
+  const ScratchFolder scratch;
+  const Folder saves = scratch.open();
+  SaveDescription description = sample_description({.ranks = 2}, 5);
+  description.sections[1].prefix = description.sections[0].prefix;
+  description.sections[1].facts = {{"algorithm", "none"}};
+  const Opened save(saves, save_changed(saves, description, "none"));
+  EXPECT_EQ(diff(saves, save, save), json::array());
+}
+
+TEST(Difference, FactsOfTensorsAreCompared) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "norm.weight").facts["frozen"] = "1"; }),
+            Lines{"norm.weight frozen: only in the second"});
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").tied_to = "fc.weight"; }), Lines{"head.weight tied_to: differs"});
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").shape = {256, 11}; }), Lines{"head.weight shape: differs"});
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").name = "other"; }),
+            (Lines{"head.weight: only in the first", "other: only in the second"}));
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "fc.weight").slots[0].type = DiskType::u16; }),
+            Lines{"fc.weight param: has another type or shape"});
+}
+
+TEST(Difference, AnotherStepIsADifference) {
+  const ScratchFolder scratch;
+  const Folder saves = scratch.open();
+  const Opened a(saves, save_changed(saves, sample_description({.ranks = 2, .minimal = true}, 5), "none"));
+  SaveDescription later = sample_description({.ranks = 2, .minimal = true}, 6);
+  later.texts = a.manifest.description.texts;
+  const Opened b(saves, save_changed(saves, later, "none"));
+  const json found = diff(saves, a, b);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0], json::parse(R"({"name": "step", "difference": "differs", "a": "5", "b": "6"})"));
+}
+
 TEST(Inspect, AListTellsWhatIsValidDamagedAndNotCommitted) {
   const ScratchFolder scratch;
   const Folder saves = scratch.open();
@@ -149,12 +206,35 @@ TEST(Inspect, AListTellsWhatIsValidDamagedAndNotCommitted) {
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0]["committed"], false);
   EXPECT_EQ(list[1]["valid"], false);
+  EXPECT_EQ(list[1]["status"], "ZERO_E_CHECKPOINT");
   EXPECT_EQ(list[2]["valid"], true);
   EXPECT_EQ(list[2]["name"], good);
   EXPECT_EQ(list[2]["ranks"], 2);
   ASSERT_TRUE(list_text(saves, TextForm::plain, &text).ok());
   EXPECT_NE(text.find(none + "  not committed\n"), std::string::npos) << text;
   EXPECT_NE(text.find(bad + "  DAMAGED: "), std::string::npos) << text;
+  EXPECT_NE(text.find(", run " + std::string(kSampleRun) + "\n"), std::string::npos) << text;
+}
+
+/// No file is read.
+class UnreadableCalls final : public ForwardedCalls {
+ public:
+  ssize_t read_at(int, void *, size_t, int64_t) override { return errno = EACCES, -1; }
+};
+
+TEST(Inspect, ASaveThatTheSystemRefusesToReadIsNotDamaged) {
+  const ScratchFolder scratch;
+  const Folder saves = scratch.open();
+  const std::string name = save_sample(saves, {.minimal = true}, 1).name;
+  UnreadableCalls calls;
+  const FileCallsReplaced replaced(calls);
+  std::string text;
+  ASSERT_TRUE(list_text(saves, TextForm::plain, &text).ok());
+  EXPECT_EQ(text.find(name + "  UNREADABLE: cannot read "), 0U) << text;
+  ASSERT_TRUE(list_text(saves, TextForm::json, &text).ok());
+  const json list = json::parse(text);
+  EXPECT_EQ(list[0]["valid"], false);
+  EXPECT_EQ(list[0]["status"], "ZERO_E_SYSTEM");
 }
 
 TEST(Inspect, ADescriptionNamesEverything) {
