@@ -55,15 +55,24 @@ struct text_source {
   const void *object;
 };
 
+/* Folders may gain saves between two calls: asks again until the text fits. */
 static char *text_of(struct text_source source, const struct arguments *given, int *code) {
-  int64_t needed = 0;
   char *text = NULL;
-  *code = kGood;
-  if (source.make(source.object, given, NULL, 0, &needed) == ZERO_OK) text = malloc((size_t)needed);
-  if (text != NULL && source.make(source.object, given, text, needed, NULL) == ZERO_OK) return text;
-  free(text);
-  *code = fail();
-  return NULL;
+  int64_t nbytes = 0;
+  for (;;) {
+    int64_t needed = 0;
+    *code = source.make(source.object, given, text, nbytes, &needed) == ZERO_OK ? kGood : fail();
+    if (*code == kGood && needed <= nbytes) return text;
+    free(text);
+    if (*code != kGood) return NULL;
+    nbytes = needed;
+    text = malloc((size_t)nbytes);
+    if (text == NULL) {
+      fprintf(stderr, "zero ckpt: no memory for a text of %" PRId64 " bytes\n", nbytes);
+      *code = kSystem;
+      return NULL;
+    }
+  }
 }
 
 static int print_text(struct text_source source, const struct arguments *given) {

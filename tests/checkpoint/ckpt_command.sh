@@ -22,7 +22,7 @@ expect() {
   checks=$((checks + 1))
 }
 
-json() { python3 -c 'import json, sys; json.load(sys.stdin)' || { echo "FAILED no JSON"; exit 1; }; }
+json() { python3 -c 'import json, sys; json.load(sys.stdin)' || { echo "FAILED no JSON"; return 1; }; }
 
 saves=$scratch/saves
 mkdir "$saves" "$scratch/empty"
@@ -30,17 +30,19 @@ for step in 1 2 3; do "$program" save "$saves" $step >"$scratch/$step.txt" || ex
 newest=$(sed -n 's/^acknowledged //p' "$scratch/3.txt")
 older=$(sed -n 's/^acknowledged //p' "$scratch/2.txt")
 
-expect 0 "^$newest  step 3, .* 2 ranks" "$zero" ckpt list "$saves"
+expect 0 "^$newest  step 3, .* 2 ranks, .*, run [0-9a-f]{32}$" "$zero" ckpt list "$saves"
 expect 0 '"valid": true' "$zero" ckpt list "$saves" --json
-"$zero" ckpt list "$saves" --json | json
+"$zero" ckpt list "$saves" --json | json || exit 1
 expect 0 '^step 3, ' "$zero" ckpt inspect "$saves"
 expect 0 '^step 2, ' "$zero" ckpt inspect "$saves/$older"
 expect 0 '"sections"' "$zero" ckpt inspect --json "$saves"
-"$zero" ckpt inspect --json "$saves" | json
+"$zero" ckpt inspect --json "$saves" | json || exit 1
 expect 0 '^good: [0-9]+ bytes checked' "$zero" ckpt verify "$saves"
 expect 0 '^' "$zero" ckpt diff "$saves" "$saves/$newest"
 expect 1 'w param: has other values' "$zero" ckpt diff "$saves/$older" "$saves/$newest"
 expect 1 '"difference": "has other values"' "$zero" ckpt diff --json "$saves/$older" "$saves/$newest"
+expect 1 '^step: differs: 2 \| 3$' "$zero" ckpt diff "$saves/$older" "$saves/$newest"
+"$zero" ckpt diff --json "$saves/$older" "$saves/$newest" | json || exit 1
 expect 0 '^' "$zero" ckpt export "$saves" "$scratch/model.safetensors"
 expect 0 '"w","BF16"' "$program" plain "$scratch/model.safetensors"
 expect 0 '^' "$zero" ckpt export "$saves" "$scratch/model"
