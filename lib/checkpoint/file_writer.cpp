@@ -66,7 +66,7 @@ void clear_tail(std::span<std::byte> buffer, size_t nbytes) {
 /// Waits for what is under way, takes the padding away, syncs and closes.
 Status finish(NewFile *file, bool sync, Transfers *transfers, StreamCounts *counts) {
   const int64_t began = now_ns();
-  for (int number = 0; number < Transfers::kBuffers; ++number) ZERO_TRY(transfers->end(number));
+  ZERO_TRY(transfers->end_all());
   const int64_t before = now_ns();
   counts->wait_ns += before - began;
   if (file->nbytes() % Transfers::kAlignment != 0) ZERO_TRY(file->file.file.truncate(file->nbytes()));

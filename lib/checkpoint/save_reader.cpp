@@ -52,14 +52,9 @@ Status SaveReader::read_file(int64_t file, std::span<const FilePart> parts, std:
   ZERO_CHECK(opened.ok(), opened.code(), "%s; the manifest names this file", opened.text());
   input.direct = options_.direct && input.file.set_direct(true);
   FileReader reader(manifest_, plan_.file(manifest_.description, file), &input, transfers_.get());
-  Status status = reader.prepare();
-  if (status.ok()) status = reader.read(parts, wanted, sink, progress, &counts_);
-  // After an error a read may be under way: not beyond the life of the file.
-  for (int number = 0; number < Transfers::kBuffers; ++number) {
-    const Status ended = transfers_->end(number);
-    if (status.ok()) status = ended;
-  }
-  return status;
+  const TransfersEnded ended(transfers_.get());
+  ZERO_TRY(reader.prepare());
+  return reader.read(parts, wanted, sink, progress, &counts_);
 }
 
 }  // namespace zero::checkpoint

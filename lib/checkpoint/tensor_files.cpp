@@ -237,12 +237,8 @@ Status TensorFiles::read_file(int64_t file, std::span<const PlainRange *const> r
   input.direct = options.direct && input.file.set_direct(true);
   RangeReader reader(tensors_, &input, transfers);
   for (const PlainRange *range : ranges) reader.add(*range);
-  Status status = reader.run(sink, progress);
-  for (int number = 0; number < Transfers::kBuffers; ++number) {
-    const Status ended = transfers->end(number);
-    if (status.ok()) status = ended;
-  }
-  return status;
+  const TransfersEnded ended(transfers);
+  return reader.run(sink, progress);
 }
 
 }  // namespace zero::checkpoint

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -28,10 +29,10 @@ void Transfers::Free::operator()(std::byte *memory) const noexcept { std::free(m
 
 Status Transfers::make(const StreamOptions &options, std::unique_ptr<Transfers> *out) {
   const auto nbytes = static_cast<size_t>(staging_need(options));
-  auto *const memory = static_cast<std::byte *>(std::aligned_alloc(static_cast<size_t>(kAlignment), nbytes));
+  std::unique_ptr<std::byte, Free> memory(static_cast<std::byte *>(std::aligned_alloc(static_cast<size_t>(kAlignment), nbytes)));
   ZERO_CHECK(memory != nullptr, ZERO_E_OUT_OF_MEMORY,
              "no memory for the %zu bytes through which files are written and read; lower ZERO_KEY_CHECKPOINT_STAGING_BYTES", nbytes);
-  out->reset(new Transfers(memory, nbytes / kBuffers));
+  out->reset(new Transfers(std::move(memory), nbytes / kBuffers));
   return {};
 }
 
@@ -43,6 +44,7 @@ bool Transfers::has_thread() {
   try {
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error &) {
+  } catch (const std::bad_alloc &) {
   }
   return thread_.joinable();
 }
@@ -57,9 +59,18 @@ Transfers::~Transfers() {
   thread_.join();
 }
 
+/// Never while the thread transfers: only one of the two may find out that a file cannot be direct.
+bool Transfers::is_for_caller(const Job &job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (queued_ > 0) return false;
+  }
+  return job.nbytes <= kFewNbytes || !has_thread();
+}
+
 void Transfers::begin(int number, const Job &job) {
   const auto at = static_cast<size_t>(number);
-  if (job.nbytes <= kFewNbytes || !has_thread()) {
+  if (is_for_caller(job)) {
     results_[at] = run(number, job);
     return;
   }
@@ -76,6 +87,15 @@ Status Transfers::end(int number) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return jobs_[at].file == nullptr; });
   return std::exchange(results_[at], Status());
+}
+
+Status Transfers::end_all() {
+  Status first;
+  for (int number = 0; number < kBuffers; ++number) {
+    Status ended = end(number);
+    if (first.ok()) first = std::move(ended);
+  }
+  return first;
 }
 
 void Transfers::serve() {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <utility>
 
 namespace zero::checkpoint {
 
@@ -27,7 +28,8 @@ class Transfers {
   static constexpr int kBuffers = 2;
   static constexpr int64_t kAlignment = 4096;
 
-  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes; the others are done by the caller's.
+  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes. The caller's thread does smaller ones while
+  /// nothing is queued.
   static Status make(const StreamOptions &options, std::unique_ptr<Transfers> *out);
   ~Transfers();
 
@@ -39,6 +41,8 @@ class Transfers {
   void begin_read(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, false}); }
   /// Waits. ZERO_OK for a buffer that nothing was begun with.
   Status end(int number);
+  /// Waits for all buffers; the first error.
+  Status end_all();
 
  private:
   struct Job {
@@ -51,8 +55,9 @@ class Transfers {
     void operator()(std::byte *memory) const noexcept;
   };
 
-  Transfers(std::byte *memory, size_t buffer_nbytes) : memory_(memory), buffer_nbytes_(buffer_nbytes) {}
+  Transfers(std::unique_ptr<std::byte, Free> memory, size_t buffer_nbytes) : memory_(std::move(memory)), buffer_nbytes_(buffer_nbytes) {}
   bool has_thread();
+  bool is_for_caller(const Job &job);
   void begin(int number, const Job &job);
   Status run(int number, const Job &job) const;
   void serve();
@@ -68,6 +73,17 @@ class Transfers {
   bool ends_ = false;
   bool tried_ = false;
   std::thread thread_;
+};
+
+/// Waits at its end for all transfers, also when an exception passes. Made after the file that they use, so that none outlives the file.
+class TransfersEnded {
+ public:
+  explicit TransfersEnded(Transfers *transfers) : transfers_(*transfers) {}
+  TransfersEnded(const TransfersEnded &) = delete;
+  ~TransfersEnded() { static_cast<void>(transfers_.end_all()); }
+
+ private:
+  Transfers &transfers_;
 };
 
 }  // namespace zero::checkpoint
