@@ -52,8 +52,7 @@ struct StreamCounts {
   int64_t copy_ns = 0;  ///< in the source or sink, and hashing
   int64_t wait_ns = 0;  ///< for the disk
   int64_t sync_ns = 0;
-  bool direct = true;           ///< all files went past the page cache
-  bool folder_synced = true;    ///< false: the file system cannot sync folders
+  bool direct = true;   ///< all files went past the page cache
 };
 
 }  // namespace zero::checkpoint

@@ -1,6 +1,7 @@
 /// @file The commit of a save, and what is removed when there is none.
 #include "checkpoint/save_writer.h"
 
+#include <new>
 #include <vector>
 
 namespace zero::checkpoint {
@@ -27,6 +28,16 @@ Status settle(const Folder &saves, const Folder &folder, const std::string &name
   return {};
 }
 
+void remove_uncommitted(const Folder &saves, const std::string &name) {
+  Folder folder;
+  bool committed = true;
+  std::vector<FolderEntry> entries;
+  if (!saves.open_folder(name, &folder).ok() || !folder.has(kManifestName, &committed).ok() || committed) return;
+  if (!folder.list(&entries).ok()) return;
+  for (const FolderEntry &entry : entries) static_cast<void>(folder.unlink(entry.name));
+  static_cast<void>(saves.remove_folder(name));
+}
+
 }  // namespace
 
 Status commit_save(const Folder &saves, const std::string &name, const Manifest &manifest, bool sync, bool *out_maybe) {
@@ -48,13 +59,11 @@ Status commit_save(const Folder &saves, const std::string &name, const Manifest 
 }
 
 void remove_save(const Folder &saves, const std::string &name) noexcept {
-  Folder folder;
-  bool committed = true;
-  std::vector<FolderEntry> entries;
-  if (!saves.open_folder(name, &folder).ok() || !folder.has(kManifestName, &committed).ok() || committed) return;
-  if (!folder.list(&entries).ok()) return;
-  for (const FolderEntry &entry : entries) static_cast<void>(folder.unlink(entry.name));
-  static_cast<void>(saves.remove_folder(name));
+  try {
+    remove_uncommitted(saves, name);
+  } catch (const std::bad_alloc &) {
+    // The rest is uncommitted; the next sweep of the run removes it.
+  }
 }
 
 }  // namespace zero::checkpoint

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +19,13 @@ namespace {
 
 constexpr std::string_view kDead = "dead-";
 constexpr size_t kRunDigits = 16;
+
+/// Makes it durable that a save is no longer committed. Until then it may come back after a power cut, and then must be whole.
+Status settle_deletion(const Folder &folder, bool sync) {
+  bool deleted = false;
+  ZERO_TRY(folder.has(kManifestDeleted, &deleted));
+  return deleted && sync ? folder.sync() : Status();
+}
 
 /// Leftovers of a save without a commit.
 Status remove_files(const Folder &saves, const std::string &name, const Folder &folder, int64_t *freed_nbytes) {
@@ -32,7 +43,7 @@ Status remove_files(const Folder &saves, const std::string &name, const Folder &
 }
 
 /// Renames the folder out of the way, looks whether it was committed meanwhile, by a writer that was thought dead, and only then removes.
-Status sweep_one(const Folder &saves, std::string name, int64_t *freed_nbytes, bool *swept) {
+Status sweep_one(const Folder &saves, const std::string &name, bool sync, int64_t *freed_nbytes, bool *swept) {
   *swept = false;
   const std::string save(name.starts_with(kDead) ? name.substr(kDead.size()) : name);
   const std::string dead = std::string(kDead) + save;
@@ -42,45 +53,100 @@ Status sweep_one(const Folder &saves, std::string name, int64_t *freed_nbytes, b
   bool committed = true;
   ZERO_TRY(folder.has(kManifestName, &committed));
   if (committed) return saves.rename(dead, save);
+  ZERO_TRY(settle_deletion(folder, sync));
   ZERO_TRY(remove_files(saves, dead, folder, freed_nbytes));
   *swept = true;
   return {};
 }
 
-/// Folders of the run without a manifest, and those that an earlier sweep has renamed.
-Status sweep(const Folder &saves, const std::string &newest, const std::string &run, RotateCounts *out) {
-  std::vector<FolderEntry> entries;
-  ZERO_TRY(saves.list(&entries));
-  for (const FolderEntry &entry : entries) {
+/// Keeps the first error of several pieces of work that do not depend on each other.
+class FirstError {
+ public:
+  void add(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+  const Status &status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+/// What a rotation does for one run.
+class Rotation {
+ public:
+  Rotation(const Folder &saves, const std::string &newest, const SaveDescription &description, bool sync, RotateCounts *out)
+      : saves_(saves), newest_(age_of(newest, description)), run_id_(description.run_id), sync_(sync), out_(*out) {}
+
+  /// Removes all but the `keep` newest, of which `newest` is the first.
+  void remove_beyond(int64_t keep) {
+    std::vector<SaveAge> older;
+    errors_.add(find_older(&older));
+    std::sort(older.begin(), older.end(), std::greater<>());
+    for (size_t i = static_cast<size_t>(keep - 1); i < older.size(); ++i) {
+      Status status = delete_save(saves_, older[i].name, sync_, &out_.freed_nbytes);
+      if (status.ok()) ++out_.removed;
+      if (!status.ok()) left_.insert(older[i].name);
+      if (status.code() != ZERO_E_NOT_FOUND) errors_.add(std::move(status));  // removed by another job meanwhile
+    }
+  }
+
+  /// Folders of the run without a manifest, and those that an earlier sweep has renamed.
+  void sweep() {
+    std::vector<FolderEntry> entries;
+    errors_.add(saves_.list(&entries));
+    for (const FolderEntry &entry : entries) {
+      bool leftover = false;
+      errors_.add(is_leftover(entry, &leftover));
+      if (!leftover) continue;
+      bool swept = false;
+      errors_.add(sweep_one(saves_, entry.name, sync_, &out_.freed_nbytes, &swept));
+      if (swept) ++out_.swept;
+    }
+  }
+
+  const Status &status() const { return errors_.status(); }
+
+ private:
+  bool of_run(const std::string &id) const { return id.substr(0, kRunDigits) == run_id_.substr(0, kRunDigits); }
+
+  /// Committed saves of the run that are older than the newest, in no order, as far as they can be read.
+  Status find_older(std::vector<SaveAge> *out) const {
+    std::vector<SaveEntry> entries;
+    ZERO_TRY(list_saves(saves_, &entries));
+    for (const SaveEntry &entry : entries) {
+      if (!entry.committed || !of_run(entry.id) || entry.step > newest_.step || entry.name == newest_.name) continue;
+      std::vector<std::byte> bytes;
+      Manifest manifest;
+      if (!read_manifest(saves_, entry.name, true, &bytes, &manifest).ok() || manifest.description.run_id != run_id_) continue;
+      SaveAge age = age_of(entry.name, manifest.description);
+      if (age < newest_) out->push_back(std::move(age));
+    }
+    return {};
+  }
+
+  /// Not a save that this rotation failed to remove: it stays as it is for the next time.
+  Status is_leftover(const FolderEntry &entry, bool *out) const {
+    *out = false;
     const bool dead = entry.name.starts_with(kDead);
     uint64_t step = 0;
     std::string id;
-    if (!parse_save_name(std::string_view(entry.name).substr(dead ? kDead.size() : 0), &step, &id)) continue;
-    if (entry.name == newest || id.substr(0, kRunDigits) != run || (entry.type != DT_DIR && entry.type != DT_UNKNOWN)) continue;
+    if (!parse_save_name(std::string_view(entry.name).substr(dead ? kDead.size() : 0), &step, &id)) return {};
+    if (entry.name == newest_.name || left_.contains(entry.name) || !of_run(id)) return {};
+    if (entry.type != DT_DIR && entry.type != DT_UNKNOWN) return {};
     bool committed = true;
-    ZERO_TRY(saves.has(entry.name + "/" + kManifestName, &committed));
-    if (committed && !dead) continue;
-    bool swept = false;
-    ZERO_TRY(sweep_one(saves, entry.name, &out->freed_nbytes, &swept));
-    if (swept) ++out->swept;
+    ZERO_TRY(saves_.has(entry.name + "/" + kManifestName, &committed));
+    *out = dead || !committed;
+    return {};
   }
-  return {};
-}
 
-/// Committed saves of the run with smaller steps, newest first, that can be read.
-Status older_saves(const Folder &saves, const std::string &newest, const SaveDescription &description, std::vector<std::string> *out) {
-  std::vector<SaveEntry> entries;
-  ZERO_TRY(list_saves(saves, &entries));
-  for (const SaveEntry &entry : entries) {
-    const bool of_run = entry.id.substr(0, kRunDigits) == description.run_id.substr(0, kRunDigits);
-    if (!entry.committed || !of_run || entry.step >= description.step || entry.name == newest) continue;
-    std::vector<std::byte> bytes;
-    Manifest manifest;
-    if (!read_manifest(saves, entry.name, true, &bytes, &manifest).ok() || manifest.description.run_id != description.run_id) continue;
-    out->push_back(entry.name);
-  }
-  return {};
-}
+  const Folder &saves_;
+  const SaveAge newest_;
+  const std::string &run_id_;
+  const bool sync_;
+  RotateCounts &out_;
+  std::set<std::string> left_;
+  FirstError errors_;
+};
 
 }  // namespace
 
@@ -88,26 +154,34 @@ Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string
   ZERO_CHECK(keep >= 1, ZERO_E_INVALID_ARGUMENT, "keep is %lld, but at least the newest save stays", lld(keep));
   std::vector<SaveEntry> entries;
   ZERO_TRY(list_saves(saves, &entries));
-  std::map<std::string, int64_t> kept;
-  out->clear();
+  std::map<std::string, std::vector<SaveAge>> runs;
   for (const SaveEntry &entry : entries) {
     std::vector<std::byte> bytes;
     Manifest manifest;
     if (!entry.committed || !read_manifest(saves, entry.name, true, &bytes, &manifest).ok()) continue;
-    if (++kept[manifest.description.run_id] > keep) out->push_back(entry.name);
+    runs[manifest.description.run_id].push_back(age_of(entry.name, manifest.description));
   }
-  std::reverse(out->begin(), out->end());
+  std::vector<SaveAge> old;
+  for (auto &[run, ages] : runs) {
+    std::sort(ages.begin(), ages.end(), std::greater<>());
+    if (std::ssize(ages) > keep) old.insert(old.end(), ages.begin() + keep, ages.end());
+  }
+  std::sort(old.begin(), old.end());
+  out->clear();
+  for (const SaveAge &age : old) out->push_back(age.name);
   return {};
 }
 
 Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes) {
   Folder folder;
-  ZERO_TRY(saves.open_folder(name, &folder));
+  int reason = 0;
+  const Status opened = saves.open_folder(name, &folder, &reason);
+  ZERO_CHECK(reason != ENOENT, ZERO_E_NOT_FOUND, "%s; there is no such save", opened.text());
+  ZERO_TRY(opened);
   bool committed = false;
   ZERO_TRY(folder.has(kManifestName, &committed));
   if (committed) ZERO_TRY(folder.rename(kManifestName, kManifestDeleted));
-  // Also where an earlier call has renamed it: before this the save may come back after a power cut, and then must be whole.
-  if (sync) ZERO_TRY(folder.sync());
+  ZERO_TRY(settle_deletion(folder, sync));
   return remove_files(saves, name, folder, out_freed_nbytes);
 }
 
@@ -116,13 +190,10 @@ Status rotate_saves(const Folder &saves, const std::string &newest, const Manife
   std::vector<std::byte> bytes;
   Manifest found;
   ZERO_TRY(read_manifest(saves, newest, true, &bytes, &found));  // nothing is removed for the sake of a save that is not there
-  std::vector<std::string> older;
-  if (keep > 0) ZERO_TRY(older_saves(saves, newest, manifest.description, &older));
-  for (size_t i = static_cast<size_t>(std::max<int64_t>(keep - 1, 0)); i < older.size(); ++i) {
-    ZERO_TRY(delete_save(saves, older[i], sync, &out->freed_nbytes));
-    ++out->removed;
-  }
-  return sweep(saves, newest, manifest.description.run_id.substr(0, kRunDigits), out);
+  Rotation rotation(saves, newest, manifest.description, sync, out);
+  if (keep > 0) rotation.remove_beyond(keep);
+  rotation.sweep();
+  return rotation.status();
 }
 
 }  // namespace zero::checkpoint

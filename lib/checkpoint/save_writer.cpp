@@ -5,6 +5,7 @@
 #include "checkpoint/file_writer.h"
 #include "core/clock.h"
 
+#include <new>
 #include <utility>
 
 namespace zero::checkpoint {
@@ -61,7 +62,6 @@ SaveWriter::SaveWriter(const SaveDescription &description, const std::vector<int
       file.header = {output.plan.entries, file_metadata(description, output.plan.kind, output.plan.name)};
       if (prepared_.ok()) prepared_ = format_header(&file.header, Order::by_size, &file.head);
     }
-    nbytes_ += file.nbytes();
     outputs_.push_back(std::move(output));
   }
 }
@@ -97,7 +97,7 @@ Status SaveWriter::write(BlockSource &source, Progress *progress) {
   transfers_.reset();
   if (!options_.sync) return {};
   const int64_t before = now_ns();
-  ZERO_TRY(folder_.sync(&counts_.folder_synced));
+  ZERO_TRY(folder_.sync());
   counts_.sync_ns += now_ns() - before;
   return {};
 }
@@ -105,8 +105,12 @@ Status SaveWriter::write(BlockSource &source, Progress *progress) {
 void SaveWriter::remove() noexcept {
   transfers_.reset();
   for (Output &output : outputs_) {
-    if (output.file.file.file.valid()) static_cast<void>(output.file.file.file.close());
-    if (std::exchange(output.created, false)) static_cast<void>(folder_.unlink(output.plan.name));
+    try {
+      if (output.file.file.file.valid()) static_cast<void>(output.file.file.file.close());
+      if (std::exchange(output.created, false)) static_cast<void>(folder_.unlink(output.plan.name));
+    } catch (const std::bad_alloc &) {
+      // The file is part of an uncommitted save; the next sweep of the run removes it.
+    }
   }
 }
 

@@ -45,8 +45,6 @@ class SaveWriter {
   /// Streams, syncs and closes all files, then syncs the folder.
   Status write(BlockSource &source, Progress *progress);
 
-  /// Bytes of all files of this writer. Valid at once.
-  int64_t nbytes() const { return nbytes_; }
   /// One for each file. Valid after write().
   const std::vector<FileReport> &reports() const { return reports_; }
   const StreamCounts &counts() const { return counts_; }
@@ -64,7 +62,6 @@ class SaveWriter {
   std::unique_ptr<Transfers> transfers_;
   std::vector<FileReport> reports_;
   StreamCounts counts_;
-  int64_t nbytes_ = 0;
 };
 
 /// Writes the manifest and renames it into place. After an error *out_maybe says whether the save may have been committed all the same (the

@@ -49,15 +49,6 @@ Status read_all(const File &file, std::vector<std::byte> *out) {
   return file.read_at(*out, out->size(), 0);
 }
 
-/// Saves of one step: the later `created` first.
-void sort_by_time(std::vector<FoundSave> *saves) {
-  std::sort(saves->begin(), saves->end(), [](const FoundSave &a, const FoundSave &b) {
-    const SaveDescription &left = a.manifest.description;
-    const SaveDescription &right = b.manifest.description;
-    return left.created != right.created ? left.created > right.created : a.name > b.name;
-  });
-}
-
 /// Walks from the newest save to the oldest.
 class Search {
  public:
@@ -104,10 +95,11 @@ class Search {
       left_ -= count;
       return {};
     }
-    sort_by_time(&valid);
+    std::sort(valid.begin(), valid.end(), [](const FoundSave &a, const FoundSave &b) {
+      return age_of(a.name, a.manifest.description) > age_of(b.name, b.manifest.description);
+    });
     *out = std::move(valid[static_cast<size_t>(left_)]);
     out->passed_over = passed_over_;
-    out->why = std::move(why_);
     return {};
   }
 
@@ -128,6 +120,8 @@ Status make_save_id(const std::string &run_id, std::string *out) {
   return {};
 }
 
+SaveAge age_of(const std::string &name, const SaveDescription &description) { return {description.step, description.created, name}; }
+
 Status list_saves(const Folder &saves, std::vector<SaveEntry> *out) {
   std::vector<FolderEntry> entries;
   ZERO_TRY(saves.list(&entries));
@@ -136,7 +130,7 @@ Status list_saves(const Folder &saves, std::vector<SaveEntry> *out) {
     SaveEntry save{entry.name};
     if (!parse_save_name(entry.name, &save.step, &save.id) || (entry.type != DT_DIR && entry.type != DT_UNKNOWN)) continue;
     Status status = saves.has(entry.name + "/" + kManifestName, &save.committed);
-    save.committed = save.committed || !status.ok();  // which cannot be seen is for read_manifest() to say
+    save.committed = save.committed || !status.ok();  // read_manifest() reports one that cannot be seen
     out->push_back(std::move(save));
   }
   std::sort(out->begin(), out->end(), [](const SaveEntry &a, const SaveEntry &b) { return a.name > b.name; });

@@ -8,6 +8,7 @@
 #include "checkpoint/manifest.h"
 #include "core/file.h"
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,15 +33,23 @@ Status list_saves(const Folder &saves, std::vector<SaveEntry> *out);
 /// `sizes` is true. ZERO_E_CHECKPOINT when the save is damaged, ZERO_E_NOT_FOUND when it is not committed or not there.
 Status read_manifest(const Folder &saves, const std::string &name, bool sizes, std::vector<std::byte> *out_bytes, Manifest *out);
 
+/// The order of saves: by step, then by time, then by name. Larger is newer.
+struct SaveAge {
+  uint64_t step = 0;
+  std::string created;
+  std::string name;
+  auto operator<=>(const SaveAge &) const = default;
+};
+SaveAge age_of(const std::string &name, const SaveDescription &description);
+
 struct FoundSave {
   std::string name;
   std::vector<std::byte> bytes;
   Manifest manifest;
   int64_t passed_over = 0;  ///< damaged saves that are newer
-  std::string why;          ///< texts of those errors, one a line
 };
 
-/// The newest valid save, or with index 1, 2, ... the valid one before it. Equal steps: the later `created` first.
+/// The newest valid save, or with index 1, 2, ... the valid one before it, in the order of SaveAge.
 /// ZERO_E_NOT_FOUND: no committed save at all; only then may a program start anew. ZERO_E_CHECKPOINT: there are some, but none is valid.
 Status find_save(const Folder &saves, int64_t index, FoundSave *out);
 
@@ -54,14 +63,15 @@ struct RotateCounts {
 };
 
 /// After `newest` was acknowledged: removes committed saves of its run beyond the `keep` newest up to it (0 keeps all), and sweeps the
-/// run's leftovers. Never touches other runs, later steps, or what it cannot read. Errors leave things as they are for the next time.
+/// run's leftovers. Never touches other runs, newer saves, or saves that it cannot read. A save that cannot be removed stays for the next
+/// time and keeps no other from being removed; the first error is returned.
 Status rotate_saves(const Folder &saves, const std::string &newest, const Manifest &manifest, int64_t keep, bool sync, RotateCounts *out);
 
 /// The names of committed, valid saves that are older than the `keep` newest of their run, oldest first. Never the newest of the folder, and
 /// never one that cannot be read. ZERO_E_INVALID_ARGUMENT for a keep below 1.
 Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string> *out);
 
-/// Removes one save, committed or not: first the commit, durably, then the files.
+/// Removes one save, committed or not: first the commit, durably, then the files. ZERO_E_NOT_FOUND when there is no folder of that name.
 Status delete_save(const Folder &saves, const std::string &name, bool sync, int64_t *out_freed_nbytes);
 
 }  // namespace zero::checkpoint

@@ -263,14 +263,10 @@ Status Folder::is_folder(const std::string &name, const Folder &other, bool *out
   return {};
 }
 
-Status Folder::sync(bool *supported) const {
-  if (supported != nullptr) *supported = true;
+Status Folder::sync() const {
   if (file_calls().sync(fd()) == 0) return {};
   if (errno != EINVAL && errno != ENOTSUP) return file_error("sync folder", path_, errno);
-  if (supported != nullptr) *supported = false;
   return {};
 }
-
-int64_t Folder::free_nbytes() const { return file_calls().free_nbytes(fd()); }
 
 }  // namespace zero

@@ -83,10 +83,8 @@ class Folder {
   Status list(std::vector<FolderEntry> *out) const;
   /// True when `name` here is the folder that `other` holds open.
   Status is_folder(const std::string &name, const Folder &other, bool *out) const;
-  /// *supported is false on file systems that cannot sync folders (EINVAL), which is no error.
-  Status sync(bool *supported = nullptr) const;
-  /// -1 when it is not known.
-  int64_t free_nbytes() const;
+  /// A file system that cannot sync folders (EINVAL) is no error.
+  Status sync() const;
 
  private:
   OwnedFd fd_;

@@ -75,7 +75,7 @@ class ErrnoCase {
     FoundSave found;
     const Status status = find_save(saves, 0, &found);
     ASSERT_TRUE(status.ok()) << status.text();
-    EXPECT_EQ(found.passed_over, 0) << found.why;
+    EXPECT_EQ(found.passed_over, 0);
     const Status whole = compare_sample(saves, found.name, found.manifest, 1);
     EXPECT_TRUE(whole.ok()) << whole.text();
     EXPECT_TRUE(!saved.committed || found.name == saved.name) << found.name;
