@@ -175,21 +175,28 @@ Status check_tensor(const SaveDescription &description, const SavedTensor &tenso
   return {};
 }
 
+/// Costs as much as the list is long: a hostile file may have many sections without one.
+Status check_state_files(const SaveDescription &description, const Section &section) {
+  std::set<int64_t> files;
+  for (size_t rank = 0; rank < section.state_files.size(); ++rank) {
+    const int64_t file = section.state_files[rank];
+    ZERO_CHECK(file >= 0 && file < description.rank_count && files.insert(file).second, ZERO_E_INVALID_ARGUMENT,
+               "rank %zu of section \"%s\" has state file %lld, which is not one of its own among %lld", rank, section.prefix.c_str(), lld(file),
+               lld(description.rank_count));
+  }
+  return {};
+}
+
 Status check_section(const SaveDescription &description, const Section &section, NameSets *names) {
   ZERO_TRY(check_text(section.kind, 1, kMostSlotNameNbytes, "the kind of a section"));
   ZERO_TRY(check_text(section.prefix, 0, kMostPrefixNbytes, "a prefix"));
   ZERO_TRY(check_facts(section.facts, "a fact of a section"));
-  ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= kMostRanks, ZERO_E_INVALID_ARGUMENT, "section \"%s\" has %lld ranks, but must have 1 to %lld",
-             section.prefix.c_str(), lld(section.rank_count), lld(kMostRanks));
+  ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= description.rank_count, ZERO_E_INVALID_ARGUMENT,
+             "section \"%s\" has %lld ranks, but must have 1 to %lld, the ranks of the save", section.prefix.c_str(), lld(section.rank_count),
+             lld(description.rank_count));
   ZERO_CHECK(section.state_files.empty() || static_cast<int64_t>(section.state_files.size()) == section.rank_count, ZERO_E_INVALID_ARGUMENT,
              "section \"%s\" of %lld ranks has %zu state files", section.prefix.c_str(), lld(section.rank_count), section.state_files.size());
-  std::set<int64_t> files;
-  for (int64_t rank = 0; rank < section.rank_count; ++rank) {
-    const int64_t file = section.state_file(rank);
-    ZERO_CHECK(file >= 0 && file < description.rank_count && files.insert(file).second, ZERO_E_INVALID_ARGUMENT,
-               "rank %lld of section \"%s\" has state file %lld, which is not one of its own among %lld", lld(rank), section.prefix.c_str(),
-               lld(file), lld(description.rank_count));
-  }
+  ZERO_TRY(check_state_files(description, section));
   for (const SavedTensor &tensor : section.tensors) {
     ZERO_TRY(check_tensor(description, tensor));
     ZERO_TRY(names->add(section, tensor));

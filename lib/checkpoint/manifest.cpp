@@ -4,6 +4,7 @@
 #include "checkpoint/description_json.h"
 #include "checkpoint/file_plan.h"
 #include "checkpoint/safetensors.h"
+#include "core/hash.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kSumNbytes = 16;
 constexpr const char *kSumName = "sum";
+constexpr size_t kFirstCuts = 3;  ///< entries before the cuts of the first section
 constexpr const char *kDescriptionName = "json";
 
 std::string cuts_name(size_t section) { return "cuts." + std::to_string(section); }
@@ -77,7 +79,7 @@ class Decoder {
     ZERO_TRY(read_header());
     ZERO_TRY(read_description(&out->description));
     ZERO_TRY(check_layout(out));
-    ZERO_TRY(read_cuts(&out->description));
+    read_cuts(&out->description);
     ZERO_TRY(read_files(out));
     return check(*out);
   }
@@ -117,13 +119,24 @@ class Decoder {
         {reinterpret_cast<const char *>(bytes_.data() + text->offset), static_cast<size_t>(text->nbytes())}, path_, out);
   }
 
-  /// All entries, in their order, with their shapes.
-  Status check_layout(Manifest *out) {
-    const SaveDescription &description = out->description;
+  /// Before anything is made for each rank or file.
+  Status check_counts(const SaveDescription &description) const {
     ZERO_CHECK(description.rank_count >= 1 && description.model_file_count >= 0 && description.rank_count <= kMostManifestNbytes &&
                    description.model_file_count <= kMostManifestNbytes,
                ZERO_E_CHECKPOINT, "%s: the description has %lld ranks and %lld model files", path_.c_str(), lld(description.rank_count),
                lld(description.model_file_count));
+    for (const Section &section : description.sections) {
+      ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= description.rank_count, ZERO_E_CHECKPOINT,
+                 "%s: section \"%.100s\" has %lld ranks of %lld", path_.c_str(), section.prefix.c_str(), lld(section.rank_count),
+                 lld(description.rank_count));
+    }
+    return {};
+  }
+
+  /// All entries, in their order, with their shapes.
+  Status check_layout(Manifest *out) {
+    const SaveDescription &description = out->description;
+    ZERO_TRY(check_counts(description));
     const Entry *hashes = nullptr;
     const Entry *text = nullptr;
     ZERO_TRY(find("block_hash", DiskType::u64, &hashes));
@@ -144,11 +157,11 @@ class Decoder {
     return {};
   }
 
-  Status read_cuts(SaveDescription *description) const {
+  /// They lie in the order of the sections, as check_layout() has seen.
+  void read_cuts(SaveDescription *description) const {
     for (size_t s = 0; s < description->sections.size(); ++s) {
-      description->sections[s].cuts = values<int64_t>(*header_.find(cuts_name(s)));
+      description->sections[s].cuts = values<int64_t>(header_.entries[kFirstCuts + s]);
     }
-    return {};
   }
 
   Status read_files(Manifest *out) const {
@@ -185,8 +198,6 @@ class Decoder {
 };
 
 }  // namespace
-
-Hash128 FileReport::list_hash() const { return hash128_of(block_hashes.data(), block_hashes.size() * sizeof(uint64_t), static_cast<uint64_t>(nbytes)); }
 
 uint64_t block_hash(std::span<const std::byte> block, int64_t number) {
   return hash_of(block.data(), block.size(), static_cast<uint64_t>(number));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "checkpoint/description.h"
-#include "core/hash.h"
 #include "core/status.h"
 
 #include <cstddef>
@@ -23,9 +22,6 @@ struct FileReport {
   int64_t file = -1;  ///< number in the FilePlan
   int64_t nbytes = 0;
   std::vector<uint64_t> block_hashes;  ///< XXH3-64 of each block of 1 MiB, seeded with the block's number in the file
-
-  /// XXH3-128 over size and list: what ranks compare and vote with.
-  Hash128 list_hash() const;
 };
 
 struct Manifest {

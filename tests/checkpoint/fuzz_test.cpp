@@ -7,6 +7,7 @@
 #include "checkpoint/save_reader.h"
 #include "checkpoint/tensor_files.h"
 #include "core/clock.h"
+#include "core/hash.h"
 #include "tests/checkpoint/full_size.h"
 #include "tests/checkpoint/model_files.h"
 #include "tests/checkpoint/sample_run.h"

@@ -4,11 +4,13 @@
 #include "checkpoint/description_json.h"
 #include "checkpoint/file_plan.h"
 #include "checkpoint/save_reader.h"
+#include "core/hash.h"
 #include "tests/checkpoint/sample_run.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 
 namespace zero::tests {
 namespace {
@@ -106,22 +108,16 @@ TEST(Manifest, LiesWithARightSumAreRefused) {
       {R"("type":"F32")", R"("type":"F33")"},
       {R"("scope":"one")", R"("scope":"two")"},
       {R"("step":12)", R"("step":-2)"},
-      {R"("name":"cuts.0")", R"("name":"cuts.9")"},
       {R"("tied_to":"embed.weight")", R"("tied_to":["bed.weight"])"},
       {"\"cuts.0\":", "\"cuts.7\":"},
       {"\"block_first\":", "\"block_firsd\":"},
       {R"("zero.save":"0)", R"("zero.save":"1)"},
   };
-  int64_t count = 0;
   for (const auto &[from, to] : lies) {
-    const std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    if (text.find(from) == std::string::npos) continue;
     const Status status = decode_with(bytes, from, to);
     EXPECT_EQ(status.code(), ZERO_E_CHECKPOINT) << from << " -> " << to << ": " << status.text();
-    ++count;
   }
-  std::printf("%lld lies\n", lld(count));
-  EXPECT_GE(count, 15);
+  std::printf("%zu lies\n", std::size(lies));
 }
 
 TEST(Manifest, ChangedNumbersWithARightSumAreRefused) {
@@ -146,6 +142,21 @@ TEST(Manifest, ChangedNumbersWithARightSumAreRefused) {
     }
   }
   EXPECT_GE(refused, 100);
+}
+
+/// A section of more ranks than the save has, as a hostile file may have many of, is refused before anything is done for each rank.
+TEST(Manifest, SectionsOfMoreRanksThanTheSaveAreRefused) {
+  SaveDescription description = sample_description({.model = false}, 1);
+  Section many;
+  many.kind = "buffer";
+  many.rank_count = int64_t{1} << 61;
+  description.sections.push_back(many);
+  const Status status = check_description(description);
+  EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(status.text(), "but must have 1 to 2, the ranks of the save"), nullptr) << status.text();
+  const Status decoded = decode_with(encoded(sample_manifest()), R"("prefix":"data.","ranks":2)", R"("prefix":"data.","ranks":3)");
+  EXPECT_EQ(decoded.code(), ZERO_E_CHECKPOINT);
+  EXPECT_NE(std::strstr(decoded.text(), "has 3 ranks of 2"), nullptr) << decoded.text();
 }
 
 TEST(Manifest, DescriptionsThatCannotBeSavedAreRefused) {
@@ -182,7 +193,7 @@ TEST(Manifest, ModelFilesAreBalancedOverRanksAndCutAtALimit) {
   EXPECT_TRUE(std::is_sorted(writers.begin(), writers.end()));
 }
 
-TEST(Manifest, AThousandTensorsOnAThousandRanksAreProvedInTime) {
+TEST(Manifest, OfAThousandTensorsOnAThousandRanksIsSmallAndProved) {
   Manifest manifest;
   SaveDescription &description = manifest.description;
   description = sample_description({.ranks = 1, .minimal = true}, 1);
