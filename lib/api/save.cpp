@@ -21,8 +21,7 @@ Status check_path_text(const char *path, const char *argument) {
 }
 
 Status check_form(int32_t form, checkpoint::TextForm *out) {
-  ZERO_CHECK(form == ZERO_TEXT_PLAIN || form == ZERO_TEXT_JSON, ZERO_E_INVALID_ARGUMENT, "form is %d, but must be %s or %s", form,
-             kForms[0].name, kForms[1].name);
+  ZERO_TRY(check_choice(kForms, form, "form"));
   *out = form == ZERO_TEXT_JSON ? checkpoint::TextForm::json : checkpoint::TextForm::plain;
   return {};
 }

@@ -2,16 +2,13 @@
 /// nothing leaked, and a rank whose peer failed gets an error.
 #include "allocation_faults.h"
 #include "api_world.h"
+#include "holdings.h"
 #include "tests/sizes.h"
 
-#include <malloc.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -104,25 +101,6 @@ class Run {
   zero_group *group_ = nullptr;
   zero_buffer *buffer_ = nullptr;
   zero_optimizer *optimizer_ = nullptr;
-};
-
-int64_t entries(const char *folder) {
-  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
-}
-
-int64_t mappings() {
-  std::ifstream maps("/proc/self/maps");
-  int64_t shared = 0;
-  for (std::string line; std::getline(maps, line);)
-    shared += line.find("memfd:") != std::string::npos || line.find("zero") != std::string::npos;
-  return shared;
-}
-
-/// What a process holds: must be the same after a series of failures as after the same series before it.
-struct Holdings {
-  int64_t files = entries("/proc/self/fd");
-  int64_t maps = mappings();
-  int64_t heap_nbytes = static_cast<int64_t>(::mallinfo2().uordblks);
 };
 
 /// Runs all ranks with the index-th request failing and returns how they ended.
