@@ -1,4 +1,4 @@
-/// @file Looking again.
+/// @file Opens again and again until the entry is seen.
 #include "checkpoint/await_entry.h"
 
 #include "core/clock.h"

@@ -1,5 +1,5 @@
-/// @file Opening what another rank has made. A client of a network file system may not see it for seconds: it is looked for again, for a
-/// time that the caller gives.
+/// @file Opens files and folders that another rank has made. A client of a network file system may
+/// not see them for seconds, so the call looks again, for a time that the caller gives.
 #pragma once
 
 #include "core/file.h"

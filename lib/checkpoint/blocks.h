@@ -1,5 +1,6 @@
-/// @file BlockSource and BlockSink: where bytes come from and go to, chunk by chunk, and Progress, which counts them and may stop the work.
-/// Implemented by whoever knows memory; called by writers and readers.
+/// @file BlockSource gives bytes and BlockSink takes them, chunk by chunk; Progress counts them and
+/// may stop the work. The caller that knows the memory implements them; writers and readers call
+/// them.
 #pragma once
 
 #include "core/status.h"
@@ -25,22 +26,22 @@ class BlockSource {
 class BlockSink {
  public:
   virtual ~BlockSink() = default;
-  /// `data` are bytes of the wanted range from `offset` (bytes within the range) on: always whole elements. Parts of one range may come in
-  /// any order, each byte once.
+  /// `data` holds the bytes of the wanted range from `offset` (bytes within the range) on: always
+  /// whole elements. Parts of one range arrive in any order, each byte once.
   virtual Status take(const Wanted &wanted, int64_t offset, std::span<const std::byte> data) = 0;
 };
 
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// After at most one staging buffer each. An error ends the work and is what the call returns.
+  /// Called after each staging buffer, at the latest. An error ends the work, and the call returns it.
   virtual Status advance(int64_t nbytes) = 0;
 };
 
-/// How files are written and read.
+/// The manner in which files are written and read.
 struct StreamOptions {
   int64_t staging_nbytes = 32 << 20;  ///< two buffers of half of it, each a multiple of 1 MiB and at least that
-  bool direct = true;                 ///< past the page cache where the file system can
+  bool direct = true;                 ///< past the page cache if the file system allows it
   bool sync = true;                   ///< false: nothing is durable (tests, scratch folders)
 };
 

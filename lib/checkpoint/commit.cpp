@@ -1,4 +1,4 @@
-/// @file The commit of a save, and what is removed when there is none.
+/// @file Commits a save, or removes it.
 #include "checkpoint/save_writer.h"
 
 #include <new>
@@ -15,7 +15,7 @@ Status write_manifest(const Folder &folder, std::span<const std::byte> bytes, bo
   return file.close();
 }
 
-/// Makes the commit durable, and looks whether a sweep has taken the folder away meanwhile.
+/// Makes the commit durable, and fails if a sweep has taken the folder away meanwhile.
 Status settle(const Folder &saves, const Folder &folder, const std::string &name, bool sync) {
   if (sync) {
     ZERO_TRY(folder.sync());

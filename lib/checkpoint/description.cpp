@@ -58,7 +58,7 @@ void deal_section(Section *section, Dealer *dealer) {
     tensor.model_file = -1;
     if (!has_whole(tensor)) continue;
     const int64_t nbytes = whole_nbytes_of(tensor);
-    // The rank in whose even share the middle of the tensor lies.
+    // The rank whose even share holds the middle of the tensor.
     const int64_t share = total > 0 ? scale_floor(before + nbytes / 2, section->rank_count, total) : 0;
     tensor.model_file = dealer->place(nbytes, section->state_file(std::min(share, section->rank_count - 1)));
     before += nbytes;
@@ -70,8 +70,8 @@ bool is_hex_id(const std::string &id) {
 }
 
 Status check_text(const std::string &text, size_t least, size_t most, const char *what) {
-  ZERO_CHECK(text.size() >= least && text.size() <= most, ZERO_E_INVALID_ARGUMENT, "%s has %zu bytes, but must have %zu to %zu: %.100s", what,
-             text.size(), least, most, text.c_str());
+  ZERO_CHECK(text.size() >= least && text.size() <= most, ZERO_E_INVALID_ARGUMENT, "%s has %zu bytes, but must have %zu to %zu: %.100s",
+             what, text.size(), least, most, text.c_str());
   ZERO_CHECK(valid_nbytes(text.data(), text.size()) == text.size() && text.find('\0') == std::string::npos, ZERO_E_INVALID_ARGUMENT,
              "%s is not UTF-8, or has a zero byte: %.100s", what, text.c_str());
   return {};
@@ -103,17 +103,19 @@ Status check_cuts(const Section &section) {
 Status check_slot(const SavedTensor &tensor, const SavedSlot &slot) {
   ZERO_TRY(check_text(slot.name, 1, kMostSlotNameNbytes, "the name of a slot"));
   ZERO_CHECK(slot.name.find(':') == std::string::npos, ZERO_E_INVALID_ARGUMENT, "the slot name %s has a colon", slot.name.c_str());
-  ZERO_CHECK(slot.per >= 1 && slot.per <= kPerTensor, ZERO_E_INVALID_ARGUMENT, "slot %s of tensor %s has %lld elements per entry, but must have 1 to 2^62",
+  ZERO_CHECK(slot.per >= 1 && slot.per <= kPerTensor, ZERO_E_INVALID_ARGUMENT,
+             "slot %s of tensor %s has %lld elements per entry, but must have 1 to 2^62",
              slot.name.c_str(), tensor.name.c_str(), lld(slot.per));
   ZERO_CHECK(slot.copy_entries >= 0 && (slot.copy_entries == 0 || slot.placement == Placement::per_rank), ZERO_E_INVALID_ARGUMENT,
-             "slot %s of tensor %s has %lld entries per copy, but only slots per rank have any, and none is negative", slot.name.c_str(), tensor.name.c_str(), lld(slot.copy_entries));
+             "slot %s of tensor %s has %lld entries per copy, but only slots per rank have any, and none is negative", slot.name.c_str(),
+             tensor.name.c_str(), lld(slot.copy_entries));
   const bool in_model = tensor.model_file >= 0;
   ZERO_CHECK(slot.placement != Placement::whole || in_model, ZERO_E_INVALID_ARGUMENT,
              "slot %s of tensor %s lies whole, but the tensor has no model file", slot.name.c_str(), tensor.name.c_str());
   return {};
 }
 
-/// All bytes of a save, which may not be more than any file system has: sums of them fit into 64 bits.
+/// Counts all bytes of a save, and refuses more than any file system has. Sums of byte counts then fit into 64 bits.
 class ByteCount {
  public:
   Status add(const std::string &name, int64_t count, DiskType type, int64_t copies) {
@@ -129,7 +131,8 @@ class ByteCount {
 Status count_section(const Section &section, ByteCount *bytes) {
   for (const SavedTensor &tensor : section.tensors) {
     for (const SavedSlot &slot : tensor.slots) {
-      ZERO_TRY(bytes->add(tensor.name, entry_count(tensor, slot), slot.type, slot.placement == Placement::per_rank ? section.rank_count : 1));
+      ZERO_TRY(bytes->add(tensor.name, entry_count(tensor, slot), slot.type,
+                          slot.placement == Placement::per_rank ? section.rank_count : 1));
     }
   }
   return {};
@@ -149,7 +152,8 @@ class NameSets {
 
  private:
   static Status add_to(std::set<std::string> *names, std::string name) {
-    ZERO_CHECK(name != "__metadata__", ZERO_E_INVALID_ARGUMENT, "a tensor is named __metadata__, which readers take for the metadata of a file");
+    ZERO_CHECK(name != "__metadata__", ZERO_E_INVALID_ARGUMENT,
+               "a tensor is named __metadata__, which readers take for the metadata of a file");
     const auto [at, is_new] = names->insert(std::move(name));
     ZERO_CHECK(is_new, ZERO_E_INVALID_ARGUMENT, "two things of a save are named %s; rename one, or give one a prefix", at->c_str());
     return {};
@@ -181,8 +185,8 @@ Status check_state_files(const SaveDescription &description, const Section &sect
   for (size_t rank = 0; rank < section.state_files.size(); ++rank) {
     const int64_t file = section.state_files[rank];
     ZERO_CHECK(file >= 0 && file < description.rank_count && files.insert(file).second, ZERO_E_INVALID_ARGUMENT,
-               "rank %zu of section \"%s\" has state file %lld, which is not one of its own among %lld", rank, section.prefix.c_str(), lld(file),
-               lld(description.rank_count));
+               "rank %zu of section \"%s\" has state file %lld, which is not one of its own among %lld", rank, section.prefix.c_str(),
+               lld(file), lld(description.rank_count));
   }
   return {};
 }
@@ -192,10 +196,11 @@ Status check_section(const SaveDescription &description, const Section &section,
   ZERO_TRY(check_text(section.prefix, 0, kMostPrefixNbytes, "a prefix"));
   ZERO_TRY(check_facts(section.facts, "a fact of a section"));
   ZERO_CHECK(section.rank_count >= 1 && section.rank_count <= description.rank_count, ZERO_E_INVALID_ARGUMENT,
-             "section \"%s\" has %lld ranks, but must have 1 to %lld, the ranks of the save", section.prefix.c_str(), lld(section.rank_count),
-             lld(description.rank_count));
+             "section \"%s\" has %lld ranks, but must have 1 to %lld, the ranks of the save", section.prefix.c_str(),
+             lld(section.rank_count), lld(description.rank_count));
   ZERO_CHECK(section.state_files.empty() || static_cast<int64_t>(section.state_files.size()) == section.rank_count, ZERO_E_INVALID_ARGUMENT,
-             "section \"%s\" of %lld ranks has %zu state files", section.prefix.c_str(), lld(section.rank_count), section.state_files.size());
+             "section \"%s\" of %lld ranks has %zu state files", section.prefix.c_str(), lld(section.rank_count),
+             section.state_files.size());
   ZERO_TRY(check_state_files(description, section));
   for (const SavedTensor &tensor : section.tensors) {
     ZERO_TRY(check_tensor(description, tensor));
@@ -245,7 +250,8 @@ void assign_model_files(SaveDescription *description, int64_t most_nbytes, std::
 
 Status check_description(const SaveDescription &description) {
   ZERO_CHECK(is_hex_id(description.id) && is_hex_id(description.run_id), ZERO_E_INVALID_ARGUMENT,
-             "the id of a save or a run is not 32 hexadecimal digits: \"%.40s\", \"%.40s\"", description.id.c_str(), description.run_id.c_str());
+             "the id of a save or a run is not 32 hexadecimal digits: \"%.40s\", \"%.40s\"", description.id.c_str(),
+             description.run_id.c_str());
   ZERO_CHECK(description.previous_id.empty() || is_hex_id(description.previous_id), ZERO_E_INVALID_ARGUMENT,
              "the id of the previous save is not 32 hexadecimal digits: \"%.40s\"", description.previous_id.c_str());
   ZERO_CHECK(description.rank_count >= 1 && description.rank_count <= kMostRanks && description.model_file_count >= 0 &&
@@ -263,7 +269,8 @@ Status check_description(const SaveDescription &description) {
   }
   for (const SavedExtra &extra : description.extras) {
     ZERO_TRY(check_text(extra.name, 1, kMostNameNbytes, "the name of a tensor"));
-    ZERO_CHECK(shape_count(extra.shape) >= 0, ZERO_E_INVALID_ARGUMENT, "tensor %s has a shape that is negative or too large", extra.name.c_str());
+    ZERO_CHECK(shape_count(extra.shape) >= 0, ZERO_E_INVALID_ARGUMENT, "tensor %s has a shape that is negative or too large",
+               extra.name.c_str());
     ZERO_TRY(names.add(extra));
     ZERO_TRY(bytes.add(extra.name, shape_count(extra.shape), extra.type, extra.scope == Scope::each ? description.rank_count : 1));
   }

@@ -13,7 +13,7 @@
 
 namespace zero::checkpoint {
 
-/// Texts by name. Numbers are written by whoever knows them: integers in decimal, doubles as hexadecimal floats.
+/// Texts by name. Their author writes integers in decimal and doubles as hexadecimal floats.
 using Facts = std::map<std::string, std::string>;
 
 /// Elements per entry of a slot that has one entry per tensor.
@@ -29,7 +29,7 @@ enum class Placement {
 struct SavedSlot {
   std::string name;
   DiskType type;         ///< of the file
-  std::string true_type;  ///< the dtype where the file cannot say it ("f8_ue5m3" lies as U8); empty otherwise
+  std::string true_type;  ///< the dtype if the file has no type for it ("f8_ue5m3" is stored as U8); empty otherwise
   int64_t per = 1;       ///< elements of the tensor per entry; kPerTensor: one entry for the tensor
   Placement placement = Placement::pieces;
   int64_t copy_entries = 0;  ///< per_rank: entries of one copy
@@ -88,26 +88,27 @@ struct SaveDescription {
   Facts texts;  ///< of the user
 };
 
-/// In files: prefix and name of the tensor, and, of any slot but a whole "param", the slot.
+/// The name in files: prefix and name of the tensor, followed by the slot unless it is a whole "param".
 std::string entry_name(const Section &section, const SavedTensor &tensor, const SavedSlot &slot);
-/// True where the entry has the tensor's shape; others have one dimension.
+/// True if the entry has the tensor's shape. Other entries have one dimension.
 bool keeps_shape(const SavedSlot &slot);
 
-/// "[11,256]"
+/// For texts: "[11,256]".
 std::string shape_text_of(const std::vector<int64_t> &shape);
 
-/// Entries of a slot within a range of elements of its tensor: one whose first element lies there.
+/// The entries of a slot whose first element is within a range of elements of its tensor.
 Range entries_of(const SavedSlot &slot, Range elements);
-/// Entries of the whole slot (of one copy, for per_rank).
+/// Counts the entries of the whole slot (of one copy, for per_rank).
 int64_t entry_count(const SavedTensor &tensor, const SavedSlot &slot);
 
-/// Deals tensors with whole slots to model files: contiguous runs in order of registration, balanced by bytes over the ranks of their section,
-/// and cut where a file would pass `most_nbytes` (a larger tensor has a file of its own). Sets model_file of each and model_file_count.
+/// Deals tensors with whole slots to model files: contiguous runs in order of registration,
+/// balanced by bytes over the ranks of their section, and cut before a file passes `most_nbytes` (a
+/// larger tensor has a file of its own). Sets model_file of each and model_file_count.
 /// (*out_writers)[f]: the state file (= checkpoint rank) of the rank that writes model file f.
 void assign_model_files(SaveDescription *description, int64_t most_nbytes, std::vector<int64_t> *out_writers);
 
-/// Checks what a caller may get wrong: names (length, characters, "__metadata__", doubles within a file), ids, cuts that do not rise from 0
-/// to the count, limits. ZERO_E_INVALID_ARGUMENT.
+/// Checks names (length, characters, "__metadata__", doubles within a file), ids, limits, and that cuts rise from 0 to the count.
+/// ZERO_E_INVALID_ARGUMENT.
 Status check_description(const SaveDescription &description);
 
 /// 32 random hex digits.

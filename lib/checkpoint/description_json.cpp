@@ -141,7 +141,8 @@ class Fields {
   }
 
   void wrong(const char *key, const char *wanted) {
-    if (status_.ok()) status_ = Status::error(ZERO_E_CHECKPOINT, "%s: the description's field \"%s\" is not %s", file_.c_str(), key, wanted);
+    if (!status_.ok()) return;
+    status_ = Status::error(ZERO_E_CHECKPOINT, "%s: the description's field \"%s\" is not %s", file_.c_str(), key, wanted);
   }
 
  private:

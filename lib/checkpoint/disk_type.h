@@ -16,7 +16,7 @@ const char *disk_type_name(DiskType type);
 std::optional<DiskType> disk_type_of_name(std::string_view name);
 int64_t disk_type_nbytes(DiskType type);
 
-/// UE5M3 has no type in files and lies as U8.
+/// UE5M3 has no type in files and is stored as U8.
 DiskType disk_type_of(DType dtype);
 std::optional<DType> dtype_of(DiskType type);
 

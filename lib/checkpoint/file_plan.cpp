@@ -43,7 +43,7 @@ void add_model(const SaveDescription &description, PlannedFile *file) {
   }
 }
 
-/// What rank `rank` of section `s` has in its state file.
+/// Adds the entries that rank `rank` of section `s` has in its state file.
 void add_section_state(const Section &section, int64_t s, int64_t rank, PlannedFile *file) {
   for (size_t t = 0; t < section.tensors.size(); ++t) {
     const SavedTensor &tensor = section.tensors[t];
@@ -104,8 +104,8 @@ bool has_extra_file(const SaveDescription &description) {
 }  // namespace
 
 FilePlan::FilePlan(const SaveDescription &description)
-    : model_count_(description.model_file_count), index_count_(description.model_file_count > 0 ? 1 : 0), state_count_(description.rank_count),
-      extra_count_(has_extra_file(description) ? 1 : 0) {}
+    : model_count_(description.model_file_count), index_count_(description.model_file_count > 0 ? 1 : 0),
+      state_count_(description.rank_count), extra_count_(has_extra_file(description) ? 1 : 0) {}
 
 FileKind FilePlan::kind(int64_t file) const {
   if (file < model_count_) return FileKind::model;

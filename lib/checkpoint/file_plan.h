@@ -1,5 +1,5 @@
-/// @file FilePlan: which files a save has and which entries lie in each: a pure function of the description. Writers follow it, readers
-/// compare the headers that they find with it.
+/// @file FilePlan: the files of a save and the entries of each, a pure function of the description. Writers follow it; readers compare the
+/// headers that they find with it.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -16,7 +16,7 @@ namespace zero::checkpoint {
 
 enum class FileKind { model, index, state, extra };
 
-/// What an entry of a file holds.
+/// The slot or extra that an entry of a file holds.
 struct EntrySource {
   int64_t section = -1;  ///< -1: an extra
   int64_t tensor = -1;   ///< in the section, or the number of the extra
@@ -35,8 +35,9 @@ struct PlannedFile {
   std::vector<EntrySource> sources;  ///< one for each entry
 };
 
-/// Entries lie tensor by tensor, slot by slot, so that a tensor is read once; then format_header() puts large elements first.
-/// Files in the order of the manifest: model files, the index (with model files only), state files, extra (where there are such).
+/// Entries lie tensor by tensor, slot by slot, so that a tensor is read once; then format_header()
+/// puts large elements first. Files are in the order of the manifest: model files, the index (with
+/// model files only), state files, the extra file (if there are extras).
 class FilePlan {
  public:
   FilePlan() = default;
@@ -50,7 +51,7 @@ class FilePlan {
   int64_t state_file(int64_t rank) const { return model_count_ + index_count_ + rank; }
   int64_t extra_file() const { return extra_count_ > 0 ? file_count() - 1 : -1; }
 
-  /// The entries of one file. Costs its entries, not those of all files.
+  /// Lists the entries of one file, at the cost of that file alone.
   PlannedFile file(const SaveDescription &description, int64_t file) const;
 
  private:
@@ -60,7 +61,7 @@ class FilePlan {
   int64_t extra_count_ = 0;
 };
 
-/// What a file says of itself: a file of another save, or under another name, is refused.
+/// The metadata by which a file of another save, or under another name, is refused.
 std::map<std::string, std::string> file_metadata(const SaveDescription &description, FileKind kind, const std::string &name);
 
 /// The text of model.safetensors.index.json.

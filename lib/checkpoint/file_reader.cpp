@@ -25,8 +25,8 @@ Status FileReader::prepare() {
   const Status status = format_header(&expected_, Order::by_size, &head);
   ZERO_CHECK(status.ok(), ZERO_E_CHECKPOINT, "%s: %s", path.c_str(), status.text());
   head_nbytes_ = expected_.data_offset;
-  ZERO_CHECK(expected_.file_nbytes == nbytes, ZERO_E_CHECKPOINT, "%s has %lld bytes, but what the manifest describes has %lld", path.c_str(),
-             lld(nbytes), lld(expected_.file_nbytes));
+  ZERO_CHECK(expected_.file_nbytes == nbytes, ZERO_E_CHECKPOINT, "%s has %lld bytes, but what the manifest describes has %lld",
+             path.c_str(), lld(nbytes), lld(expected_.file_nbytes));
   return {};
 }
 
@@ -111,14 +111,14 @@ Status FileReader::check_blocks(const Chunk &chunk, std::span<const std::byte> b
     const uint64_t found = block_hash(bytes.subspan(static_cast<size_t>(begin - chunk.begin), static_cast<size_t>(end - begin)), number);
     const uint64_t expected = report_.block_hashes[static_cast<size_t>(number)];
     ZERO_CHECK(found == expected, ZERO_E_CHECKPOINT,
-               "%s is damaged: block %lld (bytes %lld .. %lld, %s) has the hash %016llx, expected %016llx", file_.file.path().c_str(), lld(number),
-               lld(begin), lld(end - 1), where(begin, end).c_str(), static_cast<unsigned long long>(found),
+               "%s is damaged: block %lld (bytes %lld .. %lld, %s) has the hash %016llx, expected %016llx", file_.file.path().c_str(),
+               lld(number), lld(begin), lld(end - 1), where(begin, end).c_str(), static_cast<unsigned long long>(found),
                static_cast<unsigned long long>(expected));
   }
   return {};
 }
 
-/// What lies in a range of the file, for texts.
+/// Names the content of a range of the file, for texts.
 std::string FileReader::where(int64_t begin, int64_t end) const {
   if (begin < head_nbytes_) return planned_.kind == FileKind::index ? "the index" : "the header";
   for (const Entry &entry : expected_.entries) {
@@ -145,7 +145,8 @@ Status FileReader::check_header() const {
   ZERO_TRY(parse_header(std::span(head_).subspan(8), report_.nbytes, path, &found));
   for (const auto &[key, value] : expected_.metadata) {
     const auto at = found.metadata.find(key);
-    ZERO_CHECK(at != found.metadata.end() && at->second == value, ZERO_E_CHECKPOINT, "%s says %s is \"%.100s\", expected \"%.100s\": it is of %s",
+    ZERO_CHECK(at != found.metadata.end() && at->second == value, ZERO_E_CHECKPOINT,
+               "%s says %s is \"%.100s\", expected \"%.100s\": it is of %s",
                path.c_str(), key.c_str(), at == found.metadata.end() ? "" : at->second.c_str(), value.c_str(), "another save or place");
   }
   ZERO_CHECK(found.entries.size() == expected_.entries.size(), ZERO_E_CHECKPOINT, "%s has %zu tensors, but the manifest describes %zu",
@@ -161,7 +162,8 @@ Status FileReader::check_header() const {
 Status FileReader::check_index() const {
   const std::string expected = index_text(manifest_.description);
   const std::string_view found(reinterpret_cast<const char *>(head_.data()), head_.size());
-  ZERO_CHECK(found == expected, ZERO_E_CHECKPOINT, "%s is not the index of the model files that the manifest describes", file_.file.path().c_str());
+  ZERO_CHECK(found == expected, ZERO_E_CHECKPOINT, "%s is not the index of the model files that the manifest describes",
+             file_.file.path().c_str());
   return {};
 }
 

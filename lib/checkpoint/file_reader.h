@@ -16,7 +16,7 @@ namespace zero::checkpoint {
 
 class FileReader {
  public:
-  /// What is given must outlive the reader.
+  /// All arguments must outlive the reader.
   FileReader(const Manifest &manifest, PlannedFile planned, StreamedFile *file, Transfers *transfers)
       : manifest_(manifest), report_(manifest.files[static_cast<size_t>(planned.file)]), planned_(std::move(planned)), file_(*file),
         transfers_(*transfers) {}

@@ -15,7 +15,7 @@ class FileBytes {
  public:
   FileBytes(const NewFile &file, EntryBytes &bytes) : file_(file), bytes_(bytes) {}
 
-  /// The next bytes; fewer than `out` has room for at the end of the file.
+  /// Gives the next bytes. At the end of the file they are fewer than `out` has room for.
   Status fill(std::span<std::byte> out, size_t *out_nbytes) {
     size_t done = 0;
     while (done < out.size() && at_ < file_.nbytes()) {
@@ -57,13 +57,13 @@ void add_hashes(std::span<const std::byte> bytes, int64_t first_block, std::vect
   }
 }
 
-/// A direct write goes on to the end of a unit.
+/// A direct write continues to the end of a unit.
 void clear_tail(std::span<std::byte> buffer, size_t nbytes) {
   const auto end = static_cast<size_t>(round_up(static_cast<int64_t>(nbytes), Transfers::kAlignment));
   std::memset(buffer.data() + nbytes, 0, end - nbytes);
 }
 
-/// Waits for what is under way, takes the padding away, syncs and closes.
+/// Waits for transfers, removes the padding, syncs and closes.
 Status finish(NewFile *file, bool sync, Transfers *transfers, StreamCounts *counts) {
   const int64_t began = now_ns();
   ZERO_TRY(transfers->end_all());

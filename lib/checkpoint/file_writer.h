@@ -1,4 +1,4 @@
-/// @file The bytes of a new file from its head and its entries through the staging buffers to the disk, with hashes on the way.
+/// @file Writes a new file: the bytes of its head and its entries pass through the staging buffers to the disk and are hashed on the way.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -13,7 +13,7 @@
 
 namespace zero::checkpoint {
 
-/// Where the bytes of entries come from, by their number in the header.
+/// Gives the bytes of entries, by their number in the header.
 class EntryBytes {
  public:
   virtual ~EntryBytes() = default;
@@ -21,7 +21,7 @@ class EntryBytes {
 };
 
 struct NewFile {
-  std::string head;  ///< bytes before the data; of a file without entries all
+  std::string head;  ///< bytes before the data; all bytes if the file has no entries
   Header header;
   StreamedFile file;
 

@@ -75,8 +75,8 @@ std::string slot_text(const SavedTensor &tensor, const SavedSlot &slot) {
 }
 
 void append_section(const Section &section, std::string *out) {
-  *out += section.kind + (section.prefix.empty() ? "" : " \"" + section.prefix + "\"") + " on " + std::to_string(section.rank_count) + " ranks, " +
-          std::to_string(section.tensors.size()) + " tensors\n";
+  *out += section.kind + (section.prefix.empty() ? "" : " \"" + section.prefix + "\"") + " on " + std::to_string(section.rank_count) +
+          " ranks, " + std::to_string(section.tensors.size()) + " tensors\n";
   append_facts(section.facts, "  ", out);
   for (const SavedTensor &tensor : section.tensors) {
     *out += "  " + section.prefix + tensor.name + " " + shape_text_of(tensor.shape);

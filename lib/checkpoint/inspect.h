@@ -1,4 +1,4 @@
-/// @file What a folder of saves and a save hold, as texts for people and as JSON for programs. Knows manifests; reads no data.
+/// @file Describes a folder of saves and a save, as texts for people and as JSON for programs. Knows manifests; reads no data.
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -11,11 +11,12 @@ namespace zero::checkpoint {
 
 enum class TextForm { plain, json };
 
-/// One line, or one object, for each save of the folder, newest first: whether it is committed and valid, its size, when it was made, what is
-/// wrong with it. Reads the manifests and the sizes of files.
+/// Writes a line or an object for each save of the folder, newest first: its state (valid, damaged,
+/// unreadable, not committed), size, time, run and error. Reads the manifests and the sizes of
+/// files.
 Status list_text(const Folder &saves, TextForm form, std::string *out);
 
-/// All that a manifest says: step, run, sections with their facts, tensors with types, shapes and slots, extras, texts, files.
+/// Writes the content of a manifest: step, run, sections with their facts, tensors with types, shapes and slots, extras, texts, files.
 std::string describe_text(const Manifest &manifest, const std::string &path, TextForm form);
 
 }  // namespace zero::checkpoint

@@ -1,5 +1,5 @@
-/// @file JsonText: writes one JSON value, with the commas between its parts. It holds a single text, so its end needs no memory. Knows no
-/// meaning of what it writes.
+/// @file JsonText: writes one JSON value, with the commas between its parts. It holds a single
+/// text, so its destruction needs no memory. Does not know the meaning of the value.
 #pragma once
 
 #include <cstdint>

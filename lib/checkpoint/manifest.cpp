@@ -119,7 +119,7 @@ class Decoder {
         {reinterpret_cast<const char *>(bytes_.data() + text->offset), static_cast<size_t>(text->nbytes())}, path_, out);
   }
 
-  /// Before anything is made for each rank or file.
+  /// Comes before any work for each rank or file.
   Status check_counts(const SaveDescription &description) const {
     ZERO_CHECK(description.rank_count >= 1 && description.model_file_count >= 0 && description.rank_count <= kMostManifestNbytes &&
                    description.model_file_count <= kMostManifestNbytes,
@@ -133,7 +133,7 @@ class Decoder {
     return {};
   }
 
-  /// All entries, in their order, with their shapes.
+  /// Checks that all entries are there, in their order, with their shapes.
   Status check_layout(Manifest *out) {
     const SaveDescription &description = out->description;
     ZERO_TRY(check_counts(description));
@@ -146,8 +146,8 @@ class Decoder {
     wanted[0].shape = {files};
     wanted[1].shape = {files + 1};
     wanted[2].shape = {hashes->count()};
-    ZERO_CHECK(wanted.size() == header_.entries.size(), ZERO_E_CHECKPOINT, "%s has %zu tensors, but its description needs %zu", path_.c_str(),
-               header_.entries.size(), wanted.size());
+    ZERO_CHECK(wanted.size() == header_.entries.size(), ZERO_E_CHECKPOINT, "%s has %zu tensors, but its description needs %zu",
+               path_.c_str(), header_.entries.size(), wanted.size());
     for (size_t i = 0; i < wanted.size(); ++i) {
       const Entry &found = header_.entries[i];
       const bool same = found.name == wanted[i].name && found.type == wanted[i].type && found.shape == wanted[i].shape;
@@ -157,7 +157,7 @@ class Decoder {
     return {};
   }
 
-  /// They lie in the order of the sections, as check_layout() has seen.
+  /// The cuts are in the order of the sections: check_layout() has checked it.
   void read_cuts(SaveDescription *description) const {
     for (size_t s = 0; s < description->sections.size(); ++s) {
       description->sections[s].cuts = values<int64_t>(header_.entries[kFirstCuts + s]);
@@ -240,7 +240,8 @@ Status encode_manifest(const Manifest &manifest, std::vector<std::byte> *out) {
 
 Status decode_manifest(std::span<const std::byte> bytes, const std::string &path, Manifest *out) {
   const auto nbytes = static_cast<int64_t>(bytes.size());
-  ZERO_CHECK(nbytes > kSumNbytes && nbytes <= kMostManifestNbytes, ZERO_E_CHECKPOINT, "%s has %lld bytes, which no manifest has: it was cut off",
+  ZERO_CHECK(nbytes > kSumNbytes && nbytes <= kMostManifestNbytes, ZERO_E_CHECKPOINT,
+             "%s has %lld bytes, which no manifest has: it was cut off",
              path.c_str(), lld(nbytes));
   const std::span<const std::byte> summed = bytes.first(bytes.size() - static_cast<size_t>(kSumNbytes));
   Hash128 stored;

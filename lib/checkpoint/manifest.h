@@ -1,5 +1,5 @@
-/// @file Manifest: the commit of a save: its description, the sizes and block hashes of all files, and a sum over itself. Knows bytes; which
-/// file they lie in is its caller's matter.
+/// @file Manifest: the commit of a save: its description, the sizes and block hashes of all files, and a sum over itself. Knows bytes; its
+/// caller knows the file.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -40,7 +40,7 @@ uint64_t block_hash(std::span<const std::byte> block, int64_t number);
 /// ZERO_E_INVALID_ARGUMENT when files are missing or doubled, or a limit is passed.
 Status encode_manifest(const Manifest &manifest, std::vector<std::byte> *out);
 
-/// Checks the sum before it parses anything, then all that the note of the format demands. `path` names the file in texts.
+/// Checks the sum before it parses anything, then each rule of the format. `path` names the file in texts.
 /// ZERO_E_CHECKPOINT.
 Status decode_manifest(std::span<const std::byte> bytes, const std::string &path, Manifest *out);
 

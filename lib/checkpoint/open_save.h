@@ -1,4 +1,5 @@
-/// @file OpenSave: one save as tools work with it: described, verified, compared and exported, with a progress that another thread may read.
+/// @file OpenSave: one save as tools work with it: described, verified, compared and exported, with
+/// a progress that another thread may read.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -16,13 +17,13 @@ namespace zero::checkpoint {
 
 class OpenSave {
  public:
-  /// A save, or the newest valid one of a folder of saves.
+  /// Opens a save, or the newest valid one of a folder of saves.
   static Status open(const std::string &path, std::shared_ptr<OpenSave> *out);
 
   std::string describe(TextForm form) const;
   Status verify();
   Status compare(OpenSave &other, int64_t *out_count);
-  /// Of the last compare().
+  /// The result of the last compare().
   const std::string &differences(TextForm form) const { return differences_[form == TextForm::json ? 1 : 0]; }
   Status export_to(const std::string &path);
 

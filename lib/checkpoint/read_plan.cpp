@@ -1,4 +1,4 @@
-/// @file Which runs of bytes hold what is wanted, and the proof that they cover it.
+/// @file Finds the runs of bytes that hold the wanted ranges, and proves that they cover them.
 #include "checkpoint/save_reader.h"
 
 #include <algorithm>
@@ -59,13 +59,14 @@ class Planner {
 
  private:
   Status add_extra(const Wanted &wanted, int64_t index) {
-    ZERO_CHECK(within(wanted.tensor, description_.extras.size()), ZERO_E_INVALID_ARGUMENT, "extra %lld is wanted of %zu", lld(wanted.tensor),
-               description_.extras.size());
+    ZERO_CHECK(within(wanted.tensor, description_.extras.size()), ZERO_E_INVALID_ARGUMENT, "extra %lld is wanted of %zu",
+               lld(wanted.tensor), description_.extras.size());
     const SavedExtra &extra = description_.extras[static_cast<size_t>(wanted.tensor)];
     const int64_t count = shape_count(extra.shape);
     const bool each = extra.scope == Scope::each;
     ZERO_CHECK(each ? within(wanted.copy, static_cast<size_t>(description_.rank_count)) : wanted.copy == -1, ZERO_E_INVALID_ARGUMENT,
-               "copy %lld of %s is wanted, but the save is of %lld ranks", lld(wanted.copy), extra.name.c_str(), lld(description_.rank_count));
+               "copy %lld of %s is wanted, but the save is of %lld ranks", lld(wanted.copy), extra.name.c_str(),
+               lld(description_.rank_count));
     ZERO_TRY(check_range(wanted, count, extra.name));
     Cover cover(wanted, index, disk_type_nbytes(extra.type), extra.name, &out_);
     ZERO_TRY(cover.add(each ? plan_.state_file(wanted.copy) : plan_.extra_file(), {0, count}));
@@ -78,8 +79,8 @@ class Planner {
     const Section &section = description_.sections[static_cast<size_t>(wanted.section)];
     ZERO_CHECK(within(wanted.tensor, section.tensors.size()) &&
                    within(wanted.slot, section.tensors[static_cast<size_t>(wanted.tensor)].slots.size()),
-               ZERO_E_INVALID_ARGUMENT, "slot %lld of tensor %lld is wanted, which section %lld has not", lld(wanted.slot), lld(wanted.tensor),
-               lld(wanted.section));
+               ZERO_E_INVALID_ARGUMENT, "slot %lld of tensor %lld is wanted, which section %lld has not", lld(wanted.slot),
+               lld(wanted.tensor), lld(wanted.section));
     const SavedTensor &tensor = section.tensors[static_cast<size_t>(wanted.tensor)];
     const SavedSlot &slot = tensor.slots[static_cast<size_t>(wanted.slot)];
     const std::string name = entry_name(section, tensor, slot);

@@ -27,7 +27,7 @@ Status settle_deletion(const Folder &folder, bool sync) {
   return deleted && sync ? folder.sync() : Status();
 }
 
-/// Leftovers of a save without a commit.
+/// Removes the leftovers of a save without a commit.
 Status remove_files(const Folder &saves, const std::string &name, const Folder &folder, int64_t *freed_nbytes) {
   std::vector<FolderEntry> entries;
   ZERO_TRY(folder.list(&entries));
@@ -71,7 +71,7 @@ class FirstError {
   Status status_;
 };
 
-/// What a rotation does for one run.
+/// The rotation and the sweep of one run.
 class Rotation {
  public:
   Rotation(const Folder &saves, const std::string &newest, const SaveDescription &description, bool sync, RotateCounts *out)
@@ -90,7 +90,7 @@ class Rotation {
     }
   }
 
-  /// Folders of the run without a manifest, and those that an earlier sweep has renamed.
+  /// Removes folders of the run without a manifest, and those that an earlier sweep has renamed.
   void sweep() {
     std::vector<FolderEntry> entries;
     errors_.add(saves_.list(&entries));
@@ -109,7 +109,7 @@ class Rotation {
  private:
   bool of_run(const std::string &id) const { return id.substr(0, kRunDigits) == run_id_.substr(0, kRunDigits); }
 
-  /// Committed saves of the run that are older than the newest, in no order, as far as they can be read.
+  /// Finds the readable committed saves of the run that are older than the newest, in no order.
   Status find_older(std::vector<SaveAge> *out) const {
     std::vector<SaveEntry> entries;
     ZERO_TRY(list_saves(saves_, &entries));
@@ -124,7 +124,7 @@ class Rotation {
     return {};
   }
 
-  /// Not a save that this rotation failed to remove: it stays as it is for the next time.
+  /// A save that this rotation failed to remove is none: it stays as it is for the next time.
   Status is_leftover(const FolderEntry &entry, bool *out) const {
     *out = false;
     const bool dead = entry.name.starts_with(kDead);

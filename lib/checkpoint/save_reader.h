@@ -1,5 +1,5 @@
-/// @file SaveReader: ranges of what a save holds, read by whole blocks whose hashes are checked before a byte is handed out. Every rank has
-/// its own and reads what it wants; no rank needs another. Knows no groups.
+/// @file SaveReader: reads ranges of a save by whole blocks, and checks their hashes before it
+/// hands out a byte. Every rank has its own reader and needs no other rank. Knows no groups.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -36,11 +36,11 @@ struct FilePart {
   int64_t wanted_offset;  ///< bytes within the wanted range
 };
 
-/// Which runs of which files hold what is wanted. Proves that they cover each wanted range exactly: no gap, no overlap, element counts that
+/// Finds the runs of files that hold the wanted ranges. Proves that they cover each range exactly: no gap, no overlap, element counts that
 /// match shape and dtype. ZERO_E_CHECKPOINT names the tensor and the range that is missing.
 Status plan_reads(const Manifest &manifest, std::span<const Wanted> wanted, std::vector<FilePart> *out);
 
-/// The same proof for all slots of all tensors of a save: what the manifest promises is there.
+/// Gives the same proof for all slots of all tensors of a save.
 Status prove_cover(const Manifest &manifest);
 
 class SaveReader {
@@ -50,7 +50,7 @@ class SaveReader {
   SaveReader(const SaveReader &) = delete;
   ~SaveReader();
 
-  /// Opens the save's folder, by the name that rank 0 told; looks again for `patience_ms` where it is not seen at once.
+  /// Opens the save's folder by the name that rank 0 chose. Looks again for `patience_ms` if it is not seen at once.
   Status open(const Folder &saves, const std::string &name, int64_t patience_ms);
 
   /// Plans and proves, then reads. Nothing is handed to the sink before the cover is proved; a block is handed out only after its hash and
@@ -59,7 +59,7 @@ class SaveReader {
 
   /// Reads all files whole: every block, every header against the plan, the index against the description.
   Status verify(Progress *progress);
-  /// One file of it: its blocks and its header.
+  /// Reads one file whole: its blocks and its header.
   Status verify_file(int64_t file, Progress *progress);
 
   const StreamCounts &counts() const { return counts_; }

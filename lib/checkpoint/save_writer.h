@@ -1,11 +1,11 @@
-/// @file SaveWriter: the files of one rank in a new save, and the steps of rank 0 around them. Between the steps ranks vote, which is the
-/// caller's. Knows no groups. A rank's order:
+/// @file SaveWriter: the files of one rank in a new save, and the steps of rank 0 around them. The caller lets the ranks vote between the
+/// steps. Knows no groups. A rank's order:
 ///
 ///   rank 0          create_save                                       (tells all: status and name)
 ///   each rank       SaveWriter::open, preallocate                     (vote 1)
-///   each rank       SaveWriter::write: stream, fsync, close, fsync of the folder   (vote 2: status, list hashes; reports go to rank 0)
+///   each rank       SaveWriter::write: stream, fsync, close, fsync of the folder   (vote 2: status; reports go to rank 0)
 ///   rank 0          commit_save                                       (tells all: acknowledged)
-///   rank 0          rotate_saves of saves.h, which nobody waits for
+///   rank 0          rotate_saves of saves.h; no rank waits for it
 ///   after a failure each rank SaveWriter::remove, then rank 0 remove_save
 #pragma once
 
@@ -29,13 +29,13 @@ Status create_save(const Folder &saves, const std::string &name, bool sync);
 
 class SaveWriter {
  public:
-  /// `files`: numbers in the plan that this rank writes: its state file, its model files, on rank 0 also index and extra. The description
-  /// is not needed afterwards.
+  /// `files` holds the numbers in the plan of the files that this rank writes: its state file, its model files, and on rank 0 the index and
+  /// the extra file. The description is not needed afterwards.
   SaveWriter(const SaveDescription &description, const std::vector<int64_t> &files, const StreamOptions &options);
   SaveWriter(const SaveWriter &) = delete;
   ~SaveWriter();
 
-  /// Files of rank `rank`, given who writes the model files (assign_model_files).
+  /// Lists the files of a rank, given the writers of the model files (assign_model_files).
   static std::vector<int64_t> files_of(const SaveDescription &description, std::span<const int64_t> model_writers, int64_t rank);
 
   /// Opens the folder that rank 0 made. A client of a network file system may not see it at once: looks again for `patience_ms`.
@@ -49,14 +49,14 @@ class SaveWriter {
   const std::vector<FileReport> &reports() const { return reports_; }
   const StreamCounts &counts() const { return counts_; }
 
-  /// After a failure anywhere: removes the files that this writer has created. What cannot be removed stays, uncommitted.
+  /// Removes the files that this writer has created, after a failure on any rank. A file that cannot be removed stays, uncommitted.
   void remove() noexcept;
 
  private:
   struct Output;
 
   const StreamOptions options_;
-  Status prepared_;  ///< of the headers, told by open()
+  Status prepared_;  ///< of the headers; open() returns it
   std::vector<Output> outputs_;
   Folder folder_;
   std::unique_ptr<Transfers> transfers_;
@@ -68,7 +68,7 @@ class SaveWriter {
 /// error came after the rename): then nothing may be removed or rotated, and the next find_save() decides.
 Status commit_save(const Folder &saves, const std::string &name, const Manifest &manifest, bool sync, bool *out_maybe);
 
-/// Rank 0's part of cleaning up: what is left of an uncommitted save. Never one with a manifest.
+/// Removes the rest of an uncommitted save, on rank 0. Never removes a save with a manifest.
 void remove_save(const Folder &saves, const std::string &name) noexcept;
 
 }  // namespace zero::checkpoint

@@ -15,7 +15,7 @@
 namespace zero::checkpoint {
 namespace {
 
-/// "." where the folder that is open is the save itself.
+/// The name of a save in itself: the folder that is open is the save.
 constexpr const char *kItself = ".";
 
 Status check_identity(const std::string &name, const std::string &path, const SaveDescription &description) {

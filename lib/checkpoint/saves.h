@@ -1,8 +1,9 @@
-/// @file The folder of saves: which there are, the newest that is whole, rotation and sweep. Rank 0's (or a tool's) work; others open by the
-/// name that they are told. A save without a valid manifest is none.
+/// @file The folder of saves: list, search for the newest whole save, rotation and sweep. Rank 0 or
+/// a tool does this work; other ranks open a save by the name that rank 0 gives them. A save
+/// without a valid manifest is none.
 ///
-/// A save's id begins with the first 16 digits of the id of its run, so that the sweep knows the leftovers of its own run by name alone,
-/// whatever of their files a power cut has left.
+/// A save's id begins with the first 16 digits of the id of its run. The sweep knows the leftovers
+/// of its run by name alone, even if a power cut has left none of their files.
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -15,7 +16,7 @@
 
 namespace zero::checkpoint {
 
-/// The id of a new save of a run.
+/// Makes the id of a new save of a run.
 Status make_save_id(const std::string &run_id, std::string *out);
 
 /// An entry of the folder with the name of a save.
@@ -23,13 +24,13 @@ struct SaveEntry {
   std::string name;
   uint64_t step = 0;
   std::string id;
-  bool committed = false;  ///< has a manifest; whether that is valid is for read_manifest() to say
+  bool committed = false;  ///< has a manifest, which read_manifest() checks
 };
 
-/// Newest first: by step, then by name. Other entries of the folder are left out.
+/// Lists the saves in the order of their names, the largest step first. Other entries of the folder are left out.
 Status list_saves(const Folder &saves, std::vector<SaveEntry> *out);
 
-/// All bytes of a save's manifest (they are what rank 0 tells the others), and what they say. Checks the sizes of the other files where
+/// Reads all bytes of a save's manifest, which rank 0 sends to the other ranks, and decodes them. Checks the sizes of the other files if
 /// `sizes` is true. ZERO_E_CHECKPOINT when the save is damaged, ZERO_E_NOT_FOUND when it is not committed or not there.
 Status read_manifest(const Folder &saves, const std::string &name, bool sizes, std::vector<std::byte> *out_bytes, Manifest *out);
 
@@ -49,7 +50,7 @@ struct FoundSave {
   int64_t passed_over = 0;  ///< damaged saves that are newer
 };
 
-/// The newest valid save, or with index 1, 2, ... the valid one before it, in the order of SaveAge.
+/// Finds the newest valid save, or with index 1, 2, ... the valid one before it, in the order of SaveAge.
 /// ZERO_E_NOT_FOUND: no committed save at all; only then may a program start anew. ZERO_E_CHECKPOINT: there are some, but none is valid.
 Status find_save(const Folder &saves, int64_t index, FoundSave *out);
 
@@ -62,13 +63,15 @@ struct RotateCounts {
   int64_t freed_nbytes = 0;
 };
 
-/// After `newest` was acknowledged: removes committed saves of its run beyond the `keep` newest up to it (0 keeps all), and sweeps the
-/// run's leftovers. Never touches other runs, newer saves, or saves that it cannot read. A save that cannot be removed stays for the next
-/// time and keeps no other from being removed; the first error is returned.
+/// Removes, after `newest` was acknowledged, committed saves of its run beyond the `keep` newest up
+/// to it (0 keeps all), and sweeps the run's leftovers. Never touches other runs, newer saves, or
+/// saves that it cannot read. A save that cannot be removed stays for the next time and keeps no
+/// other from being removed; the first error is returned.
 Status rotate_saves(const Folder &saves, const std::string &newest, const Manifest &manifest, int64_t keep, bool sync, RotateCounts *out);
 
-/// The names of committed, valid saves that are older than the `keep` newest of their run, oldest first. Never the newest of the folder, and
-/// never one that cannot be read. ZERO_E_INVALID_ARGUMENT for a keep below 1.
+/// Lists committed, valid saves that are older than the `keep` newest of their run, oldest first.
+/// The newest save of the folder and saves that cannot be read are never among them.
+/// ZERO_E_INVALID_ARGUMENT for a keep below 1.
 Status prunable_saves(const Folder &saves, int64_t keep, std::vector<std::string> *out);
 
 /// Removes one save, committed or not: first the commit, durably, then the files. ZERO_E_NOT_FOUND when there is no folder of that name.

@@ -39,7 +39,7 @@ class ValueEvents final : public StrictEvents {
     return true;
   }
 
-  /// Where the next value belongs. What is open lies in what is open, so that no address changes while it is in use.
+  /// The place of the next value. Open values lie in open values, so no address changes while it is in use.
   JsonValue &place() { return open_.empty() ? root_ : open_.back()->items.emplace_back(); }
 
   bool open(JsonValue::Kind kind) {

@@ -13,7 +13,7 @@
 
 namespace zero::checkpoint {
 
-/// Counts depth for a parser of events and keeps the first error, which the text of an event names. Events of values go to the derived class.
+/// Counts the depth for a parser of events and keeps the first error. The derived class handles the events of values.
 class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit StrictEvents(const std::string &file) : file_(file) {}
@@ -52,8 +52,8 @@ class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
   Status error_;
 };
 
-/// A value as it was read. The parser's own kind of value needs memory to be destroyed, which there may be none of; this one does not: it is
-/// at most kMostJsonDepth deep.
+/// A value as it was read. The parser's own kind of value needs memory when it is destroyed; this
+/// one, at most kMostJsonDepth deep, does not.
 struct JsonValue {
   enum class Kind { other, boolean, negative, number, text, list, object };
   Kind kind = Kind::other;  ///< other: null, or a number that is no integer
@@ -68,10 +68,10 @@ struct JsonValue {
   const JsonValue *find(std::string_view key) const;
 };
 
-/// A whole value with the same limits. ZERO_E_CHECKPOINT.
+/// Reads a whole value with the same limits. ZERO_E_CHECKPOINT.
 Status parse_json(std::string_view text, const std::string &file, JsonValue *out);
 
-/// Appends a text in quotes. Throws for what is not UTF-8.
+/// Appends a text in quotes. Throws for a text that is not UTF-8.
 void append_quoted(std::string *out, const std::string &text);
 
 }  // namespace zero::checkpoint

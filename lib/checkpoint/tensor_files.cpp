@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostIndexNbytes = 256 << 20;
 constexpr int64_t kFirstNbytes = 8;
 
-/// Names come from the file, and are none of a path.
+/// Names come from the file and must not be paths.
 Status check_file_name(const std::string &name, const std::string &index) {
   const bool plain = !name.empty() && name.size() <= 255 && name.find('/') == std::string::npos && name.front() != '.' &&
                      name.find('\0') == std::string::npos;
@@ -22,7 +22,7 @@ Status check_file_name(const std::string &name, const std::string &index) {
   return {};
 }
 
-/// Through symbolic links: caches of models are full of them.
+/// Follows symbolic links: caches of models are full of them.
 Status open_plain(const Folder &folder, const std::string &name, File *out) {
   return folder.open_file(name, out, nullptr, Folder::Links::followed);
 }
@@ -32,13 +32,13 @@ Status read_text(const Folder &folder, const std::string &name, std::string *out
   ZERO_TRY(open_plain(folder, name, &file));
   int64_t nbytes = 0;
   ZERO_TRY(file.size(&nbytes));
-  ZERO_CHECK(nbytes <= kMostIndexNbytes, ZERO_E_CHECKPOINT, "%s has %lld bytes, but an index has at most %lld", file.path().c_str(), lld(nbytes),
-             lld(kMostIndexNbytes));
+  ZERO_CHECK(nbytes <= kMostIndexNbytes, ZERO_E_CHECKPOINT, "%s has %lld bytes, but an index has at most %lld", file.path().c_str(),
+             lld(nbytes), lld(kMostIndexNbytes));
   out->resize(static_cast<size_t>(nbytes));
   return file.read_at(std::as_writable_bytes(std::span(*out)), out->size(), 0);
 }
 
-/// Which file each tensor lies in, by the index.
+/// Reads the file of each tensor from the index.
 Status read_index(const Folder &folder, const std::string &name, std::map<std::string, std::string> *out) {
   std::string text;
   ZERO_TRY(read_text(folder, name, &text));
@@ -71,7 +71,7 @@ Status read_header(const File &file, Header *out) {
   return parse_header(json, nbytes, file.path(), out);
 }
 
-/// The file or index that a folder's reader begins with.
+/// Finds the file or index that the reader of a folder opens first.
 Status main_file(const Folder &folder, std::string *out) {
   for (const char *name : {kIndexName, kModelName}) {
     bool there = false;
@@ -82,7 +82,8 @@ Status main_file(const Folder &folder, std::string *out) {
   std::vector<FolderEntry> entries;
   ZERO_TRY(folder.list(&entries));
   std::erase_if(entries, [](const FolderEntry &entry) { return !entry.name.ends_with(kSuffix); });
-  ZERO_CHECK(!entries.empty(), ZERO_E_NOT_FOUND, "%s holds no %s and no file that ends with %s", folder.path().c_str(), kIndexName, kSuffix);
+  ZERO_CHECK(!entries.empty(), ZERO_E_NOT_FOUND, "%s holds no %s and no file that ends with %s", folder.path().c_str(), kIndexName,
+             kSuffix);
   ZERO_CHECK(entries.size() == 1, ZERO_E_INVALID_ARGUMENT, "%s holds %zu files that end with %s, but no %s: give the path of one",
              folder.path().c_str(), entries.size(), kSuffix, kIndexName);
   *out = entries.front().name;
@@ -127,12 +128,13 @@ class RangeReader {
     return tensors_[static_cast<size_t>(piece.range->tensor)].entry.offset + piece.range->offset + piece.at;
   }
 
-  /// From the unit in which the piece begins.
+  /// Reads from the unit in which the piece begins.
   void begin(size_t p) {
     if (p >= pieces_.size()) return;
     const int64_t place = place_of(pieces_[p]);
     const int64_t skipped = place % Transfers::kAlignment;
-    transfers_.begin_read(static_cast<int>(p % Transfers::kBuffers), &file_, static_cast<size_t>(skipped + pieces_[p].nbytes), place - skipped);
+    transfers_.begin_read(static_cast<int>(p % Transfers::kBuffers), &file_, static_cast<size_t>(skipped + pieces_[p].nbytes),
+                          place - skipped);
   }
 
   const std::vector<PlainTensor> &tensors_;
@@ -167,7 +169,8 @@ Status TensorFiles::open(const std::string &path, TensorFiles *out) {
   }
   for (const auto &[tensor, file] : index) {
     const int64_t at = found.find(tensor);
-    ZERO_CHECK(at >= 0 && found.tensors_[static_cast<size_t>(at)].file == files[file], ZERO_E_CHECKPOINT, "%s says that %s holds tensor %.100s, but it %s",
+    ZERO_CHECK(at >= 0 && found.tensors_[static_cast<size_t>(at)].file == files[file], ZERO_E_CHECKPOINT,
+               "%s says that %s holds tensor %.100s, but it %s",
                found.folder_.path_of(main).c_str(), file.c_str(), tensor.c_str(), "does not");
   }
   *out = std::move(found);
@@ -199,11 +202,13 @@ int64_t TensorFiles::find(std::string_view name) const {
 
 Status TensorFiles::read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const {
   for (const PlainRange &range : ranges) {
-    ZERO_CHECK(range.tensor >= 0 && range.tensor < static_cast<int64_t>(tensors_.size()), ZERO_E_INVALID_ARGUMENT, "tensor %lld is wanted of %zu",
+    ZERO_CHECK(range.tensor >= 0 && range.tensor < static_cast<int64_t>(tensors_.size()), ZERO_E_INVALID_ARGUMENT,
+               "tensor %lld is wanted of %zu",
                lld(range.tensor), tensors_.size());
     const Entry &entry = tensors_[static_cast<size_t>(range.tensor)].entry;
     const int64_t each = disk_type_nbytes(entry.type);
-    const bool inside = range.offset >= 0 && range.nbytes >= 0 && range.offset <= entry.nbytes() && range.nbytes <= entry.nbytes() - range.offset;
+    const bool inside =
+        range.offset >= 0 && range.nbytes >= 0 && range.offset <= entry.nbytes() && range.nbytes <= entry.nbytes() - range.offset;
     ZERO_CHECK(inside && range.offset % each == 0 && range.nbytes % each == 0, ZERO_E_INVALID_ARGUMENT,
                "bytes [%lld, +%lld) are wanted of tensor %.100s, which has %lld", lld(range.offset), lld(range.nbytes), entry.name.c_str(),
                lld(entry.nbytes()));

@@ -17,7 +17,7 @@
 
 namespace zero::checkpoint {
 
-/// A file, and whether it still goes past the page cache. A file system may refuse that at the first transfer only; then it is buffered.
+/// A file that may pass the page cache by. A file system may refuse that at the first transfer only; then the file is buffered.
 struct StreamedFile {
   File file;
   bool direct = false;
@@ -28,8 +28,8 @@ class Transfers {
   static constexpr int kBuffers = 2;
   static constexpr int64_t kAlignment = 4096;
 
-  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes. The caller's thread does smaller ones while
-  /// nothing is queued.
+  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes.
+  /// The caller's thread does smaller ones while nothing is queued.
   static Status make(const StreamOptions &options, std::unique_ptr<Transfers> *out);
   ~Transfers();
 
@@ -39,9 +39,9 @@ class Transfers {
   /// the order in which they were begun. A direct file is read and written in whole units of kAlignment; the offset is at one.
   void begin_write(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, true}); }
   void begin_read(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, false}); }
-  /// Waits. ZERO_OK for a buffer that nothing was begun with.
+  /// Waits for one buffer. ZERO_OK for a buffer without a transfer.
   Status end(int number);
-  /// Waits for all buffers; the first error.
+  /// Waits for all buffers and returns the first error.
   Status end_all();
 
  private:

@@ -66,7 +66,8 @@ const char *remedy(int reason) {
 
 Status transfer_error(int32_t code, const char *what, size_t nbytes, int64_t offset, const File &file, int reason) {
   if (reason != ENOSPC && reason != EDQUOT) {
-    return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(), std::strerror(reason));
+    return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s", what, nbytes, lld(offset), file.path().c_str(),
+                         std::strerror(reason));
   }
   return Status::error(code, "cannot %s %zu bytes at %lld of %s: %s; %lld bytes are free there%s", what, nbytes, lld(offset),
                        file.path().c_str(), std::strerror(reason), lld(file_calls().free_nbytes(file.fd())), remedy(reason));

@@ -1,5 +1,5 @@
-/// @file Allocations of libzero fail one after the other, once and for ever, in each call on saves: no crash, no wrong text, nothing leaked,
-/// and the saves of the folder stay.
+/// @file Allocations of libzero fail one after the other, once and for ever, in each call on saves:
+/// no crash, no wrong text, nothing leaked, and the saves of the folder stay.
 #include "allocation_faults.h"
 #include "api_world.h"
 #include "holdings.h"
@@ -50,7 +50,9 @@ struct Training {
     int64_t id = 0;
     group = solo_group();
     ZERO_EXPECT_OK(zero_optimizer_create(group, nullptr, &optimizer));
-    for (const char *name : {"weight", "bias"}) ZERO_EXPECT_OK(zero_optimizer_add_param(optimizer, nullptr, name, ZERO_DTYPE_F32, &kCount, 1, &id));
+    for (const char *name : {"weight", "bias"}) {
+      ZERO_EXPECT_OK(zero_optimizer_add_param(optimizer, nullptr, name, ZERO_DTYPE_F32, &kCount, 1, &id));
+    }
     ZERO_EXPECT_OK(zero_optimizer_seal(optimizer));
     if (!begun) return;
     ZERO_EXPECT_OK(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
@@ -210,8 +212,7 @@ TEST_F(OutOfMemoryOnSaves, SavesAreOpenedVerifiedComparedAndExportedOrAnErrorIsR
             400);
   fail_each({"verify", {}, [&](std::string *) { return zero_save_verify(save_); }, {}}, 400);
   zero_save *older = nullptr;
-  const std::filesystem::directory_iterator entries(path());
-  for (const auto &entry : entries) {
+  for (const auto &entry : std::filesystem::directory_iterator(path())) {
     if (older == nullptr && entry.path().string().find("save-00000000000000000001-") != std::string::npos) {
       ZERO_ASSERT_OK(zero_save_open(entry.path().c_str(), &older));
     }
@@ -220,13 +221,10 @@ TEST_F(OutOfMemoryOnSaves, SavesAreOpenedVerifiedComparedAndExportedOrAnErrorIsR
   int64_t count = 0;
   fail_each({"compare", {}, [&](std::string *) { return zero_save_compare(save_, older, &count); }, {}}, 400);
   EXPECT_GT(count, 0);
-  fail_each({"differences", {},
-             [&](std::string *text) {
-               return read_text([&](char *out, int64_t nbytes, int64_t *needed) { return zero_save_differences(save_, ZERO_TEXT_JSON, out, nbytes, needed); },
-                                text);
-             },
-             {}},
-            400);
+  const TextCall differences = [&](char *out, int64_t nbytes, int64_t *needed) {
+    return zero_save_differences(save_, ZERO_TEXT_JSON, out, nbytes, needed);
+  };
+  fail_each({"differences", {}, [&](std::string *text) { return read_text(differences, text); }, {}}, 400);
   zero_save_release(older);
   const SavesFolder target;
   const std::string model = target.path() + "/model.safetensors";

@@ -104,7 +104,7 @@ class Oracle {
     if (count == 0 && !status.ok() && status.code() != ZERO_E_NOT_FOUND) fail(&torn, moment, cut, status.text());
   }
 
-  /// Whatever has a manifest is whole, and one that the history wrote.
+  /// A save that has a manifest is whole, and the history wrote it.
   void look_for_torn(const Folder &saves, const Moment &moment, const std::string &cut) {
     std::vector<SaveEntry> entries;
     if (!list_saves(saves, &entries).ok()) return fail(&stuck, moment, cut, "no list");

@@ -171,7 +171,7 @@ TEST(Damage, NoLongerFileIsAccepted) {
   found.expect_none("files with bytes too many", 25);
 }
 
-/// Of two saves of one run each file is put in place of each other one: of the other save, and of its own.
+/// Each file of two saves of one run is put in place of each other file, of the other save and of its own.
 TEST(Damage, NoSwappedFileIsAccepted) {
   Damaged damaged;
   const std::string other = damaged.save(2, 0);

@@ -26,7 +26,8 @@ using nlohmann::json;
 /// A source in which one element of one entry is another.
 class ChangedSource final : public BlockSource {
  public:
-  ChangedSource(const SaveDescription &description, std::string name) : description_(description), source_(description), name_(std::move(name)) {}
+  ChangedSource(const SaveDescription &description, std::string name)
+      : description_(description), source_(description), name_(std::move(name)) {}
   Status copy(const EntrySource &entry, int64_t offset, std::span<std::byte> out) override {
     ZERO_TRY(source_.copy(entry, offset, out));
     if (entry.section < 0) return {};
@@ -172,7 +173,8 @@ TEST(Difference, FactsOfTensorsAreCompared) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "norm.weight").facts["frozen"] = "1"; }),
             Lines{"norm.weight frozen: only in the second"});
-  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").tied_to = "fc.weight"; }), Lines{"head.weight tied_to: differs"});
+  EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").tied_to = "fc.weight"; }),
+            Lines{"head.weight tied_to: differs"});
   EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").shape = {256, 11}; }), Lines{"head.weight shape: differs"});
   EXPECT_EQ(changed_by([](SaveDescription *d) { tensor_named(d, "head.weight").name = "other"; }),
             (Lines{"head.weight: only in the first", "other: only in the second"}));
@@ -246,7 +248,8 @@ TEST(Inspect, ADescriptionNamesEverything) {
   EXPECT_EQ(found["sections"].size(), 2U);
   EXPECT_EQ(found["nbytes"], save.manifest.nbytes());
   const std::string text = describe_text(save.manifest, "p", TextForm::plain);
-  for (const char *part : {"step 7, ", "optimizer on 2 ranks, 7 tensors", "algorithm = adamw", "embed.weight [11,256]: param BF16, master F32",
+  for (const char *part : {"step 7, ", "optimizer on 2 ranks, 7 tensors", "algorithm = adamw",
+                           "embed.weight [11,256]: param BF16, master F32",
                            "head.weight [11,256] tied to embed.weight", "update_count I64 x 1", "residual F32 x 130 per rank",
                            "param f8_ue5m3", "buffer \"data.\" on 2 ranks", "tensor loader [5] I64, one for each rank", "note = step",
                            "state-00002-of-00002.safetensors"}) {

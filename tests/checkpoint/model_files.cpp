@@ -22,7 +22,7 @@ int refuse(int reason) {
   return -1;
 }
 
-/// What of a page the disk has written when the power goes.
+/// The part of a page that the disk has written when the power goes.
 void write_torn(std::vector<std::byte> *bytes, const PendingItem &page, std::mt19937_64 *random) {
   for (size_t at = 0; at < page.data.size(); at += static_cast<size_t>(kSector)) {
     if ((*random)() % 2 == 0) continue;

@@ -40,10 +40,10 @@ class ModelTree {
   ModelTree() : nodes(1) { nodes[0].is_folder = true; }
 
   int64_t pending_count() const;
-  /// What a power cut leaves when exactly the items of `lost` (numbered over all nodes) are lost. Of a page with its number in `torn`, only
-  /// some of the 512-byte sectors are written.
+  /// Returns the tree that a power cut leaves when exactly the items of `lost` (numbered over all nodes) are lost. The page with the number
+  /// `torn` is written in part: some of its 512-byte sectors.
   ModelTree cut(const std::vector<bool> &lost, int64_t torn, std::mt19937_64 *random) const;
-  /// Of all that can be reached.
+  /// Hashes all that can be reached.
   uint64_t hash() const;
   int find(const std::string &path) const;  ///< -1: not there
 
@@ -74,7 +74,7 @@ class ModelFiles final : public FileCalls {
   int64_t free_nbytes(int) override { return 1 << 20; }
 
   ModelTree tree;
-  /// Which syncs do nothing but say that they did, as a broken disk's, or a protocol's that forgot them.
+  /// The syncs that do nothing but report success, as on a broken disk, or in a protocol that forgot them.
   enum class Ignored { none, files, saves, folder_of_saves } ignored = Ignored::none;
   /// After each call that changes something, on whichever thread made it, while the tree is locked.
   std::function<void(const char *call)> changed;

@@ -87,7 +87,7 @@ std::string name_of(const SaveDescription &description, int64_t section, int64_t
   return entry_name(of, found, found.slots[static_cast<size_t>(slot)]);
 }
 
-/// Which copy an entry is of; -1 where all ranks have one together.
+/// The copy to which an entry belongs; -1 if all ranks have one together.
 int64_t copy_of(const SaveDescription &description, const EntrySource &entry) {
   if (entry.section < 0) return entry.rank;
   const SavedTensor &tensor = description.sections[static_cast<size_t>(entry.section)].tensors[static_cast<size_t>(entry.tensor)];

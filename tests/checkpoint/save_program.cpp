@@ -69,7 +69,7 @@ int fail(const Status &status) {
 int save(const std::string &path, uint64_t step) {
   CountingCalls calls;
   const FileCallsReplaced replaced(calls);
-  // Where the trace begins to count.
+  // The trace begins to count here.
   static_cast<void>(::access("/the-save-begins", F_OK));
   Folder saves;
   const Status opened = Folder::open(path, &saves);

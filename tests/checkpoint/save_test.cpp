@@ -86,7 +86,8 @@ TEST(Save, ADamagedNewestIsPassedOverAndSaysWhy) {
   std::filesystem::resize_file(scratch.path() + "/" + first + "/manifest.safetensors", 100);
   const Status none = find_save(saves, 0, &found);
   EXPECT_EQ(none.code(), ZERO_E_CHECKPOINT);
-  for (const char *part : {"damaged saves: 2", "state-00002-of-00002.safetensors has 4096 bytes, expected", "manifest.safetensors is damaged"}) {
+  for (const char *part : {"damaged saves: 2", "state-00002-of-00002.safetensors has 4096 bytes, expected",
+                           "manifest.safetensors is damaged"}) {
     EXPECT_NE(std::strstr(none.text(), part), nullptr) << none.text();
   }
 }
@@ -225,7 +226,9 @@ TEST(Save, RotationGoesOnAfterASaveThatCannotBeRemoved) {
   const ScratchFolder scratch;
   const Folder saves = scratch.open();
   std::vector<std::string> names;
-  for (const char digit : {'1', '2', '3', '4'}) names.push_back(save_as(saves, static_cast<uint64_t>(digit - '0'), "", digit, {.rotate = false}));
+  for (const char digit : {'1', '2', '3', '4'}) {
+    names.push_back(save_as(saves, static_cast<uint64_t>(digit - '0'), "", digit, {.rotate = false}));
+  }
   const std::string leftover = save_name(9, std::string(kSampleRun).substr(0, 16) + "0123456789abcdef");
   std::filesystem::create_directory(scratch.path() + "/" + leftover);
   FoundSave newest;

@@ -1,4 +1,4 @@
-/// @file Names in a save: finding them, and telling which are wrong.
+/// @file Names in a save: finds them, and lists wrong ones.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// Where a tensor is in a save.
+/// The place of a tensor in a save.
 struct SavedPlace {
   int64_t section = -1;
   int64_t tensor = -1;
@@ -30,16 +30,16 @@ class WrongNames {
   std::vector<std::string> names_;
 };
 
-/// The dtype of a slot in the save; false where this library has none.
+/// Finds the dtype of a slot in the save. False if this library has none.
 bool dtype_in(const checkpoint::SavedSlot &slot, DType *out);
 
-/// nullptr where the tensor has no such slot.
+/// Returns nullptr if the tensor has no such slot.
 const checkpoint::SavedSlot *find_slot(const checkpoint::SavedTensor &tensor, const char *name, int64_t *out_index);
 
-/// "[2, 3]".
+/// For texts: "[2, 3]".
 std::string shape_text(const std::vector<int64_t> &shape);
 
-/// "" where the save does not say.
+/// Returns "" if the save does not hold the fact.
 std::string fact(const checkpoint::Facts &facts, const std::string &key);
 
 }  // namespace zero

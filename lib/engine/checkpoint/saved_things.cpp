@@ -1,4 +1,4 @@
-/// @file Listing what is saved, and finding its bytes.
+/// @file Lists the saved things, and finds their bytes.
 #include "engine/checkpoint/saved_things.h"
 
 #include "core/choice.h"
@@ -36,7 +36,7 @@ Status check_utf8(const char *what, const std::string &text, size_t least, size_
   return {};
 }
 
-/// Those that every rank may hold other values of are saved once per rank.
+/// A buffer whose values may differ between ranks is saved once per rank.
 Scope scope_of(const ModuleBuffer &buffer) { return buffer.rule == ZERO_SYNC_BROADCAST ? Scope::one : Scope::each; }
 
 Section describe_buffer(const SavedThings::SavedBuffer &thing, int64_t ranks, const Cuts &cuts) {

@@ -1,5 +1,6 @@
-/// @file SavedThings: what is saved and loaded together: optimizers, buffers, tensors and texts of the program. Knows their names and where
-/// their bytes lie; never files, nor how ranks agree.
+/// @file SavedThings: the optimizers, buffers, tensors and texts of the program that are saved and
+/// loaded together. Knows their names and the places of their bytes; never files, nor how ranks
+/// agree.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -57,7 +58,7 @@ class SavedThings {
   int64_t step() const { return optimizers_.empty() ? 0 : optimizers_.front().state.applied_count(); }
   /// Module buffers of all optimizers, then the program's tensors.
   std::vector<Extra> extras() const;
-  /// What all ranks must have alike, one line each.
+  /// The things that all ranks must have alike, one line each.
   std::string text() const;
 
   /// Sections, optimizers first, and extras.
@@ -66,9 +67,9 @@ class SavedThings {
   /// @name By a section's number
   /// @{
   const SavedState *state(int64_t section) const;
-  /// Whether this rank has all entries of an entry of a file.
+  /// True if this rank has all elements of an entry of a file.
   bool has(const checkpoint::SaveDescription &description, const checkpoint::EntrySource &entry) const;
-  /// Copies entries of a slot, from `first` on, which this rank has.
+  /// Copies entries of a slot from `first` on. This rank must have them.
   Status copy(const checkpoint::SaveDescription &description, int64_t section, int64_t tensor, int64_t slot, int64_t first,
               std::span<std::byte> out) const;
   /// @}
