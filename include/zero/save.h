@@ -50,8 +50,8 @@ enum zero_text_form {
 ZERO_API int32_t zero_save_open(const char *path, zero_save **out);
 
 /**
- * Lists all that a folder of saves holds, newest first: whether each save is committed, valid or
- * damaged, its step, size, number of ranks, time and, as JSON, run.
+ * Lists all that a folder of saves holds, newest first: whether each save is committed, valid,
+ * damaged or unreadable, its step, size, number of ranks, time and run.
  *
  * @param[in]  folder      The folder of saves.
  * @param[in]  form        A zero_text_form.
@@ -143,8 +143,8 @@ ZERO_API int32_t zero_save_prunable(const char *folder, int64_t keep, char *out,
  *
  * @param[in] folder  The folder of saves.
  * @param[in] name    The name of the save.
- * @return ZERO_OK, an error of all functions, or ZERO_E_STATE for the newest valid save of the
- *   folder, which is not removed.
+ * @return ZERO_OK or an error of all functions. ZERO_E_STATE if the save is the newest valid one of
+ *   the folder, which is not removed; ZERO_E_NOT_FOUND if there is no such save.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_save_remove(const char *folder, const char *name);
