@@ -69,6 +69,7 @@ ZERO_BLOCKING(zero_checkpoint_load)
 %newobject zero_config_create;
 %newobject zero_optimizer_create;
 %newobject zero_checkpoint_create;
+%newobject zero_save_open;
 %newobject zero_request_group;
 %newobject zero_request_buffer;
 %feature("zero:keeps", "group") zero_group_split;
@@ -96,5 +97,6 @@ ZERO_BLOCKING(zero_checkpoint_load)
 %include <zero/slots.h>
 %include <zero/graph.h>
 %include <zero/checkpoint.h>
+%include <zero/save.h>
 %include <zero/stats.h>
 %include <zero/zero.h>

@@ -1,6 +1,7 @@
 """The C interface as SWIG parsed it from zero.i: what the writers of the languages are given."""
 
 import dataclasses
+import os
 import pathlib
 import re
 import xml.etree.ElementTree as ElementTree
@@ -46,6 +47,15 @@ class Struct:
 class Enumeration:
     name: str
     items: tuple  # of (name, value)
+
+    @property
+    def prefix(self):
+        """The part that the names of all items share: ZERO_DTYPE_ of zero_dtype, ZERO_TEXT_ of zero_text_form, ZERO_ of zero_status."""
+        names = [name for name, _ in self.items]
+        own = f"{self.name.upper()}_"
+        if all(name.startswith(own) for name in names):
+            return own
+        return os.path.commonprefix(names).rpartition("_")[0] + "_"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,8 +37,7 @@ def _enumeration(enumeration):
 def _names(enumeration):
     """zero_micro_step becomes MICRO_STEP, its ZERO_MICRO_STEP_LAST the name :last."""
     noun = enumeration.name[len("zero_"):]
-    prefix = f"ZERO_{noun.upper()}_"
-    rows = "".join(f"    :{name[len(prefix):].lower()} => {name},\n" for name, _ in enumeration.items)
+    rows = "".join(f"    :{name.removeprefix(enumeration.prefix).lower()} => {name},\n" for name, _ in enumeration.items)
     return f'const {noun.upper()} = Enumeration("{noun.replace("_", " ")}", [\n{rows}])\n'
 
 

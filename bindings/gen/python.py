@@ -21,11 +21,8 @@ def _class_name(name):
 
 def _members(enumeration):
     """(name in C, name in Python, value): ZERO_DTYPE_F32 of zero_dtype is F32, ZERO_OK of zero_status is OK."""
-    prefix = f"{enumeration.name.upper()}_"
-    if not all(name.startswith(prefix) for name, _ in enumeration.items):
-        prefix = PREFIX
     for name, value in enumeration.items:
-        yield name, name.removeprefix(prefix), value
+        yield name, name.removeprefix(enumeration.prefix), value
 
 
 def _enumeration(enumeration):

@@ -52,6 +52,7 @@ static _gostring_ take_failure(int32_t status) {
 ZERO_INT32(category)
 ZERO_INT32(dtype)
 ZERO_INT32(feature)
+ZERO_INT32(form)
 ZERO_INT32(initialiser)
 ZERO_INT32(key)
 ZERO_INT32(kind)
@@ -116,6 +117,7 @@ ZERO_HANDLE(zero_group, Group)
 ZERO_HANDLE(zero_buffer, Buffer)
 ZERO_HANDLE(zero_optimizer, Optimizer)
 ZERO_HANDLE(zero_checkpoint, Checkpoint)
+ZERO_HANDLE(zero_save, Save)
 
 /* Texts are copied for the length of a call; "" is NULL where that means "none". Texts that libzero returns live as long as it does. */
 %typemap(in) const char * (char *copy)

@@ -18,6 +18,7 @@
 %ignore zero_buffer_release;
 %ignore zero_optimizer_release;
 %ignore zero_checkpoint_release;
+%ignore zero_save_release;
 
 /* These neither wait nor work long: to release the lock would cost more than the call. */
 %nothread zero_abi_version;
@@ -36,6 +37,7 @@
 %nothread zero_traffic_stats_init;
 %nothread zero_verify_result_init;
 %nothread zero_checkpoint_result_init;
+%nothread zero_save_progress;
 %nothread zero_optimizer_request_stop;
 %nothread zero_group_rank;
 %nothread zero_group_size;
@@ -125,6 +127,7 @@ ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
+ZERO_OWNED(zero_save)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -234,6 +237,7 @@ ZERO_HANDLE(zero_group)
 ZERO_HANDLE(zero_buffer)
 ZERO_HANDLE(zero_optimizer)
 ZERO_HANDLE(zero_checkpoint)
+ZERO_HANDLE(zero_save)
 
 %define ZERO_STRUCT(type)
 %typemap(in) type * (Py_buffer view = no_buffer) {

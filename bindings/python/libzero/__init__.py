@@ -41,6 +41,7 @@ from .generated import (
     StepResult,
     StepStats,
     Sync,
+    TextForm,
     Tier,
     TrafficStats,
     Unfilled,
@@ -50,6 +51,7 @@ from .group import Group
 from .library import abi_version, describe, has_feature, status_name, version
 from .optimizer import Optimizer
 from .param import KeptSlot, Param, View
+from .save import Save, list_saves, prunable_saves, remove_save
 
 __all__ = [
     "ABI_MAJOR",
@@ -80,6 +82,7 @@ __all__ = [
     "Part",
     "Reduce",
     "Rounding",
+    "Save",
     "Scope",
     "Shard",
     "Slot",
@@ -88,6 +91,7 @@ __all__ = [
     "StepResult",
     "StepStats",
     "Sync",
+    "TextForm",
     "Tier",
     "TrafficStats",
     "Unfilled",
@@ -102,7 +106,10 @@ __all__ = [
     "dtype_nbytes",
     "from_bf16",
     "has_feature",
+    "list_saves",
     "numpy_dtype",
+    "prunable_saves",
+    "remove_save",
     "status_name",
     "to_bf16",
     "version",

@@ -277,6 +277,13 @@ class Part(enum.IntEnum):
     PARAMS = 1
 
 
+class TextForm(enum.IntEnum):
+    """zero_text_form."""
+
+    PLAIN = 0
+    JSON = 1
+
+
 class Memory(enum.IntEnum):
     """zero_memory."""
 
@@ -593,6 +600,8 @@ CONSTANTS = (
     ("ZERO_SCOPE_EACH", Scope.EACH),
     ("ZERO_PART_ALL", Part.ALL),
     ("ZERO_PART_PARAMS", Part.PARAMS),
+    ("ZERO_TEXT_PLAIN", TextForm.PLAIN),
+    ("ZERO_TEXT_JSON", TextForm.JSON),
     ("ZERO_MEMORY_TOTAL", Memory.TOTAL),
     ("ZERO_MEMORY_PARAM", Memory.PARAM),
     ("ZERO_MEMORY_GRAD", Memory.GRAD),

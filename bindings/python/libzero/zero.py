@@ -344,6 +344,36 @@ def zero_checkpoint_load(checkpoint, folder, part, out_result):
 def zero_checkpoint_skipped(checkpoint, out):
     return _zero.zero_checkpoint_skipped(checkpoint, out)
 
+def zero_save_open(path):
+    return _zero.zero_save_open(path)
+
+def zero_save_list(folder, form, out):
+    return _zero.zero_save_list(folder, form, out)
+
+def zero_save_describe(save, form, out):
+    return _zero.zero_save_describe(save, form, out)
+
+def zero_save_verify(save):
+    return _zero.zero_save_verify(save)
+
+def zero_save_compare(save, other):
+    return _zero.zero_save_compare(save, other)
+
+def zero_save_differences(save, form, out):
+    return _zero.zero_save_differences(save, form, out)
+
+def zero_save_export(save, path):
+    return _zero.zero_save_export(save, path)
+
+def zero_save_prunable(folder, keep, out):
+    return _zero.zero_save_prunable(folder, keep, out)
+
+def zero_save_remove(folder, name):
+    return _zero.zero_save_remove(folder, name)
+
+def zero_save_progress(save):
+    return _zero.zero_save_progress(save)
+
 def zero_memory_stats_init(out, struct_size):
     return _zero.zero_memory_stats_init(out, struct_size)
 

@@ -2989,22 +2989,24 @@ SWIG_Python_NonDynamicSetAttr(PyObject *obj, PyObject *name, PyObject *value) {
 #define SWIGTYPE_p_p_zero_config swig_types[7]
 #define SWIGTYPE_p_p_zero_group swig_types[8]
 #define SWIGTYPE_p_p_zero_optimizer swig_types[9]
-#define SWIGTYPE_p_uint64_t swig_types[10]
-#define SWIGTYPE_p_zero_buffer swig_types[11]
-#define SWIGTYPE_p_zero_checkpoint swig_types[12]
-#define SWIGTYPE_p_zero_checkpoint_result swig_types[13]
-#define SWIGTYPE_p_zero_config swig_types[14]
-#define SWIGTYPE_p_zero_group swig_types[15]
-#define SWIGTYPE_p_zero_key_bounds swig_types[16]
-#define SWIGTYPE_p_zero_memory_stats swig_types[17]
-#define SWIGTYPE_p_zero_optimizer swig_types[18]
-#define SWIGTYPE_p_zero_request swig_types[19]
-#define SWIGTYPE_p_zero_step_result swig_types[20]
-#define SWIGTYPE_p_zero_step_stats swig_types[21]
-#define SWIGTYPE_p_zero_traffic_stats swig_types[22]
-#define SWIGTYPE_p_zero_verify_result swig_types[23]
-static swig_type_info *swig_types[25];
-static swig_module_info swig_module = {swig_types, 24, 0, 0, 0, 0};
+#define SWIGTYPE_p_p_zero_save swig_types[10]
+#define SWIGTYPE_p_uint64_t swig_types[11]
+#define SWIGTYPE_p_zero_buffer swig_types[12]
+#define SWIGTYPE_p_zero_checkpoint swig_types[13]
+#define SWIGTYPE_p_zero_checkpoint_result swig_types[14]
+#define SWIGTYPE_p_zero_config swig_types[15]
+#define SWIGTYPE_p_zero_group swig_types[16]
+#define SWIGTYPE_p_zero_key_bounds swig_types[17]
+#define SWIGTYPE_p_zero_memory_stats swig_types[18]
+#define SWIGTYPE_p_zero_optimizer swig_types[19]
+#define SWIGTYPE_p_zero_request swig_types[20]
+#define SWIGTYPE_p_zero_save swig_types[21]
+#define SWIGTYPE_p_zero_step_result swig_types[22]
+#define SWIGTYPE_p_zero_step_stats swig_types[23]
+#define SWIGTYPE_p_zero_traffic_stats swig_types[24]
+#define SWIGTYPE_p_zero_verify_result swig_types[25]
+static swig_type_info *swig_types[27];
+static swig_module_info swig_module = {swig_types, 26, 0, 0, 0, 0};
 #define SWIG_TypeQuery(name) SWIG_TypeQueryModule(&swig_module, &swig_module, name)
 #define SWIG_MangledTypeQuery(name) SWIG_MangledTypeQueryModule(&swig_module, &swig_module, name)
 
@@ -3110,6 +3112,7 @@ ZERO_OWNED(zero_group)
 ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
+ZERO_OWNED(zero_save)
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -6694,6 +6697,353 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_save_open(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  zero_save **arg2 = (zero_save **) 0 ;
+  zero_save *made2 = NULL ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = &made2;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_open((char const *)arg1,arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_save_owned(*arg2)); 
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_list(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  int64_t needed3 = 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_list", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
+  if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    arg3 = view3.buf;
+    arg4 = view3.len;
+    arg5 = &needed3;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_list((char const *)arg1,arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg5));
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_describe(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  int64_t needed3 = 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_describe", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    arg3 = view3.buf;
+    arg4 = view3.len;
+    arg5 = &needed3;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_describe((struct zero_save const *)arg1,arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg5));
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_verify(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_verify(arg1);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_compare(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  zero_save *arg2 = (zero_save *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t value3 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg3 = &value3;
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_compare", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_save", (void **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_compare(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg3));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_differences(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  int64_t needed3 = 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_differences", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    arg3 = view3.buf;
+    arg4 = view3.len;
+    arg5 = &needed3;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_differences((struct zero_save const *)arg1,arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg5));
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_export(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  char *arg2 = (char *) 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_export", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_export(arg1,(char const *)arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_prunable(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  int64_t needed3 = 0 ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_prunable", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
+  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    if (!take_memory(swig_obj[2], 1, &view3)) SWIG_fail;
+    arg3 = view3.buf;
+    arg4 = view3.len;
+    arg5 = &needed3;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_prunable((char const *)arg1,arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg5));
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_remove(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_save_remove", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_text(swig_obj[0], (const char **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_save_remove((char const *)arg1,(char const *)arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_save_progress(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_save *arg1 = (zero_save *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t value2 = 0 ;
+  int64_t value3 = 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = &value2;
+  arg3 = &value3;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_save", (void **)&arg1)) SWIG_fail;
+  result = zero_save_progress((struct zero_save const *)arg1,arg2,arg3);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg2));
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg3));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_memory_stats_init(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
@@ -7276,6 +7626,16 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_checkpoint_save", _wrap_zero_checkpoint_save, METH_VARARGS, NULL},
 	 { "zero_checkpoint_load", _wrap_zero_checkpoint_load, METH_VARARGS, NULL},
 	 { "zero_checkpoint_skipped", _wrap_zero_checkpoint_skipped, METH_VARARGS, NULL},
+	 { "zero_save_open", _wrap_zero_save_open, METH_O, NULL},
+	 { "zero_save_list", _wrap_zero_save_list, METH_VARARGS, NULL},
+	 { "zero_save_describe", _wrap_zero_save_describe, METH_VARARGS, NULL},
+	 { "zero_save_verify", _wrap_zero_save_verify, METH_O, NULL},
+	 { "zero_save_compare", _wrap_zero_save_compare, METH_VARARGS, NULL},
+	 { "zero_save_differences", _wrap_zero_save_differences, METH_VARARGS, NULL},
+	 { "zero_save_export", _wrap_zero_save_export, METH_VARARGS, NULL},
+	 { "zero_save_prunable", _wrap_zero_save_prunable, METH_VARARGS, NULL},
+	 { "zero_save_remove", _wrap_zero_save_remove, METH_VARARGS, NULL},
+	 { "zero_save_progress", _wrap_zero_save_progress, METH_O, NULL},
 	 { "zero_memory_stats_init", _wrap_zero_memory_stats_init, METH_VARARGS, NULL},
 	 { "zero_stats_optimizer_memory", _wrap_zero_stats_optimizer_memory, METH_VARARGS, NULL},
 	 { "zero_stats_buffer_memory", _wrap_zero_stats_buffer_memory, METH_VARARGS, NULL},
@@ -7307,6 +7667,7 @@ static swig_type_info _swigt__p_p_zero_checkpoint = {"_p_p_zero_checkpoint", "ze
 static swig_type_info _swigt__p_p_zero_config = {"_p_p_zero_config", "zero_config **|struct zero_config **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_group = {"_p_p_zero_group", "zero_group **|struct zero_group **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_optimizer = {"_p_p_zero_optimizer", "zero_optimizer **|struct zero_optimizer **", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_p_zero_save = {"_p_p_zero_save", "zero_save **|struct zero_save **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_uint64_t = {"_p_uint64_t", "uint64_t *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_buffer = {"_p_zero_buffer", "zero_buffer *|struct zero_buffer *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_checkpoint = {"_p_zero_checkpoint", "zero_checkpoint *|struct zero_checkpoint *", 0, 0, (void*)0, 0};
@@ -7317,6 +7678,7 @@ static swig_type_info _swigt__p_zero_key_bounds = {"_p_zero_key_bounds", "zero_k
 static swig_type_info _swigt__p_zero_memory_stats = {"_p_zero_memory_stats", "zero_memory_stats *|struct zero_memory_stats *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_optimizer = {"_p_zero_optimizer", "zero_optimizer *|struct zero_optimizer *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_request = {"_p_zero_request", "zero_request *|struct zero_request *", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_zero_save = {"_p_zero_save", "zero_save *|struct zero_save *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_step_result = {"_p_zero_step_result", "zero_step_result *|struct zero_step_result *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_step_stats = {"_p_zero_step_stats", "zero_step_stats *|struct zero_step_stats *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_traffic_stats = {"_p_zero_traffic_stats", "zero_traffic_stats *|struct zero_traffic_stats *", 0, 0, (void*)0, 0};
@@ -7333,6 +7695,7 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_p_zero_config,
   &_swigt__p_p_zero_group,
   &_swigt__p_p_zero_optimizer,
+  &_swigt__p_p_zero_save,
   &_swigt__p_uint64_t,
   &_swigt__p_zero_buffer,
   &_swigt__p_zero_checkpoint,
@@ -7343,6 +7706,7 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_zero_memory_stats,
   &_swigt__p_zero_optimizer,
   &_swigt__p_zero_request,
+  &_swigt__p_zero_save,
   &_swigt__p_zero_step_result,
   &_swigt__p_zero_step_stats,
   &_swigt__p_zero_traffic_stats,
@@ -7359,6 +7723,7 @@ static swig_cast_info _swigc__p_p_zero_checkpoint[] = {  {&_swigt__p_p_zero_chec
 static swig_cast_info _swigc__p_p_zero_config[] = {  {&_swigt__p_p_zero_config, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_group[] = {  {&_swigt__p_p_zero_group, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_optimizer[] = {  {&_swigt__p_p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_p_zero_save[] = {  {&_swigt__p_p_zero_save, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_uint64_t[] = {  {&_swigt__p_uint64_t, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_buffer[] = {  {&_swigt__p_zero_buffer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_checkpoint[] = {  {&_swigt__p_zero_checkpoint, 0, 0, 0},{0, 0, 0, 0}};
@@ -7369,6 +7734,7 @@ static swig_cast_info _swigc__p_zero_key_bounds[] = {  {&_swigt__p_zero_key_boun
 static swig_cast_info _swigc__p_zero_memory_stats[] = {  {&_swigt__p_zero_memory_stats, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_optimizer[] = {  {&_swigt__p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_request[] = {  {&_swigt__p_zero_request, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_zero_save[] = {  {&_swigt__p_zero_save, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_step_result[] = {  {&_swigt__p_zero_step_result, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_step_stats[] = {  {&_swigt__p_zero_step_stats, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_traffic_stats[] = {  {&_swigt__p_zero_traffic_stats, 0, 0, 0},{0, 0, 0, 0}};
@@ -7385,6 +7751,7 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_p_zero_config,
   _swigc__p_p_zero_group,
   _swigc__p_p_zero_optimizer,
+  _swigc__p_p_zero_save,
   _swigc__p_uint64_t,
   _swigc__p_zero_buffer,
   _swigc__p_zero_checkpoint,
@@ -7395,6 +7762,7 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_zero_memory_stats,
   _swigc__p_zero_optimizer,
   _swigc__p_zero_request,
+  _swigc__p_zero_save,
   _swigc__p_zero_step_result,
   _swigc__p_zero_step_stats,
   _swigc__p_zero_traffic_stats,

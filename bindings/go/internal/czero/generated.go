@@ -256,6 +256,12 @@ const (
 	ZERO_PART_PARAMS int32 = 1
 )
 
+// enum zero_text_form
+const (
+	ZERO_TEXT_PLAIN int32 = 0
+	ZERO_TEXT_JSON  int32 = 1
+)
+
 // enum zero_memory
 const (
 	ZERO_MEMORY_TOTAL         int32 = 0
@@ -553,6 +559,8 @@ var Constants = []struct {
 	{"ZERO_SCOPE_EACH", int64(ZERO_SCOPE_EACH)},
 	{"ZERO_PART_ALL", int64(ZERO_PART_ALL)},
 	{"ZERO_PART_PARAMS", int64(ZERO_PART_PARAMS)},
+	{"ZERO_TEXT_PLAIN", int64(ZERO_TEXT_PLAIN)},
+	{"ZERO_TEXT_JSON", int64(ZERO_TEXT_JSON)},
 	{"ZERO_MEMORY_TOTAL", int64(ZERO_MEMORY_TOTAL)},
 	{"ZERO_MEMORY_PARAM", int64(ZERO_MEMORY_PARAM)},
 	{"ZERO_MEMORY_GRAD", int64(ZERO_MEMORY_GRAD)},

@@ -2,11 +2,12 @@
 // It knows no element types, lifetimes or contexts; package zero does.
 package czero
 
-// Config, Group, Buffer, Optimizer and Checkpoint are handles: numbers that libzero checks at each use. 0 is C's NULL.
+// Config, Group, Buffer, Optimizer, Checkpoint and Save are handles: numbers that libzero checks at each use. 0 is C's NULL.
 type (
 	Config     uintptr
 	Group      uintptr
 	Buffer     uintptr
 	Optimizer  uintptr
 	Checkpoint uintptr
+	Save       uintptr
 )

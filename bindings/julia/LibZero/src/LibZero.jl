@@ -33,6 +33,7 @@ export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
 export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!
 export load!, rename!, request_stop, resume!, save, skipped
 export slots, verify, views
+export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save
 export describe, memory_stats, step_stats, trace, traffic_stats
 
 "How libzero's objects are named across the border: a number, not an address."
@@ -60,6 +61,7 @@ include("step.jl")
 include("slot.jl")
 include("checkpoint.jl")
 include("stats.jl")
+include("saved.jl")
 
 function __init__()
     load(find_library()...)

@@ -214,6 +214,10 @@ const ZERO_SCOPE_EACH = Int32(1)
 const ZERO_PART_ALL = Int32(0)
 const ZERO_PART_PARAMS = Int32(1)
 
+# enum zero_text_form
+const ZERO_TEXT_PLAIN = Int32(0)
+const ZERO_TEXT_JSON = Int32(1)
+
 # enum zero_memory
 const ZERO_MEMORY_TOTAL = Int32(0)
 const ZERO_MEMORY_PARAM = Int32(1)
@@ -425,6 +429,10 @@ const SCOPE = Enumeration("scope", [
 const PART = Enumeration("part", [
     :all => ZERO_PART_ALL,
     :params => ZERO_PART_PARAMS,
+])
+const TEXT_FORM = Enumeration("text form", [
+    :plain => ZERO_TEXT_PLAIN,
+    :json => ZERO_TEXT_JSON,
 ])
 const MEMORY = Enumeration("memory", [
     :total => ZERO_MEMORY_TOTAL,
@@ -676,6 +684,17 @@ mutable struct Functions
     zero_checkpoint_load_async::Ptr{Cvoid}
     zero_checkpoint_skipped::Ptr{Cvoid}
     zero_checkpoint_release::Ptr{Cvoid}
+    zero_save_open::Ptr{Cvoid}
+    zero_save_list::Ptr{Cvoid}
+    zero_save_describe::Ptr{Cvoid}
+    zero_save_verify::Ptr{Cvoid}
+    zero_save_compare::Ptr{Cvoid}
+    zero_save_differences::Ptr{Cvoid}
+    zero_save_export::Ptr{Cvoid}
+    zero_save_prunable::Ptr{Cvoid}
+    zero_save_remove::Ptr{Cvoid}
+    zero_save_progress::Ptr{Cvoid}
+    zero_save_release::Ptr{Cvoid}
     zero_memory_stats_init::Ptr{Cvoid}
     zero_stats_optimizer_memory::Ptr{Cvoid}
     zero_stats_buffer_memory::Ptr{Cvoid}
@@ -691,7 +710,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 159)...)
+    Functions() = new(ntuple(_ -> C_NULL, 170)...)
 end
 const libzero = Functions()
 
@@ -1380,6 +1399,72 @@ function zero_checkpoint_release(checkpoint)
     return ccall(entry(libzero.zero_checkpoint_release), Cvoid, (Handle,), checkpoint)
 end
 
+function zero_save_open(path)
+    out = Ref(Handle(C_NULL))
+    check(ccall(entry(libzero.zero_save_open), Int32, (Cstring, Ptr{Handle}), path, out))
+    return out[]
+end
+
+function zero_save_list(folder, form)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_save_list), Int32, (Cstring, Int32, Ptr{UInt8}, Int64, Ptr{Int64}),
+              folder, form, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_save_describe(save, form)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_save_describe), Int32, (Handle, Int32, Ptr{UInt8}, Int64, Ptr{Int64}),
+              save, form, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_save_verify(save)
+    check(ccall(entry(libzero.zero_save_verify), Int32, (Handle,), save))
+    return nothing
+end
+
+function zero_save_compare(save, other)
+    out_count = Ref(Int64(0))
+    check(ccall(entry(libzero.zero_save_compare), Int32, (Handle, Handle, Ptr{Int64}), save, other, out_count))
+    return out_count[]
+end
+
+function zero_save_differences(save, form)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_save_differences), Int32, (Handle, Int32, Ptr{UInt8}, Int64, Ptr{Int64}),
+              save, form, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_save_export(save, path)
+    check(ccall(entry(libzero.zero_save_export), Int32, (Handle, Cstring), save, path))
+    return nothing
+end
+
+function zero_save_prunable(folder, keep)
+    return text() do out, out_nbytes, out_needed
+        ccall(entry(libzero.zero_save_prunable), Int32, (Cstring, Int64, Ptr{UInt8}, Int64, Ptr{Int64}),
+              folder, keep, out, out_nbytes, out_needed)
+    end
+end
+
+function zero_save_remove(folder, name)
+    check(ccall(entry(libzero.zero_save_remove), Int32, (Cstring, Cstring), folder, name))
+    return nothing
+end
+
+function zero_save_progress(save)
+    out_done = Ref(Int64(0))
+    out_total = Ref(Int64(0))
+    check(ccall(entry(libzero.zero_save_progress), Int32, (Handle, Ptr{Int64}, Ptr{Int64}), save, out_done, out_total))
+    return out_done[], out_total[]
+end
+
+function zero_save_release(save)
+    return ccall(entry(libzero.zero_save_release), Cvoid, (Handle,), save)
+end
+
 function zero_memory_stats_init(struct_size)
     out = Ref(MemoryStats())
     check(ccall(entry(libzero.zero_memory_stats_init), Int32, (Ptr{MemoryStats}, UInt64), out, struct_size))
@@ -1644,6 +1729,8 @@ const CONSTANTS = [
     "ZERO_SCOPE_EACH" => Int64(ZERO_SCOPE_EACH),
     "ZERO_PART_ALL" => Int64(ZERO_PART_ALL),
     "ZERO_PART_PARAMS" => Int64(ZERO_PART_PARAMS),
+    "ZERO_TEXT_PLAIN" => Int64(ZERO_TEXT_PLAIN),
+    "ZERO_TEXT_JSON" => Int64(ZERO_TEXT_JSON),
     "ZERO_MEMORY_TOTAL" => Int64(ZERO_MEMORY_TOTAL),
     "ZERO_MEMORY_PARAM" => Int64(ZERO_MEMORY_PARAM),
     "ZERO_MEMORY_GRAD" => Int64(ZERO_MEMORY_GRAD),

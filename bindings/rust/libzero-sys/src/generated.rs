@@ -45,6 +45,13 @@ pub struct zero_checkpoint {
     _not_send: core::marker::PhantomData<*mut u8>,
 }
 
+/// An opaque handle.
+#[repr(C)]
+pub struct zero_save {
+    _opaque: [u8; 0],
+    _not_send: core::marker::PhantomData<*mut u8>,
+}
+
 pub type zero_alloc_fn = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> *mut c_void>;
 
 pub type zero_free_fn = Option<unsafe extern "C" fn(*mut c_void, u64, *mut c_void)>;
@@ -264,6 +271,10 @@ pub const ZERO_SCOPE_EACH: i32 = 1;
 // enum zero_part
 pub const ZERO_PART_ALL: i32 = 0;
 pub const ZERO_PART_PARAMS: i32 = 1;
+
+// enum zero_text_form
+pub const ZERO_TEXT_PLAIN: i32 = 0;
+pub const ZERO_TEXT_JSON: i32 = 1;
 
 // enum zero_memory
 pub const ZERO_MEMORY_TOTAL: i32 = 0;
@@ -815,6 +826,39 @@ extern "C" {
     /// See `zero/checkpoint.h`.
     pub fn zero_checkpoint_release(checkpoint: *mut zero_checkpoint);
 
+    /// See `zero/save.h`; what it makes is the caller's.
+    pub fn zero_save_open(path: *const c_char, out: *mut *mut zero_save) -> i32;
+
+    /// See `zero/save.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_save_list(folder: *const c_char, form: i32, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/save.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_save_describe(save: *const zero_save, form: i32, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_verify(save: *mut zero_save) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_compare(save: *mut zero_save, other: *mut zero_save, out_count: *mut i64) -> i32;
+
+    /// See `zero/save.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_save_differences(save: *const zero_save, form: i32, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_export(save: *mut zero_save, path: *const c_char) -> i32;
+
+    /// See `zero/save.h`; writes a text to `out[..out_nbytes]`.
+    pub fn zero_save_prunable(folder: *const c_char, keep: i64, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_remove(folder: *const c_char, name: *const c_char) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_progress(save: *const zero_save, out_done: *mut i64, out_total: *mut i64) -> i32;
+
+    /// See `zero/save.h`.
+    pub fn zero_save_release(save: *mut zero_save);
+
     /// See `zero/stats.h`.
     pub fn zero_memory_stats_init(out: *mut zero_memory_stats, struct_size: u64) -> i32;
 
@@ -1039,6 +1083,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_SCOPE_EACH", ZERO_SCOPE_EACH as i64),
     ("ZERO_PART_ALL", ZERO_PART_ALL as i64),
     ("ZERO_PART_PARAMS", ZERO_PART_PARAMS as i64),
+    ("ZERO_TEXT_PLAIN", ZERO_TEXT_PLAIN as i64),
+    ("ZERO_TEXT_JSON", ZERO_TEXT_JSON as i64),
     ("ZERO_MEMORY_TOTAL", ZERO_MEMORY_TOTAL as i64),
     ("ZERO_MEMORY_PARAM", ZERO_MEMORY_PARAM as i64),
     ("ZERO_MEMORY_GRAD", ZERO_MEMORY_GRAD as i64),

@@ -240,6 +240,16 @@ c_enum! {
 }
 
 c_enum! {
+    /// The form of a text about saves ([`Save::describe`](crate::Save::describe)).
+    TextForm {
+        /// Lines for people.
+        Plain = ZERO_TEXT_PLAIN,
+        /// One JSON value for programs.
+        Json = ZERO_TEXT_JSON,
+    }
+}
+
+c_enum! {
     /// What a load takes out of a save ([`Checkpoint::load`](crate::Checkpoint::load)).
     Part {
         /// Everything.

@@ -62,6 +62,7 @@ mod key;
 mod library;
 mod messages;
 mod optimizer;
+mod save;
 mod stats;
 mod text;
 
@@ -74,7 +75,7 @@ pub use config::{Config, Value};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
     Code, DType, Divisor, Feature, Finding, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Rounding, Slot, Source,
-    SyncRule, TensorScope, Tier, Unfilled,
+    SyncRule, TensorScope, TextForm, Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};
@@ -85,6 +86,7 @@ pub use optimizer::{
     GradView, Initialiser, ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction, SlotInfo, StepResult,
     VerifyResult, View,
 };
+pub use save::{list_saves, prunable_saves, remove_save, Save};
 pub use stats::{MemoryStats, StepStats, TrafficStats};
 
 #[cfg(doctest)]

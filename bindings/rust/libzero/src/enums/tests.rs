@@ -30,6 +30,7 @@ fn every_constant_of_the_headers_has_its_variant() {
     assert_complete("ZERO_FEATURE_", Feature::NAMES);
     assert_complete("ZERO_SCOPE_", TensorScope::NAMES);
     assert_complete("ZERO_PART_", Part::NAMES);
+    assert_complete("ZERO_TEXT_", TextForm::NAMES);
 }
 
 #[test]
@@ -48,6 +49,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "TIER",
         "SCOPE",
         "PART",
+        "TEXT",
         "SLOT",
         "SOURCE",
         "SYNC",
