@@ -70,7 +70,7 @@ ZERO_FIELD(zero_step_stats, stalled_nbytes, 40);
 ZERO_FIELD(zero_step_stats, pool_grow_count, 48);
 ZERO_FIELD(zero_step_stats, overlap_active, 56);
 
-ZERO_STRUCT(zero_checkpoint_result, 96, fallback);
+ZERO_STRUCT(zero_checkpoint_result, 112, stall_ns);
 ZERO_FIELD(zero_checkpoint_result, struct_size, 0);
 ZERO_FIELD(zero_checkpoint_result, step, 8);
 ZERO_FIELD(zero_checkpoint_result, nbytes, 16);
@@ -83,3 +83,5 @@ ZERO_FIELD(zero_checkpoint_result, missing, 64);
 ZERO_FIELD(zero_checkpoint_result, extra, 72);
 ZERO_FIELD(zero_checkpoint_result, converted, 80);
 ZERO_FIELD(zero_checkpoint_result, fallback, 88);
+ZERO_FIELD(zero_checkpoint_result, snapshot_nbytes, 96);
+ZERO_FIELD(zero_checkpoint_result, stall_ns, 104);

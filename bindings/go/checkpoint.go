@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"libzero/internal/czero"
@@ -35,14 +36,16 @@ func (p Part) String() string { return nameOf("ZERO_PART_", int64(p)) }
 
 // CheckpointResult is the outcome of a save or a load.
 type CheckpointResult struct {
-	Step      int  // steps applied, of the first optimizer
-	Bytes     int  // of all files of the save; of a load: bytes that this rank read
-	Files     int  // without the manifest
-	Direct    bool // files went past the page cache
-	Missing   int  // names that the save lacks, with KeyCheckpointMissing
-	Extra     int  // names that only the save has, with KeyCheckpointExtra
-	Converted int  // tensors whose values were rounded into another dtype
-	Fallback  int  // damaged saves that are newer than the one that was taken
+	Step      int           // steps applied, of the first optimizer
+	Bytes     int           // of all files of the save; of a load: bytes that this rank read
+	Files     int           // without the manifest
+	Direct    bool          // files went past the page cache
+	Missing   int           // names that the save lacks, with KeyCheckpointMissing
+	Extra     int           // names that only the save has, with KeyCheckpointExtra
+	Converted int           // tensors whose values were rounded into another dtype
+	Fallback  int           // damaged saves that are newer than the one that was taken
+	Copied    int           // bytes of the optimizers that an asynchronous save copied on this rank
+	Stall     time.Duration // in which a save kept this rank from using the optimizers
 }
 
 // Checkpoint holds things that are saved and loaded together. All ranks add the same in the same order.
@@ -232,6 +235,7 @@ func (c *Checkpoint) files(
 	return CheckpointResult{
 		Step: int(result.Step), Bytes: int(result.Nbytes), Files: int(result.FileCount), Direct: result.Direct != 0,
 		Missing: int(result.Missing), Extra: int(result.Extra), Converted: int(result.Converted), Fallback: int(result.Fallback),
+		Copied: int(result.SnapshotNbytes), Stall: time.Duration(result.StallNs),
 	}, err
 }
 

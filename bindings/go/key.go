@@ -103,6 +103,7 @@ const (
 	KeyCheckpointKeep         = Key(czero.ZERO_KEY_CHECKPOINT_KEEP)
 	KeyCheckpointDirect       = Key(czero.ZERO_KEY_CHECKPOINT_DIRECT)
 	KeyCheckpointSync         = Key(czero.ZERO_KEY_CHECKPOINT_SYNC)
+	KeyCheckpointSnapshot     = Key(czero.ZERO_KEY_CHECKPOINT_SNAPSHOT) // i64, a Snapshot
 	KeyCheckpointFileBytes    = Key(czero.ZERO_KEY_CHECKPOINT_FILE_BYTES)
 	KeyCheckpointProgressMs   = Key(czero.ZERO_KEY_CHECKPOINT_PROGRESS_MS)
 	KeyCheckpointConvert      = Key(czero.ZERO_KEY_CHECKPOINT_CONVERT)
@@ -125,6 +126,18 @@ const (
 
 // String returns its name, for example "nearest".
 func (r Rounding) String() string { return nameOf("ZERO_ROUNDING_", int64(r)) }
+
+// Snapshot is the value of KeyCheckpointSnapshot.
+type Snapshot int64
+
+// How an asynchronous save keeps what it saves.
+const (
+	SnapshotCopy = Snapshot(czero.ZERO_SNAPSHOT_COPY)
+	SnapshotLazy = Snapshot(czero.ZERO_SNAPSHOT_LAZY)
+)
+
+// String returns its name, for example "lazy".
+func (s Snapshot) String() string { return nameOf("ZERO_SNAPSHOT_", int64(s)) }
 
 // Unfilled is the value of KeyUnfilled.
 type Unfilled int64

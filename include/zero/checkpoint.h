@@ -90,8 +90,8 @@ enum zero_part {
 };
 
 /**
- * The outcome of a save or a load, the same on all ranks except for times, direct, and nbytes of a
- * load. All fields have 8 bytes; fields are appended, never moved.
+ * The outcome of a save or a load, the same on all ranks except for times, direct, snapshot_nbytes,
+ * and nbytes of a load. All fields have 8 bytes; fields are appended, never moved.
  */
 typedef struct zero_checkpoint_result {
   uint64_t struct_size; /**< In: sizeof(zero_checkpoint_result) as the caller knows it. */
@@ -106,6 +106,9 @@ typedef struct zero_checkpoint_result {
   int64_t extra;        /**< Load: names that only the save has (ZERO_KEY_CHECKPOINT_EXTRA). */
   int64_t converted;    /**< Load: tensors whose values were rounded into another dtype. */
   int64_t fallback;     /**< Load: damaged saves that are newer than the one loaded. */
+  int64_t snapshot_nbytes; /**< Asynchronous save: bytes of the optimizers this rank copied. */
+  /** Save: nanoseconds in which this rank's optimizers could not be used, or an update waited. */
+  int64_t stall_ns;
 } zero_checkpoint_result;
 
 /**
@@ -128,7 +131,11 @@ ZERO_API int32_t zero_checkpoint_result_init(zero_checkpoint_result *out, uint64
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_save(zero_optimizer *optimizer, const char *folder, void *stream);
-/** Begins zero_optimizer_save() and returns a request in `out` (request.h). @since ZERO_0.1 */
+/**
+ * Begins zero_optimizer_save() and returns a request in `out` (request.h). Steps may go on, as
+ * after zero_checkpoint_save_async().
+ * @since ZERO_0.1
+ */
 ZERO_API int32_t zero_optimizer_save_async(zero_optimizer *optimizer, const char *folder,
                                            void *stream, zero_request **out);
 /**
@@ -268,7 +275,30 @@ ZERO_API int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char 
  */
 ZERO_API int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *folder, void *stream,
                                       zero_checkpoint_result *out_result);
-/** Begins zero_checkpoint_save() and returns a request in `out` (request.h). @since ZERO_0.1 */
+/**
+ * Begins zero_checkpoint_save() and returns a request in `out` (request.h). The save holds the
+ * state at the time of the call. A collective.
+ *
+ * The function returns once this rank has a snapshot, which waits for earlier calls of the
+ * optimizers and earlier saves of the run. Tensors, module buffers and buffers are always copied,
+ * optimizers as ZERO_KEY_CHECKPOINT_SNAPSHOT says. Requests on module buffers and buffers in the
+ * list must have ended before. A progress thread then writes the files, while steps go on. Over MPI
+ * without thread support there is none: test or wait for the request.
+ *
+ * A save that fails costs neither the group nor the optimizers; the request returns its error.
+ * Later saves and loads of the run wait until this one has ended. If the process ends before, the
+ * save is not committed.
+ *
+ * @param[in]     checkpoint  As zero_checkpoint_save().
+ * @param[in]     folder      As zero_checkpoint_save().
+ * @param[in]     stream      As zero_checkpoint_save().
+ * @param[in,out] out_result  As zero_checkpoint_save(). It must exist until the request has ended.
+ * @param[out]    out         The request; the caller owns it.
+ * @return ZERO_OK or an error of all functions. The request returns the errors of
+ *   zero_checkpoint_save(), ZERO_E_OUT_OF_MEMORY if the machine or the control group has no room
+ *   for the copies, and ZERO_E_UNSUPPORTED for ZERO_SNAPSHOT_LAZY with states on a device.
+ * @since ZERO_0.1
+ */
 ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const char *folder,
                                             void *stream, zero_checkpoint_result *out_result,
                                             zero_request **out);

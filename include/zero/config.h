@@ -270,6 +270,9 @@ enum zero_key {
   /** i64, 0 .. 1, default 1. 0 = a power cut may lose a save; this is faster, for scratch
       folders. */
   ZERO_KEY_CHECKPOINT_SYNC = 603,
+  /** i64, a zero_snapshot, default ZERO_SNAPSHOT_COPY: how an asynchronous save keeps what it saves
+      while steps go on. */
+  ZERO_KEY_CHECKPOINT_SNAPSHOT = 605,
   /** i64, 4096 .. 2^62, default 4294967296: the size in bytes beyond which no tensor is added to a
       model file. */
   ZERO_KEY_CHECKPOINT_FILE_BYTES = 606,
@@ -285,6 +288,17 @@ enum zero_key {
   /** i64, 0 .. 1, default 1. 0 = a save has no files with whole parameters for other tools; each
       rank saves its shard. */
   ZERO_KEY_CHECKPOINT_MODEL_FILES = 611
+};
+
+/** How an asynchronous save keeps what it saves (ZERO_KEY_CHECKPOINT_SNAPSHOT). */
+enum zero_snapshot {
+  /** It copies all that this rank saves before the next step may begin. The copy's memory stays
+      allocated for the next save, until the optimizer is released. */
+  ZERO_SNAPSHOT_COPY = 0,
+  /** It reads the optimizer's memory while the program works with parameters and gradients. The
+      next update waits until all ranks have read theirs, or until at most
+      ZERO_KEY_CHECKPOINT_STAGING_BYTES are left, which it copies. Host memory only. */
+  ZERO_SNAPSHOT_LAZY = 1
 };
 
 /** The rounding of 16-bit parameters without master, and of states (ZERO_KEY_ROUNDING). */

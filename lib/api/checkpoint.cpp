@@ -53,10 +53,15 @@ Status make_checkpoint(Work &work, const zero_optimizer *handle, const char *fol
   return {};
 }
 
-Status describe_short_save(Work &work, zero_optimizer *handle, const char *folder, void *stream) {
+Task make_save(Work &work, Checkpoint &checkpoint, const char *folder, void *stream, bool background) {
+  return background ? checkpoint.save_in_background(folder, stream, &work.checkpoint, &work.begun)
+                    : checkpoint.save(folder, stream, &work.checkpoint);
+}
+
+Status describe_short_save(Work &work, zero_optimizer *handle, const char *folder, void *stream, bool background) {
   std::shared_ptr<Checkpoint> checkpoint;
   ZERO_TRY(make_checkpoint(work, handle, folder, stream, &checkpoint));
-  work.task.emplace(checkpoint->save(folder, stream, &work.checkpoint));
+  work.task.emplace(make_save(work, *checkpoint, folder, stream, background));
   return {};
 }
 
@@ -68,11 +73,12 @@ Status describe_resume(Work &work, zero_optimizer *handle, const char *folder, v
   return {};
 }
 
-Status describe_save(Work &work, zero_checkpoint *handle, const char *folder, void *stream, zero_checkpoint_result *out) {
+Status describe_save(Work &work, zero_checkpoint *handle, const char *folder, void *stream, zero_checkpoint_result *out,
+                     bool background) {
   std::shared_ptr<Checkpoint> checkpoint;
   ZERO_TRY(find_checkpoint(work, handle, folder, stream, &checkpoint));
   if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
-  Task task = checkpoint->save(folder, stream, &work.checkpoint);
+  Task task = make_save(work, *checkpoint, folder, stream, background);
   work.task.emplace(out != nullptr ? write_after(std::move(task), work.checkpoint, out) : std::move(task));
   return {};
 }
@@ -98,11 +104,11 @@ int32_t zero_checkpoint_result_init(zero_checkpoint_result *out, uint64_t struct
 }
 
 int32_t zero_optimizer_save(zero_optimizer *optimizer, const char *folder, void *stream) {
-  return api::run_work([&](Work &work) { return api::describe_short_save(work, optimizer, folder, stream); });
+  return api::run_work([&](Work &work) { return api::describe_short_save(work, optimizer, folder, stream, false); });
 }
 
 int32_t zero_optimizer_save_async(zero_optimizer *optimizer, const char *folder, void *stream, zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_short_save(work, optimizer, folder, stream); });
+  return api::begin_work(out, [&](Work &work) { return api::describe_short_save(work, optimizer, folder, stream, true); });
 }
 
 int32_t zero_optimizer_resume(zero_optimizer *optimizer, const char *folder, void *stream, int64_t *out_found) {
@@ -188,12 +194,12 @@ int32_t zero_checkpoint_rename(zero_checkpoint *checkpoint, const char *in_file,
 }
 
 int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *folder, void *stream, zero_checkpoint_result *out_result) {
-  return api::run_work([&](Work &work) { return api::describe_save(work, checkpoint, folder, stream, out_result); });
+  return api::run_work([&](Work &work) { return api::describe_save(work, checkpoint, folder, stream, out_result, false); });
 }
 
 int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const char *folder, void *stream, zero_checkpoint_result *out_result,
                                    zero_request **out) {
-  return api::begin_work(out, [&](Work &work) { return api::describe_save(work, checkpoint, folder, stream, out_result); });
+  return api::begin_work(out, [&](Work &work) { return api::describe_save(work, checkpoint, folder, stream, out_result, true); });
 }
 
 int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream,

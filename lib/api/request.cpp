@@ -30,6 +30,10 @@ bool Request::test() {
   return operation_->done();
 }
 
+void Request::wait_for_begin() {
+  if (work.begun != nullptr) work.queue->wait_for(operation_, *work.begun);
+}
+
 Status Request::wait() {
   if (operation_->done()) return operation_->status();
   return work.queue->wait(operation_);
@@ -55,6 +59,7 @@ zero_request *begin_request(const std::shared_ptr<Request> &request) {
     throw;
   }
   request->test();
+  request->wait_for_begin();
   return handle;
 }
 

@@ -8,6 +8,7 @@
 #include "core/frame_cache.h"
 #include "core/task.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,6 +22,7 @@ struct Work {
   std::shared_ptr<void> owner;            ///< what the task refers to
   std::shared_ptr<OperationQueue> queue;  ///< where it runs
   std::optional<Task> task;
+  std::shared_ptr<const std::atomic<bool>> begun;  ///< set by the task when the _async call may return; nullptr: at once
   Makes makes = Makes::nothing;
   std::shared_ptr<Group> group;
   std::shared_ptr<Buffer> buffer;
@@ -47,6 +49,8 @@ class Request {
   void begin();
   /// Lends the queue this thread for as long as nothing waits. True when the operation has ended.
   bool test();
+  /// Waits until the _async call may return.
+  void wait_for_begin();
   /// Waits until the operation has ended, at most until its deadline, and returns its status.
   Status wait();
   /// Only after the end.

@@ -150,15 +150,20 @@ Look OperationQueue::take_turn(const Operation *wanted) {
   return Look::waits;
 }
 
-Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
+void OperationQueue::wait_for(const std::shared_ptr<Operation> &operation, const std::atomic<bool> &flag) {
+  const auto waits = [&] { return !operation->done() && !flag.load(std::memory_order_acquire); };
   // What ends at once looks at no bell, whose line peers write.
   progress(operation.get());
   Pacing pacing;
-  while (!operation->done()) {
+  while (waits()) {
     const Listening listening(doorbell());
     const Look look = progress(operation.get());
-    if (!operation->done() && hears(look, listening.bell())) pacing.pause(listening);
+    if (waits() && hears(look, listening.bell())) pacing.pause(listening);
   }
+}
+
+Status OperationQueue::wait(const std::shared_ptr<Operation> &operation) {
+  wait_for(operation, operation->done_);
   return operation->status();
 }
 

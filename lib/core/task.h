@@ -166,6 +166,9 @@ class OperationQueue {
   /// Returns at once when another thread is doing so.
   Look progress(const Operation *wanted = nullptr);
 
+  /// Waits until the operation has ended or set the flag.
+  void wait_for(const std::shared_ptr<Operation> &operation, const std::atomic<bool> &flag);
+
   /// Waits until the operation has ended and returns its status.
   Status wait(const std::shared_ptr<Operation> &operation);
 

@@ -259,7 +259,7 @@ TEST(Checkpoint, NamesOfASaveMayBeOthersHere) {
   });
 }
 
-/// One thread holds both ranks, so that neither may block; steps wait for the save that is under way.
+/// One thread holds both ranks, so that no call may wait for the other rank; steps go on while files are written.
 TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
   const Folder folder;
   TwoRanks pair(meeting_name().c_str(), 30'000);
@@ -292,7 +292,7 @@ TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
   for (size_t i = 0; i < 2; ++i) ZERO_ASSERT_OK(zero_optimizer_save_async(optimizers[i], folder.path(), nullptr, &requests[i]));
   std::array<zero_request *, 2> steps{};
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(failed_with(zero_optimizer_set_f64(optimizers[i], 0, ZERO_KEY_LR, 1), ZERO_E_STATE, "under way"));
+    ZERO_ASSERT_OK(zero_optimizer_set_f64(optimizers[i], 0, ZERO_KEY_LR, 1));
     ZERO_ASSERT_OK(zero_optimizer_step_async(optimizers[i], nullptr, nullptr, &steps[i]));
   }
   end_all();

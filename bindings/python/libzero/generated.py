@@ -129,12 +129,20 @@ class Key(enum.IntEnum):
     CHECKPOINT_KEEP = 601
     CHECKPOINT_DIRECT = 602
     CHECKPOINT_SYNC = 603
+    CHECKPOINT_SNAPSHOT = 605
     CHECKPOINT_FILE_BYTES = 606
     CHECKPOINT_PROGRESS_MS = 607
     CHECKPOINT_CONVERT = 608
     CHECKPOINT_MISSING = 609
     CHECKPOINT_EXTRA = 610
     CHECKPOINT_MODEL_FILES = 611
+
+
+class Snapshot(enum.IntEnum):
+    """zero_snapshot."""
+
+    COPY = 0
+    LAZY = 1
 
 
 class Rounding(enum.IntEnum):
@@ -381,6 +389,8 @@ class CheckpointResult(Structure):
         ("extra", ctypes.c_int64),
         ("converted", ctypes.c_int64),
         ("fallback", ctypes.c_int64),
+        ("snapshot_nbytes", ctypes.c_int64),
+        ("stall_ns", ctypes.c_int64),
     )
 
 
@@ -534,12 +544,15 @@ CONSTANTS = (
     ("ZERO_KEY_CHECKPOINT_KEEP", Key.CHECKPOINT_KEEP),
     ("ZERO_KEY_CHECKPOINT_DIRECT", Key.CHECKPOINT_DIRECT),
     ("ZERO_KEY_CHECKPOINT_SYNC", Key.CHECKPOINT_SYNC),
+    ("ZERO_KEY_CHECKPOINT_SNAPSHOT", Key.CHECKPOINT_SNAPSHOT),
     ("ZERO_KEY_CHECKPOINT_FILE_BYTES", Key.CHECKPOINT_FILE_BYTES),
     ("ZERO_KEY_CHECKPOINT_PROGRESS_MS", Key.CHECKPOINT_PROGRESS_MS),
     ("ZERO_KEY_CHECKPOINT_CONVERT", Key.CHECKPOINT_CONVERT),
     ("ZERO_KEY_CHECKPOINT_MISSING", Key.CHECKPOINT_MISSING),
     ("ZERO_KEY_CHECKPOINT_EXTRA", Key.CHECKPOINT_EXTRA),
     ("ZERO_KEY_CHECKPOINT_MODEL_FILES", Key.CHECKPOINT_MODEL_FILES),
+    ("ZERO_SNAPSHOT_COPY", Snapshot.COPY),
+    ("ZERO_SNAPSHOT_LAZY", Snapshot.LAZY),
     ("ZERO_ROUNDING_NEAREST", Rounding.NEAREST),
     ("ZERO_ROUNDING_STOCHASTIC", Rounding.STOCHASTIC),
     ("ZERO_UNFILLED_ZERO", Unfilled.ZERO),

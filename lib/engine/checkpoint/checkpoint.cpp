@@ -1,7 +1,6 @@
 /// @file What saves and loads have in common: the group of their votes, and ranks that watch one another while files are read or written.
 #include "engine/checkpoint/checkpoint.h"
 
-#include "engine/checkpoint/queue_holds.h"
 #include "engine/checkpoint/votes.h"
 #include "group/collectives.h"
 
@@ -14,10 +13,25 @@ namespace zero {
 namespace {
 
 constexpr int64_t kBeatMs = 200;
+constexpr int64_t kHurriedBeatMs = 2;  ///< while a step waits
 constexpr int64_t kWindUpMs = 5000;  ///< at most: the others wait in the vote that follows
 
 /// What each rank tells the others while it works with files.
-enum Word : size_t { kEnded, kFailed, kSilentMs, kWishesLeft, kWishes, kSection, kTensor, kSlot, kBegin, kCount, kWords };
+enum Word : size_t {
+  kEnded,
+  kFailed,
+  kSilentMs,
+  kReads,    ///< what a step would change
+  kAwaited,  ///< a step waits for that
+  kWishesLeft,
+  kWishes,
+  kSection,
+  kTensor,
+  kSlot,
+  kBegin,
+  kCount,
+  kWords
+};
 
 Wish wish_in(const std::vector<int64_t> &all, size_t rank) {
   const int64_t *words = &all[rank * kWords];
@@ -74,30 +88,35 @@ Status Checkpoint::check_stream(void *stream) const {
   return {};
 }
 
-const std::shared_ptr<OperationQueue> &Checkpoint::queue() const {
-  return things_.optimizers().empty() ? own_queue_ : things_.optimizers().front().state.optimizer().queue();
+void SavedRun::let_go() {
+  watch.off(queue, lane);
+  failed.clear();
 }
 
-Checkpoint::Busy Checkpoint::busy() const {
-  Busy busy{{}, token_};
-  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) busy.optimizers.emplace_back(each.state.optimizer());
-  return busy;
+/// When the caller calls, so that the save or load has its place among the caller's calls of the optimizers.
+Checkpoint::Busy::Busy(const Checkpoint &checkpoint) : token(checkpoint.token_), run_token(checkpoint.run_->token), holds(checkpoint.queue()) {
+  for (const SavedThings::SavedOptimizer &each : checkpoint.things_.optimizers()) {
+    optimizers.emplace_back(each.state.optimizer());
+    holds.take(each.state.optimizer().queue());
+  }
 }
 
-/// The queues of what is saved stand still meanwhile, but for the one that this task runs in.
-Task Checkpoint::guarded(Task body, Busy busy) {
-  const Busy counted = std::move(busy);
-  QueueHolds holds(*queue());
+void Checkpoint::Busy::release() {
+  optimizers.clear();
+  holds.release();
+  released.store(true, std::memory_order_release);
+}
+
+Task Checkpoint::guarded(Task body, std::shared_ptr<Busy> busy) {
   agreed_ = {};
   Status status;
   try {
-    for (const SavedThings::SavedOptimizer &each : things_.optimizers()) {
-      if (status.ok() && each.state.optimizer().queue() != queue()) status = co_await holds.take(each.state.optimizer().queue());
-    }
+    status = co_await busy->holds.begun();
     if (status.ok()) status = co_await body;
   } catch (...) {
     status = exception_status();
   }
+  busy->release();
   // The others wait for this rank in a vote that it will not come to: they are told. Copies of a status share its text.
   if (!status.ok() && !is_agreed(status) && run_->group != nullptr) run_->group->fail(status);
   co_return status;
@@ -126,18 +145,26 @@ Task Checkpoint::ordered(Task body, void *stream, size_t index) {
 /// Votes are taken in a group of their own, so that they meet nothing else. One that a rank has failed alone is made anew. It is asked for
 /// when the caller calls, so that it keeps its place among the caller's other collectives of the group.
 void Checkpoint::make_group() {
+  if (!run_->is_idle()) return;
+  run_->let_go();
+  if (run_->group == nullptr || !run_->group->usable().ok()) split_group();
+}
+
+void Checkpoint::split_group() {
   Group &whole = *things_.group();
-  if (run_->making != nullptr || (run_->group != nullptr && run_->group->usable().ok())) return;
-  run_->group.reset();
-  run_->making = whole.queue()->submit(split(whole, 0, whole.rank(), &run_->group));
+  if (run_->group != nullptr) run_->failed.push_back(std::move(run_->group));
+  run_->making = whole.queue()->submit(split(whole, 0, whole.rank(), &run_->made));
 }
 
 Task Checkpoint::open_group(Caller caller) {
   Group &whole = *things_.group();
+  // A save or load that was in progress when this one was called has failed since.
+  if (run_->making == nullptr && (run_->group == nullptr || !run_->group->usable().ok())) split_group();
   if (const std::shared_ptr<Operation> made = std::exchange(run_->making, nullptr); made != nullptr) {
     OperationEnd end(*whole.queue(), *made);
     ZERO_CO_AWAIT(end);
     ZERO_CO_TRY(made->status());
+    run_->group = std::move(run_->made);
   }
   run_->group->set_caller(caller);
   run_->group->set_deadline_ms(whole.deadline_ms());
@@ -151,7 +178,7 @@ Task Checkpoint::settle() {
 
 /// Every rank comes here, also one without work of its own.
 Task Checkpoint::run_files(std::shared_ptr<FileJob> job, std::function<Status()> files) {
-  job->work = std::make_shared<FileWork>();
+  job->work = std::make_shared<FileWork>(run_->bell);
   job->work->start(std::move(files));
   Status status = co_await attend(job, nullptr, 0);
   co_return co_await agree(std::move(status));
@@ -159,7 +186,7 @@ Task Checkpoint::run_files(std::shared_ptr<FileJob> job, std::function<Status()>
 
 /// Of this rank, for which nobody waits.
 Task Checkpoint::run_alone(std::shared_ptr<FileJob> job, std::function<Status()> files) {
-  job->work = std::make_shared<FileWork>();
+  job->work = std::make_shared<FileWork>(run_->bell);
   FileWork &work = *job->work;
   work.start(std::move(files));
   while (!work.ended() && work.silent_ms() < settings_.progress_ms) {
@@ -181,7 +208,7 @@ Status Checkpoint::silent(int64_t rank, int64_t silent_ms) const {
 /// The thread is not waited for longer than a moment: where it hangs, what it uses lives on.
 Task Checkpoint::wind_up(std::shared_ptr<FileJob> job) {
   job->work->cancel();
-  WorkLook look(*job->work, std::min(kWindUpMs, run_->group->deadline_ms() / 2), false);
+  WorkLook look(*job->work, std::min(kWindUpMs, run_->group->deadline_ms() / 2));
   ZERO_CO_AWAIT(look);
   if (!job->work->ended()) job->work->give_up(job);
   co_return Status();
@@ -192,15 +219,20 @@ Task Checkpoint::wind_up(std::shared_ptr<FileJob> job) {
 Task Checkpoint::attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDescription *description, int64_t wishes_nbytes) {
   Group &group = *run_->group;
   FileWork &work = *job->work;
+  LazyRead *lazy = job->lazy.get();
   bool others_wish = description != nullptr;
+  int64_t beat_ms = kBeatMs;
   for (;;) {
     const bool hurries = others_wish && wishes_nbytes == 0;
-    WorkLook look(work, hurries ? 0 : kBeatMs);
+    WorkLook look(work, hurries ? 0 : beat_ms, work.bell().rings());
     Status status = co_await look;
     const std::optional<Wish> wish = work.open_wish();
     const bool ended = work.ended();
     const Status own = ended ? work.status() : Status();
-    std::array<int64_t, kWords> mine = {ended ? 1 : 0, own.ok() ? 0 : 1, ended ? 0 : work.silent_ms(), wishes_nbytes > 0 && !ended ? 1 : 0};
+    std::array<int64_t, kWords> mine = {ended ? 1 : 0, own.ok() ? 0 : 1, ended ? 0 : work.silent_ms()};
+    mine[kReads] = lazy != nullptr && !ended && !lazy->has_read.load() ? 1 : 0;
+    mine[kAwaited] = lazy != nullptr && lazy->gate.is_awaited() ? 1 : 0;
+    mine[kWishesLeft] = wishes_nbytes > 0 && !ended ? 1 : 0;
     if (wish.has_value()) {
       mine[kWishes] = 1;
       std::copy_n(std::array{wish->section, wish->tensor, wish->slot, wish->begin, wish->count}.begin(), 5, &mine[kSection]);
@@ -215,7 +247,7 @@ Task Checkpoint::attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDesc
     const bool failed = status.ok() && any(all, kFailed);
     if (failed) work.cancel();
     if (status.ok() && !failed && any(all, kWishes)) {
-      status = co_await grant_wishes(*description, all, work);
+      status = co_await grant_wishes(*description, all, *job);
       if (!status.ok()) group.fail(status);  // the others wait for what this rank did not send
       if (wish.has_value()) wishes_nbytes -= std::min(wishes_nbytes, wish_nbytes(*description, *wish));
     }
@@ -224,6 +256,11 @@ Task Checkpoint::attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDesc
       co_return status;
     }
     others_wish = any(all, kWishesLeft) && !failed;
+    beat_ms = any(all, kReads) && any(all, kAwaited) ? kHurriedBeatMs : kBeatMs;
+    if (lazy != nullptr && description != nullptr) {
+      if (!others_wish) lazy->wishes_ended.store(true);
+      if (!others_wish && !any(all, kReads)) lazy->gate.open();
+    }
     bool all_ended = true;
     for (size_t at = kEnded; at < all.size(); at += kWords) all_ended = all_ended && all[at] != 0;
     if (all_ended) co_return work.status();
@@ -237,7 +274,8 @@ int64_t Checkpoint::wish_nbytes(const checkpoint::SaveDescription &description, 
 }
 
 /// One exchange, in which each rank sends its pieces of what others wish for.
-Task Checkpoint::grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileWork &work) {
+Task Checkpoint::grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileJob &job) {
+  FileWork &work = *job.work;
   Group &group = *run_->group;
   const auto ranks = static_cast<size_t>(group.size());
   std::vector<std::vector<std::byte>> sent(ranks);
@@ -255,7 +293,7 @@ Task Checkpoint::grant_wishes(const checkpoint::SaveDescription &description, co
       if (piece.empty()) continue;
       if (static_cast<int64_t>(rank) == group.rank()) {
         sent[asking].resize(static_cast<size_t>(piece.count() * entry));
-        ZERO_CO_TRY(things_.copy(description, wish.section, wish.tensor, wish.slot, piece.begin, sent[asking]));
+        ZERO_CO_TRY(job.snapshot->read(wish.section, wish.tensor, wish.slot, piece.begin, sent[asking]));
         offers[asking] = {sent[asking].data(), piece.count() * entry};
       }
       if (static_cast<int64_t>(asking) == group.rank())

@@ -5,14 +5,18 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/save_writer.h"
 #include "core/config.h"
+#include "core/progress_thread.h"
 #include "core/task.h"
 #include "engine/checkpoint/checkpoint_settings.h"
 #include "engine/checkpoint/file_work.h"
 #include "engine/checkpoint/load_plan.h"
+#include "engine/checkpoint/queue_holds.h"
 #include "engine/checkpoint/saved_things.h"
+#include "engine/checkpoint/snapshot.h"
 
 #include <zero/checkpoint.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,11 +26,26 @@
 
 namespace zero {
 
-/// What goes on from one save of a run to the next.
+/// State that a run keeps from one save to the next.
 struct SavedRun {
-  std::shared_ptr<Group> group;       ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
-  std::shared_ptr<Operation> making;  ///< the split that makes it; nullptr: none is in progress
-  std::string run_id;  ///< empty before the first save or load
+  SavedRun() = default;
+  SavedRun(const SavedRun &) = delete;
+  ~SavedRun() { let_go(); }
+  /// Before a group goes: the progress thread may sleep on its doorbell. While no save or load is in progress.
+  void let_go();
+  bool is_idle() const { return token.use_count() == 1; }
+
+  const std::shared_ptr<OperationQueue> queue = std::make_shared<OperationQueue>();  ///< of saves and loads, one after the other
+  const std::shared_ptr<WorkBell> bell = std::make_shared<WorkBell>();
+  const std::shared_ptr<const int> token = std::make_shared<const int>(0);  ///< each save and load in progress holds one
+  QueueWatch watch;
+  int64_t lane = 0;
+  SnapshotMemory copies;
+  std::shared_ptr<Group> group;                ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
+  std::shared_ptr<Group> made;                 ///< by `making`
+  std::vector<std::shared_ptr<Group>> failed;  ///< groups that were used before
+  std::shared_ptr<Operation> making;           ///< the split that makes the next group; nullptr: none is in progress
+  std::string run_id;                          ///< empty before the first save or load
   std::string previous_id;
 };
 
@@ -49,10 +68,12 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// Streams are those of all optimizers' devices. Any thread.
   Status check_stream(void *stream) const;
 
-  /// The first optimizer's, so that its other calls wait for a save or load that is under way.
-  const std::shared_ptr<OperationQueue> &queue() const;
+  /// Of saves and loads. Other calls of the optimizers wait while one uses them.
+  const std::shared_ptr<OperationQueue> &queue() const { return run_->queue; }
   /// `out` must not be nullptr; its struct_size is set here.
   Task save(std::string folder, void *stream, zero_checkpoint_result *out);
+  /// *out_taken becomes true once there is a snapshot: from then on the optimizers may be used.
+  Task save_in_background(std::string folder, void *stream, zero_checkpoint_result *out, std::shared_ptr<const std::atomic<bool>> *out_taken);
   /// *out_found, where given: 0 instead of ZERO_E_NOT_FOUND.
   Task load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found = nullptr);
 
@@ -66,23 +87,31 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
     virtual ~FileJob() = default;
     std::shared_ptr<Checkpoint> owner;
     std::shared_ptr<FileWork> work;
+    std::unique_ptr<Snapshot> snapshot;  ///< of saves
+    std::shared_ptr<LazyRead> lazy;  ///< of saves that read the optimizers while they go on; otherwise nullptr
   };
   struct SaveJob;
   struct LoadJob;
-  /// While one lives, the optimizers and this checkpoint have a save or load in progress.
+  /// While one lives, the checkpoint and its run have a save or load in progress; until release() nobody else uses the optimizers.
   struct Busy {
+    explicit Busy(const Checkpoint &checkpoint);
+    void release();
+
+    const std::shared_ptr<const int> token;
+    const std::shared_ptr<const int> run_token;
     std::vector<SavedState::Busy> optimizers;
-    std::shared_ptr<const int> token;
+    QueueHolds holds;
+    std::atomic<bool> released{false};
   };
 
   Checkpoint(std::shared_ptr<Group> group, const CheckpointSettings &settings);
 
   /// @name Both (checkpoint.cpp)
   /// @{
-  Busy busy() const;
-  Task guarded(Task body, Busy busy);
+  Task guarded(Task body, std::shared_ptr<Busy> busy);
   Task ordered(Task body, void *stream, size_t index = 0);
   void make_group();
+  void split_group();
   Task open_group(Caller caller);
   Task settle();
   /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
@@ -95,14 +124,21 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   Task wind_up(std::shared_ptr<FileJob> job);
   Task attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDescription *description, int64_t wishes_nbytes);
   static int64_t wish_nbytes(const checkpoint::SaveDescription &description, const Wish &wish);
-  Task grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileWork &work);
+  Task grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileJob &job);
   /// @}
 
   /// @name Saves (save.cpp)
   /// @{
-  Task save_body(std::string folder, zero_checkpoint_result *out);
-  Status check_save(const std::string &folder) const;
-  Task describe(SaveJob &job);
+  std::shared_ptr<SaveJob> make_job(std::string folder, bool background);
+  Task save_body(std::shared_ptr<SaveJob> job, void *stream, zero_checkpoint_result *out);
+  Task save_in_one(std::shared_ptr<SaveJob> job);
+  Task prepare(std::shared_ptr<SaveJob> job);
+  Task write_and_commit(std::shared_ptr<SaveJob> job);
+  Status check_save(const SaveJob &job) const;
+  Status take_snapshot(SaveJob &job);
+  Status check_room(int64_t nbytes) const;
+  void let_optimizers_go_on(SaveJob &job);
+  Task name_save(SaveJob &job);
   Task share_texts(checkpoint::Facts *texts);
   Task make_folder(std::shared_ptr<SaveJob> job);
   Task write_files(std::shared_ptr<SaveJob> job);
@@ -125,7 +161,6 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   SavedThings things_;
   Renames renames_;
   std::shared_ptr<SavedRun> run_ = std::make_shared<SavedRun>();
-  const std::shared_ptr<OperationQueue> own_queue_ = std::make_shared<OperationQueue>();
   const std::shared_ptr<const int> token_ = std::make_shared<const int>(0);
   std::string skipped_;
   Status agreed_;  ///< the last error that all ranks have alike

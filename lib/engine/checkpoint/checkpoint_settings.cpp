@@ -18,6 +18,7 @@ Status read_checkpoint_settings(const Config &config, CheckpointSettings *out) {
   out->converts = is_on(ZERO_KEY_CHECKPOINT_CONVERT);
   out->passes_missing = is_on(ZERO_KEY_CHECKPOINT_MISSING);
   out->passes_extra = is_on(ZERO_KEY_CHECKPOINT_EXTRA);
+  out->lazy = config.i64(ZERO_KEY_CHECKPOINT_SNAPSHOT) == ZERO_SNAPSHOT_LAZY;
   out->model_files = is_on(ZERO_KEY_CHECKPOINT_MODEL_FILES);
   return {};
 }

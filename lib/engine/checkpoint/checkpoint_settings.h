@@ -18,6 +18,7 @@ struct CheckpointSettings {
   bool passes_missing;
   bool passes_extra;
   bool model_files;
+  bool lazy;  ///< snapshots of asynchronous saves
 };
 
 /// Keys of other kinds are ZERO_E_UNSUPPORTED.

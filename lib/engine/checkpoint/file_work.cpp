@@ -51,7 +51,7 @@ void FileWork::run(const std::function<Status()> &work) {
     last = std::move(keep_);
     ended_.store(true, std::memory_order_release);
   }
-  doorbell_.ring();
+  bell_->ring();
 }
 
 Status FileWork::advance(int64_t nbytes) {
@@ -63,7 +63,7 @@ Status FileWork::advance(int64_t nbytes) {
 Status FileWork::wish(const Wish &wish) {
   std::unique_lock lock(mutex_);
   wish_ = wish;
-  doorbell_.ring();
+  bell_->ring();
   granted_.wait(lock, [this] { return !wish_.has_value() || cancelled_.load(); });
   if (wish_.has_value()) return cancelled();
   lock.unlock();
@@ -99,11 +99,12 @@ void FileWork::give_up(std::shared_ptr<void> keep) {
 
 int64_t FileWork::silent_ms() const { return (now_ns() - advanced_ns_.load(std::memory_order_relaxed)) / kNsPerMs; }
 
-WorkLook::WorkLook(FileWork &work, int64_t wait_ms, bool wishes)
-    : work_(work), end_ns_(now_ns() + wait_ms * kNsPerMs), wishes_(wishes) {}
+WorkLook::WorkLook(FileWork &work, int64_t wait_ms, std::optional<int64_t> rings)
+    : work_(work), end_ns_(now_ns() + wait_ms * kNsPerMs), rings_(rings) {}
 
 Status WorkLook::poll(bool *out_ready) {
-  *out_ready = work_.ended() || (wishes_ && work_.open_wish().has_value()) || now_ns() >= end_ns_;
+  const bool has_news = rings_.has_value() && (work_.open_wish().has_value() || work_.bell().rings() != *rings_);
+  *out_ready = work_.ended() || has_news || now_ns() >= end_ns_;
   return {};
 }
 

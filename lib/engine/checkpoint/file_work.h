@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace zero {
 
@@ -29,9 +30,24 @@ struct Wish {
   std::byte *out;
 };
 
+/// Rung when there is news of a save or load under way. It outlives the threads that listen to it.
+class WorkBell {
+ public:
+  void ring() {
+    rings_.fetch_add(1, std::memory_order_acq_rel);
+    bell_.ring();
+  }
+  int64_t rings() const { return rings_.load(std::memory_order_acquire); }
+  Doorbell &doorbell() { return bell_; }
+
+ private:
+  std::atomic<int64_t> rings_{0};
+  Doorbell bell_;
+};
+
 class FileWork final : public checkpoint::Progress {
  public:
-  FileWork() = default;
+  explicit FileWork(std::shared_ptr<WorkBell> bell) : bell_(std::move(bell)) {}
   FileWork(const FileWork &) = delete;
   ~FileWork() override { end(); }
 
@@ -62,13 +78,13 @@ class FileWork final : public checkpoint::Progress {
   int64_t nbytes() const { return nbytes_.load(std::memory_order_relaxed); }
   /// Time since something was last read or written.
   int64_t silent_ms() const;
-  Doorbell &doorbell() { return doorbell_; }
+  WorkBell &bell() { return *bell_; }
   /// @}
 
  private:
   void run(const std::function<Status()> &work);
 
-  Doorbell doorbell_;
+  const std::shared_ptr<WorkBell> bell_;
   std::atomic<bool> ended_{false};
   std::atomic<bool> cancelled_{false};
   std::atomic<int64_t> nbytes_{0};
@@ -81,17 +97,18 @@ class FileWork final : public checkpoint::Progress {
   std::thread thread_;
 };
 
-/// Awaits that the work has ended or, unless `wishes` is false, wishes for something, or that `wait_ms` have passed.
+/// Awaits that the work has ended or that `wait_ms` have passed; where `rings` is given, also that the work wishes for something or the bell
+/// was rung since it had so many.
 class WorkLook final : public Waitable {
  public:
-  WorkLook(FileWork &work, int64_t wait_ms, bool wishes = true);
+  WorkLook(FileWork &work, int64_t wait_ms, std::optional<int64_t> rings = std::nullopt);
   Status poll(bool *out_ready) override;
-  Doorbell *doorbell() override { return &work_.doorbell(); }
+  Doorbell *doorbell() override { return &work_.bell().doorbell(); }
 
  private:
   FileWork &work_;
   const int64_t end_ns_;
-  const bool wishes_;
+  const std::optional<int64_t> rings_;
 };
 
 }  // namespace zero

@@ -93,7 +93,7 @@ struct Checkpoint::LoadJob final : FileJob {
 
 Task Checkpoint::load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found) {
   make_group();
-  return guarded(ordered(load_body(std::move(folder), part, out, out_found), stream), busy());
+  return guarded(ordered(load_body(std::move(folder), part, out, out_found), stream), std::make_shared<Busy>(*this));
 }
 
 Status Checkpoint::check_load(const std::string &folder, int32_t part) const {
@@ -206,7 +206,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   ZERO_CO_AWAIT(agree(std::move(planned)));
   mine->reader = std::make_unique<checkpoint::SaveReader>(mine->manifest, settings_.stream);
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
-  mine->work = std::make_shared<FileWork>();
+  mine->work = std::make_shared<FileWork>(run_->bell);
   mine->work->start([mine]() -> Status {
     CopySink sink(mine->plan.targets, *mine->work);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));

@@ -1,7 +1,5 @@
-/// @file Holding queues. Who waits in a held queue advances the one that holds it.
+/// @file Holding queues. A thread that waits in a held queue advances the one that holds it.
 #include "engine/checkpoint/queue_holds.h"
-
-#include <utility>
 
 namespace zero {
 
@@ -9,7 +7,7 @@ class QueueHolds::Begun final : public Waitable {
  public:
   explicit Begun(Hold &hold) : hold_(hold) {}
   Status poll(bool *out_ready) override {
-    hold_.queue->progress();
+    if (!hold_.begun.load()) hold_.queue->progress();
     *out_ready = hold_.begun.load();
     return {};
   }
@@ -20,31 +18,37 @@ class QueueHolds::Begun final : public Waitable {
 
 class QueueHolds::Released final : public Waitable {
  public:
-  Released(Hold &hold, OperationQueue &lead) : hold_(hold), lead_(lead) {}
+  explicit Released(Hold &hold) : hold_(hold) {}
   Status poll(bool *out_ready) override {
+    if (!hold_.released.load()) hold_.lead->progress();
     *out_ready = hold_.released.load();
-    if (!*out_ready) lead_.progress();
     return {};
   }
 
  private:
   Hold &hold_;
-  OperationQueue &lead_;
 };
 
-Task QueueHolds::hold(std::shared_ptr<Hold> mine, OperationQueue &lead) {
+Task QueueHolds::hold(std::shared_ptr<Hold> mine) {
   mine->begun.store(true);
-  Released released(*mine, lead);
+  Released released(*mine);
   co_return co_await released;
 }
 
-Task QueueHolds::take(std::shared_ptr<OperationQueue> queue) {
+void QueueHolds::take(std::shared_ptr<OperationQueue> queue) {
   const auto mine = std::make_shared<Hold>();
   mine->queue = std::move(queue);
+  mine->lead = lead_;
   holds_.push_back(mine);
-  (void)mine->queue->submit(hold(mine, lead_));
-  Begun begun(*mine);
-  co_return co_await begun;
+  (void)mine->queue->submit(hold(mine));
+}
+
+Task QueueHolds::begun() {
+  for (const std::shared_ptr<Hold> &hold : holds_) {
+    Begun begun(*hold);
+    ZERO_CO_AWAIT(begun);
+  }
+  co_return Status();
 }
 
 void QueueHolds::release() {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace zero {
@@ -13,25 +14,28 @@ namespace zero {
 class QueueHolds {
  public:
   /// `lead`: the queue that the holding task runs in.
-  explicit QueueHolds(OperationQueue &lead) : lead_(lead) {}
+  explicit QueueHolds(std::shared_ptr<OperationQueue> lead) : lead_(std::move(lead)) {}
   QueueHolds(const QueueHolds &) = delete;
   ~QueueHolds() { release(); }
 
-  /// Awaits that all that was given to the queue before has ended. Nothing behind it begins until release().
-  Task take(std::shared_ptr<OperationQueue> queue);
+  /// Takes a place in the queue: nothing that is submitted to it later begins until release().
+  void take(std::shared_ptr<OperationQueue> queue);
+  /// Awaits that all that was submitted to the queues before has ended.
+  Task begun();
   void release();
 
  private:
   struct Hold {
     std::shared_ptr<OperationQueue> queue;
+    std::shared_ptr<OperationQueue> lead;
     std::atomic<bool> begun{false};
     std::atomic<bool> released{false};
   };
   class Begun;
   class Released;
-  static Task hold(std::shared_ptr<Hold> mine, OperationQueue &lead);
+  static Task hold(std::shared_ptr<Hold> mine);
 
-  OperationQueue &lead_;
+  const std::shared_ptr<OperationQueue> lead_;
   std::vector<std::shared_ptr<Hold>> holds_;
 };
 

@@ -1,7 +1,10 @@
 /// @file A save, step by step, with the vote behind each: folder, files, contents, commit.
 #include "checkpoint/saves.h"
 #include "core/clock.h"
+#include "core/machine.h"
+#include "core/number_text.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/save_source.h"
 #include "engine/checkpoint/votes.h"
 
 #include <zero/zero.h>
@@ -31,56 +34,6 @@ std::string library_text() {
   return "libzero " + std::to_string(ZERO_VERSION_MAJOR) + "." + std::to_string(ZERO_VERSION_MINOR) + "." +
          std::to_string(ZERO_VERSION_PATCH);
 }
-
-/// Where the bytes of this rank's files come from.
-class SaveSource final : public checkpoint::BlockSource {
- public:
-  SaveSource(const SavedThings &things, const checkpoint::SaveDescription &description)
-      : things_(things), extras_(things.extras()), description_(description) {}
-
-  void set_work(FileWork *work) { work_ = work; }
-
-  Status copy(const checkpoint::EntrySource &entry, int64_t offset, std::span<std::byte> out) override {
-    if (entry.section < 0) {
-      ZERO_TRY(still_wanted());
-      const std::byte *data = extras_[static_cast<size_t>(entry.tensor)].data;
-      if (!out.empty()) std::memcpy(out.data(), data + offset, out.size());
-      return {};
-    }
-    ZERO_TRY(still_wanted());
-    const int64_t entry_nbytes = checkpoint::disk_type_nbytes(slot_of(entry).type);
-    const int64_t first = entry.begin + offset / entry_nbytes;
-    if (things_.has(description_, entry)) return things_.copy(description_, entry.section, entry.tensor, entry.slot, first, out);
-    return work_->wish({entry.section, entry.tensor, entry.slot, first, std::ssize(out) / entry_nbytes, out.data()});
-  }
-
-  /// Bytes of these files that other ranks hold.
-  int64_t wishes_nbytes(const std::vector<int64_t> &files) const {
-    const checkpoint::FilePlan plan(description_);
-    int64_t nbytes = 0;
-    for (const int64_t number : files) {
-      const checkpoint::PlannedFile file = plan.file(description_, number);
-      for (const checkpoint::EntrySource &entry : file.sources) {
-        if (entry.section >= 0 && !things_.has(description_, entry))
-          nbytes += entry.count * checkpoint::disk_type_nbytes(slot_of(entry).type);
-      }
-    }
-    return nbytes;
-  }
-
- private:
-  /// Work that was given up reads nothing of the caller's any more.
-  Status still_wanted() const { return work_->advance(0); }
-  const checkpoint::SavedSlot &slot_of(const checkpoint::EntrySource &entry) const {
-    const checkpoint::Section &section = description_.sections[static_cast<size_t>(entry.section)];
-    return section.tensors[static_cast<size_t>(entry.tensor)].slots[static_cast<size_t>(entry.slot)];
-  }
-
-  const SavedThings &things_;
-  const std::vector<SavedThings::Extra> extras_;
-  const checkpoint::SaveDescription &description_;
-  FileWork *work_ = nullptr;
-};
 
 std::vector<uint64_t> words_of(const std::vector<checkpoint::FileReport> &reports) {
   std::vector<uint64_t> words;
@@ -112,10 +65,16 @@ std::vector<checkpoint::FileReport> reports_in(const std::vector<std::vector<uin
 }  // namespace
 
 struct Checkpoint::SaveJob final : FileJob {
+  SaveJob(const SavedThings &things, bool in_background) : background(in_background), extras(things, in_background) {}
   ~SaveJob() override {
     if (work != nullptr) work->end();
   }
 
+  const bool background;  ///< the optimizers go on once there is a snapshot
+  const SavedExtras extras;
+  const int64_t began_ns = now_ns();
+  std::shared_ptr<Busy> busy;
+  Status prepared;  ///< of this rank
   std::string folder;
   std::string name;
   checkpoint::SaveDescription description;
@@ -134,41 +93,134 @@ struct Checkpoint::SaveJob final : FileJob {
   std::string id;
 };
 
-Task Checkpoint::save(std::string folder, void *stream, zero_checkpoint_result *out) {
+std::shared_ptr<Checkpoint::SaveJob> Checkpoint::make_job(std::string folder, bool background) {
   make_group();
-  return guarded(ordered(save_body(std::move(folder), out), stream), busy());
-}
-
-Status Checkpoint::check_save(const std::string &folder) const {
-  ZERO_CHECK(!folder.empty(), ZERO_E_INVALID_ARGUMENT, "folder is \"\", but must name the folder of the saves");
-  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) ZERO_TRY(each.state.check_save(kSaveCall));
-  return {};
-}
-
-Task Checkpoint::save_body(std::string folder, zero_checkpoint_result *out) {
-  ZERO_CO_AWAIT(open_group(Caller::save));
-  ZERO_CO_AWAIT(agree(check_save(folder)));
-  Status settled = co_await settle();
-  ZERO_CO_AWAIT(agree(std::move(settled)));
-  const std::string given = "folder " + folder + ", step " + std::to_string(things_.step()) + ", run " + run_->run_id + "\nmodel files " +
-                            std::to_string(settings_.model_files ? settings_.file_nbytes : 0) + "\n" + things_.text();
-  ZERO_CO_AWAIT(agree_on_given("folders, steps or lists of zero_checkpoint_save", given));
-  const auto job = std::make_shared<SaveJob>();
+  const auto job = std::make_shared<SaveJob>(things_, background);
   job->owner = shared_from_this();
+  job->busy = std::make_shared<Busy>(*this);
   job->folder = std::move(folder);
   job->patience_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
   job->sync = settings_.stream.sync;
-  ZERO_CO_AWAIT(describe(*job));
+  return job;
+}
+
+Task Checkpoint::save(std::string folder, void *stream, zero_checkpoint_result *out) {
+  const std::shared_ptr<SaveJob> job = make_job(std::move(folder), false);
+  return guarded(save_body(job, stream, out), job->busy);
+}
+
+Task Checkpoint::save_in_background(std::string folder, void *stream, zero_checkpoint_result *out,
+                                    std::shared_ptr<const std::atomic<bool>> *out_taken) {
+  const std::shared_ptr<SaveJob> job = make_job(std::move(folder), true);
+  *out_taken = {job->busy, &job->busy->released};
+  return guarded(save_body(job, stream, out), job->busy);
+}
+
+Status Checkpoint::check_save(const SaveJob &job) const {
+  ZERO_CHECK(!job.folder.empty(), ZERO_E_INVALID_ARGUMENT, "folder is \"\", but must name the folder of the saves");
+  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) {
+    ZERO_TRY(each.state.check_save(kSaveCall));
+    ZERO_CHECK(!job.background || !settings_.lazy || !each.state.on_device(), ZERO_E_UNSUPPORTED,
+               "ZERO_KEY_CHECKPOINT_SNAPSHOT is ZERO_SNAPSHOT_LAZY, but optimizer \"%s\" is kept on a device; use ZERO_SNAPSHOT_COPY",
+               each.prefix.c_str());
+  }
+  return {};
+}
+
+Task Checkpoint::save_body(std::shared_ptr<SaveJob> job, void *stream, zero_checkpoint_result *out) {
+  if (job->background) {
+    ZERO_CO_AWAIT(ordered(prepare(job), stream));
+    let_optimizers_go_on(*job);
+    Status status = co_await write_and_commit(job);
+    if (job->lazy != nullptr) job->lazy->gate.open();
+    ZERO_CO_TRY(status);
+  } else {
+    ZERO_CO_AWAIT(ordered(save_in_one(job), stream));
+    job->result.stall_ns = now_ns() - job->began_ns;
+  }
+  if (job->lazy != nullptr) job->result.stall_ns += job->lazy->gate.waited_ns();
+  job->result.snapshot_nbytes += job->snapshot->late_nbytes();
+  run_->run_id = std::move(job->run_id);
+  run_->previous_id = std::move(job->id);
+  *out = job->result;
+  co_return Status();
+}
+
+Task Checkpoint::save_in_one(std::shared_ptr<SaveJob> job) {
+  ZERO_CO_AWAIT(prepare(job));
+  co_return co_await write_and_commit(job);
+}
+
+/// All that needs the optimizers to stand still. No other rank is waited for: an error is for the vote that follows.
+Task Checkpoint::prepare(std::shared_ptr<SaveJob> job) {
+  job->prepared = check_save(*job);
+  if (job->prepared.ok()) job->prepared = co_await settle();
+  if (job->prepared.ok()) job->prepared = take_snapshot(*job);
+  co_return Status();
+}
+
+/// A lazy one copies buffers only, which nothing keeps from changing.
+Status Checkpoint::take_snapshot(SaveJob &job) {
+  job.description.step = static_cast<uint64_t>(things_.step());
+  things_.describe(settings_.model_files, &job.description);
+  checkpoint::assign_model_files(&job.description, settings_.file_nbytes, &job.model_writers);
+  job.files = checkpoint::SaveWriter::files_of(job.description, job.model_writers, things_.group()->rank());
+  job.snapshot = std::make_unique<Snapshot>(things_, job.description);
+  job.source = std::make_unique<SaveSource>(things_, job.description, job.extras, *job.snapshot);
+  if (!job.background) return {};
+  Snapshot &snapshot = *job.snapshot;
+  snapshot.list(job.files, !settings_.lazy);
+  const int64_t nbytes = settings_.lazy ? snapshot.buffer_nbytes() : snapshot.nbytes();
+  ZERO_TRY(check_room(nbytes));
+  ZERO_TRY(run_->copies.reserve(nbytes));
+  ZERO_TRY(settings_.lazy ? snapshot.copy_buffers(run_->copies.data()) : snapshot.copy_all(run_->copies.data()));
+  job.result.snapshot_nbytes = nbytes;
+  if (!settings_.lazy) return {};
+  job.lazy = std::make_shared<LazyRead>(run_->queue, run_->bell, settings_.stream.staging_nbytes);
+  job.source->read_lazily(job.lazy);
+  const std::shared_ptr<ReadGate> gate(job.lazy, &job.lazy->gate);
+  for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.set_gate(gate);
+  return {};
+}
+
+/// Ranks of one host need about the same.
+Status Checkpoint::check_room(int64_t nbytes) const {
+  const int64_t more = std::max<int64_t>(nbytes - run_->copies.nbytes(), 0);
+  if (more == 0) return {};
+  const MemoryOffer offer = memory_offer();
+  const bool of_machine = offer.system_nbytes <= offer.group_nbytes;
+  const int64_t left = std::min(offer.system_nbytes, offer.group_nbytes);
+  const int64_t ranks = things_.group()->place().local_size;
+  ZERO_CHECK(more <= left / ranks, ZERO_E_OUT_OF_MEMORY,
+             "copies for an asynchronous save need %s on each of %s, but %s are available %s; with ZERO_KEY_CHECKPOINT_SNAPSHOT = "
+             "ZERO_SNAPSHOT_LAZY a rank copies at most ZERO_KEY_CHECKPOINT_STAGING_BYTES",
+             nbytes_text(static_cast<double>(more)).c_str(), count_text(ranks, "rank").c_str(), nbytes_text(static_cast<double>(left)).c_str(),
+             of_machine ? "on this machine" : "in the control group of this process");
+  return {};
+}
+
+/// From here on the progress thread advances the save, if the transport lets it.
+void Checkpoint::let_optimizers_go_on(SaveJob &job) {
+  Group &group = *things_.group();
+  job.busy->release();
+  job.result.stall_ns = now_ns() - job.began_ns;
+  run_->lane = group.place().local_rank;
+  if (!group.transport().single_thread()) (void)run_->watch.on(run_->queue, run_->lane);
+}
+
+Task Checkpoint::write_and_commit(std::shared_ptr<SaveJob> job) {
+  ZERO_CO_AWAIT(open_group(Caller::save));
+  ZERO_CO_AWAIT(agree(job->prepared));
+  const std::string given = "folder " + job->folder + ", step " + std::to_string(job->description.step) + ", run " + run_->run_id +
+                            "\nmodel files " + std::to_string(settings_.model_files ? settings_.file_nbytes : 0) + "\n" + things_.text();
+  ZERO_CO_AWAIT(agree_on_given("folders, steps or lists of zero_checkpoint_save", given));
+  ZERO_CO_AWAIT(name_save(*job));
   Status status = co_await make_folder(job);
   if (status.ok()) status = co_await write_files(job);
   if (status.ok()) status = co_await commit(job);
   // An error of this rank alone is told to the others by whoever called.
   if (is_agreed(status)) ZERO_CO_AWAIT(discard(job, status));
-  ZERO_CO_TRY(status);
-  run_->run_id = std::move(job->run_id);
-  run_->previous_id = std::move(job->id);
-  *out = job->result;
-  co_return Status();
+  co_return status;
 }
 
 /// Before the last vote: nothing may fail behind it.
@@ -186,7 +238,7 @@ void Checkpoint::prepare_result(SaveJob &job) {
 }
 
 /// Rank 0 draws the ids that all write into their files.
-Task Checkpoint::describe(SaveJob &job) {
+Task Checkpoint::name_save(SaveJob &job) {
   Group &group = *run_->group;
   std::string ids;
   Status status;
@@ -206,16 +258,13 @@ Task Checkpoint::describe(SaveJob &job) {
     return line;
   };
   checkpoint::SaveDescription &description = job.description;
-  description.step = static_cast<uint64_t>(things_.step());
   description.run_id = next();
   description.id = next();
   description.created = next();
   description.previous_id = run_->previous_id;
   description.library = library_text();
-  things_.describe(settings_.model_files, &description);
   // Texts are rank 0's.
   ZERO_CO_AWAIT(share_texts(&description.texts));
-  checkpoint::assign_model_files(&description, settings_.file_nbytes, &job.model_writers);
   job.name = checkpoint::save_name(description.step, description.id);
   co_return co_await agree(checkpoint::check_description(description));
 }
@@ -249,17 +298,15 @@ Task Checkpoint::make_folder(std::shared_ptr<SaveJob> job) {
 
 /// A full disk is known before a byte is written.
 Task Checkpoint::write_files(std::shared_ptr<SaveJob> job) {
-  Group &group = *run_->group;
   SaveJob *mine = job.get();
-  mine->files = checkpoint::SaveWriter::files_of(mine->description, mine->model_writers, group.rank());
-  mine->source = std::make_unique<SaveSource>(things_, mine->description);
   mine->writer = std::make_unique<checkpoint::SaveWriter>(mine->description, mine->files, settings_.stream);
-  ZERO_CO_AWAIT(run_files(job, [mine]() -> Status {
+  const Status opened = co_await run_files(job, [mine]() -> Status {
     ZERO_TRY(mine->writer->open(mine->saves, mine->name, mine->patience_ms));
     return mine->writer->preallocate();
-  }));
+  });
+  ZERO_CO_TRY(opened);
   const int64_t wishes_nbytes = mine->source->wishes_nbytes(mine->files);
-  mine->work = std::make_shared<FileWork>();
+  mine->work = std::make_shared<FileWork>(run_->bell);
   mine->source->set_work(mine->work.get());
   mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); });
   Status written = co_await attend(job, &mine->description, wishes_nbytes);

@@ -23,6 +23,7 @@ Task Optimizer::begin_body(int32_t source) {
       source == ZERO_SOURCE_SHARDS || !first_values_.edited_by_range(), ZERO_E_STATE,
       "parameters were given values by zero_optimizer_write or zero_optimizer_init_param, which lie with the ranks that own them; "
       "begin takes them over with ZERO_SOURCE_SHARDS");
+  ZERO_CO_AWAIT(await_readers());
   const std::string text = std::string("source = ") + find_choice(kSources, source)->name + "\n";
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "ranks called zero_optimizer_begin with different sources", text));
   ZERO_CO_AWAIT(first_values_.take_over(source));

@@ -84,6 +84,8 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_CHECK(!gathers_.runs_ahead(), ZERO_E_STATE,
              "parameters are gathered ahead of the caller (ZERO_KEY_PREFETCH_BYTES), from memory that would be written; initialise before "
              "the first zero_optimizer_param_acquire of a step");
+  ZERO_CHECK(gate_ == nullptr || gate_->is_open(), ZERO_E_STATE,
+             "an asynchronous save reads the values that would be replaced; initialise when its request has ended");
   ZERO_CHECK(acquiring_.load(std::memory_order_acquire) == 0, ZERO_E_STATE,
              "a zero_optimizer_param_acquire is under way; initialise when it has ended");
   ZERO_CHECK(phase_ != Phase::running || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,

@@ -17,6 +17,7 @@
 #include "engine/layout/plan.h"
 #include "engine/optimizer/ballot.h"
 #include "engine/optimizer/memory_need.h"
+#include "engine/optimizer/read_gate.h"
 #include "engine/optimizer/stop_request.h"
 #include "engine/parameters/coded_params.h"
 #include "engine/parameters/first_values.h"
@@ -291,6 +292,7 @@ class Optimizer {
   Status check_captured(void *stream, const char *what, bool *out_captured = nullptr) const;
   Status check_capture(const zero_step_result *out) const;
   Status check_not_captured(const char *call, void *stream) const;
+  Task await_readers();
   Task update();
   Status forget_masters_after_device();
   void end_step();
@@ -377,6 +379,7 @@ class Optimizer {
   std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
   std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
   std::shared_ptr<void> saved_run_;    ///< of checkpoints
+  std::shared_ptr<ReadGate> gate_;     ///< closed while a save reads what is kept; nullptr: none does
   Status failure_;                     ///< why the optimizer is lost
 
   std::vector<Access> access_;

@@ -118,6 +118,7 @@ Status SavedState::check_load(const char *call) const {
 
 Task SavedState::settle() const {
   Optimizer &optimizer = *optimizer_;
+  ZERO_CO_AWAIT(optimizer.await_readers());
   ZERO_CO_AWAIT(optimizer.gathers_.end());
   ZERO_CO_TRY(optimizer.run_.learn());
   ZERO_CO_TRY(optimizer.tell_update_counts());

@@ -66,6 +66,9 @@ class SavedState {
   Task settle() const;
   /// `work` comes after what `stream` was given before, and before what it is given next.
   Task in_order(Task work, void *stream) const { return optimizer_->in_order(std::move(work), stream); }
+  /// Until the gate is open, a save reads what the optimizer keeps.
+  void set_gate(std::shared_ptr<ReadGate> gate) const { optimizer_->gate_ = std::move(gate); }
+  bool on_device() const { return optimizer_->settings_.on_device; }
   Status check_save(const char *call) const;
   Status check_load(const char *call) const;
 

@@ -108,6 +108,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
                 "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(check_update_counts(data, count));
   if (params_[id].count == 0) co_return Status();
+  ZERO_CO_AWAIT(await_readers());
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*to, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));

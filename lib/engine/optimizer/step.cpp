@@ -144,6 +144,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
                             "nothing was applied");
   }
+  if (gate_ != nullptr && settings_.algorithm == nullptr) ZERO_CO_AWAIT(await_readers());  // the caller updates parameters next
   phase_ = Phase::reduced;
   applied_ = false;
   co_return write_result(out);
@@ -261,7 +262,17 @@ Task Optimizer::apply_body() {
   co_return Status();
 }
 
+/// Before the first byte that is kept changes, on this rank or on others.
+Task Optimizer::await_readers() {
+  if (gate_ == nullptr) co_return Status();
+  const TraceSpan span(trace_, "wait for a save");
+  ZERO_CO_AWAIT(gate_->wait());
+  gate_.reset();
+  co_return Status();
+}
+
 Task Optimizer::update() {
+  if (gate_ != nullptr) ZERO_CO_AWAIT(await_readers());
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
   const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), ballot_.filled(), sums_,
                             replicated_};

@@ -124,12 +124,19 @@ const (
 	ZERO_KEY_CHECKPOINT_KEEP          int32 = 601
 	ZERO_KEY_CHECKPOINT_DIRECT        int32 = 602
 	ZERO_KEY_CHECKPOINT_SYNC          int32 = 603
+	ZERO_KEY_CHECKPOINT_SNAPSHOT      int32 = 605
 	ZERO_KEY_CHECKPOINT_FILE_BYTES    int32 = 606
 	ZERO_KEY_CHECKPOINT_PROGRESS_MS   int32 = 607
 	ZERO_KEY_CHECKPOINT_CONVERT       int32 = 608
 	ZERO_KEY_CHECKPOINT_MISSING       int32 = 609
 	ZERO_KEY_CHECKPOINT_EXTRA         int32 = 610
 	ZERO_KEY_CHECKPOINT_MODEL_FILES   int32 = 611
+)
+
+// enum zero_snapshot
+const (
+	ZERO_SNAPSHOT_COPY int32 = 0
+	ZERO_SNAPSHOT_LAZY int32 = 1
 )
 
 // enum zero_rounding
@@ -335,18 +342,20 @@ type VerifyResult struct {
 
 // CheckpointResult is zero_checkpoint_result.
 type CheckpointResult struct {
-	StructSize uint64
-	Step       int64
-	Nbytes     int64
-	FileCount  int64
-	WriteNs    int64
-	SyncNs     int64
-	CommitNs   int64
-	Direct     int64
-	Missing    int64
-	Extra      int64
-	Converted  int64
-	Fallback   int64
+	StructSize     uint64
+	Step           int64
+	Nbytes         int64
+	FileCount      int64
+	WriteNs        int64
+	SyncNs         int64
+	CommitNs       int64
+	Direct         int64
+	Missing        int64
+	Extra          int64
+	Converted      int64
+	Fallback       int64
+	SnapshotNbytes int64
+	StallNs        int64
 }
 
 // MemoryStats is zero_memory_stats.
@@ -493,12 +502,15 @@ var Constants = []struct {
 	{"ZERO_KEY_CHECKPOINT_KEEP", int64(ZERO_KEY_CHECKPOINT_KEEP)},
 	{"ZERO_KEY_CHECKPOINT_DIRECT", int64(ZERO_KEY_CHECKPOINT_DIRECT)},
 	{"ZERO_KEY_CHECKPOINT_SYNC", int64(ZERO_KEY_CHECKPOINT_SYNC)},
+	{"ZERO_KEY_CHECKPOINT_SNAPSHOT", int64(ZERO_KEY_CHECKPOINT_SNAPSHOT)},
 	{"ZERO_KEY_CHECKPOINT_FILE_BYTES", int64(ZERO_KEY_CHECKPOINT_FILE_BYTES)},
 	{"ZERO_KEY_CHECKPOINT_PROGRESS_MS", int64(ZERO_KEY_CHECKPOINT_PROGRESS_MS)},
 	{"ZERO_KEY_CHECKPOINT_CONVERT", int64(ZERO_KEY_CHECKPOINT_CONVERT)},
 	{"ZERO_KEY_CHECKPOINT_MISSING", int64(ZERO_KEY_CHECKPOINT_MISSING)},
 	{"ZERO_KEY_CHECKPOINT_EXTRA", int64(ZERO_KEY_CHECKPOINT_EXTRA)},
 	{"ZERO_KEY_CHECKPOINT_MODEL_FILES", int64(ZERO_KEY_CHECKPOINT_MODEL_FILES)},
+	{"ZERO_SNAPSHOT_COPY", int64(ZERO_SNAPSHOT_COPY)},
+	{"ZERO_SNAPSHOT_LAZY", int64(ZERO_SNAPSHOT_LAZY)},
 	{"ZERO_ROUNDING_NEAREST", int64(ZERO_ROUNDING_NEAREST)},
 	{"ZERO_ROUNDING_STOCHASTIC", int64(ZERO_ROUNDING_STOCHASTIC)},
 	{"ZERO_UNFILLED_ZERO", int64(ZERO_UNFILLED_ZERO)},
@@ -632,6 +644,8 @@ var Layout = []struct {
 	{"zero_checkpoint_result", "extra", unsafe.Offsetof(CheckpointResult{}.Extra), unsafe.Sizeof(CheckpointResult{}.Extra)},
 	{"zero_checkpoint_result", "converted", unsafe.Offsetof(CheckpointResult{}.Converted), unsafe.Sizeof(CheckpointResult{}.Converted)},
 	{"zero_checkpoint_result", "fallback", unsafe.Offsetof(CheckpointResult{}.Fallback), unsafe.Sizeof(CheckpointResult{}.Fallback)},
+	{"zero_checkpoint_result", "snapshot_nbytes", unsafe.Offsetof(CheckpointResult{}.SnapshotNbytes), unsafe.Sizeof(CheckpointResult{}.SnapshotNbytes)},
+	{"zero_checkpoint_result", "stall_ns", unsafe.Offsetof(CheckpointResult{}.StallNs), unsafe.Sizeof(CheckpointResult{}.StallNs)},
 	{"zero_memory_stats", "", 0, unsafe.Sizeof(MemoryStats{})},
 	{"zero_memory_stats", "struct_size", unsafe.Offsetof(MemoryStats{}.StructSize), unsafe.Sizeof(MemoryStats{}.StructSize)},
 	{"zero_memory_stats", "now_nbytes", unsafe.Offsetof(MemoryStats{}.NowNbytes), unsafe.Sizeof(MemoryStats{}.NowNbytes)},

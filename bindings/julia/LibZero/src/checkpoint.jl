@@ -84,7 +84,8 @@ rename!(checkpoint::Checkpoint, (in_file, here)::Pair) = zero_checkpoint_rename(
 
 The outcome of a save or a load: `step` (steps applied), `nbytes`, `file_count`, times (`write_ns`, `sync_ns`, `commit_ns`), `direct` (1:
 files went past the page cache), and of a load `missing`, `extra` and `converted` (how many names [`skipped`](@ref) tells) and `fallback`
-(damaged saves that are newer than the one taken).
+(damaged saves that are newer than the one taken). `stall_ns` is the time in which a save kept this rank from using the optimizers, and
+`snapshot_nbytes` what an asynchronous one copied.
 """
 CheckpointResult
 

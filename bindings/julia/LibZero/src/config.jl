@@ -70,6 +70,7 @@ function values_of(key::Int32)
     key == ZERO_KEY_NONFINITE && return NONFINITE
     key == ZERO_KEY_ROUNDING && return ROUNDING
     key == ZERO_KEY_UNFILLED && return UNFILLED
+    key == ZERO_KEY_CHECKPOINT_SNAPSHOT && return SNAPSHOT
     key == ZERO_KEY_MASTER && return MASTER
     key == ZERO_KEY_TIER && return TIER
     key in (ZERO_KEY_GRAD_DTYPE, ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ACCUMULATE_DTYPE, ZERO_KEY_FIRST_MOMENT_DTYPE,

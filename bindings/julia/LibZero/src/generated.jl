@@ -115,12 +115,17 @@ const ZERO_KEY_CHECKPOINT_STAGING_BYTES = Int32(600)
 const ZERO_KEY_CHECKPOINT_KEEP = Int32(601)
 const ZERO_KEY_CHECKPOINT_DIRECT = Int32(602)
 const ZERO_KEY_CHECKPOINT_SYNC = Int32(603)
+const ZERO_KEY_CHECKPOINT_SNAPSHOT = Int32(605)
 const ZERO_KEY_CHECKPOINT_FILE_BYTES = Int32(606)
 const ZERO_KEY_CHECKPOINT_PROGRESS_MS = Int32(607)
 const ZERO_KEY_CHECKPOINT_CONVERT = Int32(608)
 const ZERO_KEY_CHECKPOINT_MISSING = Int32(609)
 const ZERO_KEY_CHECKPOINT_EXTRA = Int32(610)
 const ZERO_KEY_CHECKPOINT_MODEL_FILES = Int32(611)
+
+# enum zero_snapshot
+const ZERO_SNAPSHOT_COPY = Int32(0)
+const ZERO_SNAPSHOT_LAZY = Int32(1)
 
 # enum zero_rounding
 const ZERO_ROUNDING_NEAREST = Int32(0)
@@ -331,12 +336,17 @@ const KEY = Enumeration("key", [
     :checkpoint_keep => ZERO_KEY_CHECKPOINT_KEEP,
     :checkpoint_direct => ZERO_KEY_CHECKPOINT_DIRECT,
     :checkpoint_sync => ZERO_KEY_CHECKPOINT_SYNC,
+    :checkpoint_snapshot => ZERO_KEY_CHECKPOINT_SNAPSHOT,
     :checkpoint_file_bytes => ZERO_KEY_CHECKPOINT_FILE_BYTES,
     :checkpoint_progress_ms => ZERO_KEY_CHECKPOINT_PROGRESS_MS,
     :checkpoint_convert => ZERO_KEY_CHECKPOINT_CONVERT,
     :checkpoint_missing => ZERO_KEY_CHECKPOINT_MISSING,
     :checkpoint_extra => ZERO_KEY_CHECKPOINT_EXTRA,
     :checkpoint_model_files => ZERO_KEY_CHECKPOINT_MODEL_FILES,
+])
+const SNAPSHOT = Enumeration("snapshot", [
+    :copy => ZERO_SNAPSHOT_COPY,
+    :lazy => ZERO_SNAPSHOT_LAZY,
 ])
 const ROUNDING = Enumeration("rounding", [
     :nearest => ZERO_ROUNDING_NEAREST,
@@ -506,8 +516,10 @@ struct CheckpointResult
     extra::Int64
     converted::Int64
     fallback::Int64
+    snapshot_nbytes::Int64
+    stall_ns::Int64
 end
-CheckpointResult() = CheckpointResult(sizeof(CheckpointResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+CheckpointResult() = CheckpointResult(sizeof(CheckpointResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 struct MemoryStats
     struct_size::UInt64
@@ -1663,12 +1675,15 @@ const CONSTANTS = [
     "ZERO_KEY_CHECKPOINT_KEEP" => Int64(ZERO_KEY_CHECKPOINT_KEEP),
     "ZERO_KEY_CHECKPOINT_DIRECT" => Int64(ZERO_KEY_CHECKPOINT_DIRECT),
     "ZERO_KEY_CHECKPOINT_SYNC" => Int64(ZERO_KEY_CHECKPOINT_SYNC),
+    "ZERO_KEY_CHECKPOINT_SNAPSHOT" => Int64(ZERO_KEY_CHECKPOINT_SNAPSHOT),
     "ZERO_KEY_CHECKPOINT_FILE_BYTES" => Int64(ZERO_KEY_CHECKPOINT_FILE_BYTES),
     "ZERO_KEY_CHECKPOINT_PROGRESS_MS" => Int64(ZERO_KEY_CHECKPOINT_PROGRESS_MS),
     "ZERO_KEY_CHECKPOINT_CONVERT" => Int64(ZERO_KEY_CHECKPOINT_CONVERT),
     "ZERO_KEY_CHECKPOINT_MISSING" => Int64(ZERO_KEY_CHECKPOINT_MISSING),
     "ZERO_KEY_CHECKPOINT_EXTRA" => Int64(ZERO_KEY_CHECKPOINT_EXTRA),
     "ZERO_KEY_CHECKPOINT_MODEL_FILES" => Int64(ZERO_KEY_CHECKPOINT_MODEL_FILES),
+    "ZERO_SNAPSHOT_COPY" => Int64(ZERO_SNAPSHOT_COPY),
+    "ZERO_SNAPSHOT_LAZY" => Int64(ZERO_SNAPSHOT_LAZY),
     "ZERO_ROUNDING_NEAREST" => Int64(ZERO_ROUNDING_NEAREST),
     "ZERO_ROUNDING_STOCHASTIC" => Int64(ZERO_ROUNDING_STOCHASTIC),
     "ZERO_UNFILLED_ZERO" => Int64(ZERO_UNFILLED_ZERO),

@@ -173,12 +173,17 @@ pub const ZERO_KEY_CHECKPOINT_STAGING_BYTES: i32 = 600;
 pub const ZERO_KEY_CHECKPOINT_KEEP: i32 = 601;
 pub const ZERO_KEY_CHECKPOINT_DIRECT: i32 = 602;
 pub const ZERO_KEY_CHECKPOINT_SYNC: i32 = 603;
+pub const ZERO_KEY_CHECKPOINT_SNAPSHOT: i32 = 605;
 pub const ZERO_KEY_CHECKPOINT_FILE_BYTES: i32 = 606;
 pub const ZERO_KEY_CHECKPOINT_PROGRESS_MS: i32 = 607;
 pub const ZERO_KEY_CHECKPOINT_CONVERT: i32 = 608;
 pub const ZERO_KEY_CHECKPOINT_MISSING: i32 = 609;
 pub const ZERO_KEY_CHECKPOINT_EXTRA: i32 = 610;
 pub const ZERO_KEY_CHECKPOINT_MODEL_FILES: i32 = 611;
+
+// enum zero_snapshot
+pub const ZERO_SNAPSHOT_COPY: i32 = 0;
+pub const ZERO_SNAPSHOT_LAZY: i32 = 1;
 
 // enum zero_rounding
 pub const ZERO_ROUNDING_NEAREST: i32 = 0;
@@ -359,6 +364,8 @@ pub struct zero_checkpoint_result {
     pub extra: i64,
     pub converted: i64,
     pub fallback: i64,
+    pub snapshot_nbytes: i64,
+    pub stall_ns: i64,
 }
 
 #[repr(C)]
@@ -1017,12 +1024,15 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_CHECKPOINT_KEEP", ZERO_KEY_CHECKPOINT_KEEP as i64),
     ("ZERO_KEY_CHECKPOINT_DIRECT", ZERO_KEY_CHECKPOINT_DIRECT as i64),
     ("ZERO_KEY_CHECKPOINT_SYNC", ZERO_KEY_CHECKPOINT_SYNC as i64),
+    ("ZERO_KEY_CHECKPOINT_SNAPSHOT", ZERO_KEY_CHECKPOINT_SNAPSHOT as i64),
     ("ZERO_KEY_CHECKPOINT_FILE_BYTES", ZERO_KEY_CHECKPOINT_FILE_BYTES as i64),
     ("ZERO_KEY_CHECKPOINT_PROGRESS_MS", ZERO_KEY_CHECKPOINT_PROGRESS_MS as i64),
     ("ZERO_KEY_CHECKPOINT_CONVERT", ZERO_KEY_CHECKPOINT_CONVERT as i64),
     ("ZERO_KEY_CHECKPOINT_MISSING", ZERO_KEY_CHECKPOINT_MISSING as i64),
     ("ZERO_KEY_CHECKPOINT_EXTRA", ZERO_KEY_CHECKPOINT_EXTRA as i64),
     ("ZERO_KEY_CHECKPOINT_MODEL_FILES", ZERO_KEY_CHECKPOINT_MODEL_FILES as i64),
+    ("ZERO_SNAPSHOT_COPY", ZERO_SNAPSHOT_COPY as i64),
+    ("ZERO_SNAPSHOT_LAZY", ZERO_SNAPSHOT_LAZY as i64),
     ("ZERO_ROUNDING_NEAREST", ZERO_ROUNDING_NEAREST as i64),
     ("ZERO_ROUNDING_STOCHASTIC", ZERO_ROUNDING_STOCHASTIC as i64),
     ("ZERO_UNFILLED_ZERO", ZERO_UNFILLED_ZERO as i64),
@@ -1164,6 +1174,8 @@ pub fn layout() -> Vec<Row> {
         row("zero_checkpoint_result", "extra", &checkpoint_result, &checkpoint_result.extra),
         row("zero_checkpoint_result", "converted", &checkpoint_result, &checkpoint_result.converted),
         row("zero_checkpoint_result", "fallback", &checkpoint_result, &checkpoint_result.fallback),
+        row("zero_checkpoint_result", "snapshot_nbytes", &checkpoint_result, &checkpoint_result.snapshot_nbytes),
+        row("zero_checkpoint_result", "stall_ns", &checkpoint_result, &checkpoint_result.stall_ns),
         row("zero_memory_stats", "", &memory_stats, &memory_stats),
         row("zero_memory_stats", "struct_size", &memory_stats, &memory_stats.struct_size),
         row("zero_memory_stats", "now_nbytes", &memory_stats, &memory_stats.now_nbytes),

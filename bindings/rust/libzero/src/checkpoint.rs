@@ -34,6 +34,10 @@ pub struct CheckpointResult {
     pub converted: i64,
     /// Damaged saves that are newer than the one that was taken.
     pub fallback: i64,
+    /// Bytes of the optimizers that an asynchronous save copied on this rank.
+    pub snapshot_nbytes: i64,
+    /// Nanoseconds in which a save kept this rank from using the optimizers.
+    pub stall_ns: i64,
 }
 
 impl From<sys::zero_checkpoint_result> for CheckpointResult {
@@ -47,6 +51,8 @@ impl From<sys::zero_checkpoint_result> for CheckpointResult {
             extra: result.extra,
             converted: result.converted,
             fallback: result.fallback,
+            snapshot_nbytes: result.snapshot_nbytes,
+            stall_ns: result.stall_ns,
         }
     }
 }

@@ -7,7 +7,7 @@ use libzero_sys as sys;
 
 use crate::abi;
 use crate::allocator::{self, Allocator};
-use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Tier, Unfilled};
+use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Snapshot, Tier, Unfilled};
 use crate::error::{check, Error, Result};
 use crate::key::Key;
 
@@ -200,6 +200,7 @@ values! {
     Master, value => set_i64 i64::from(value.raw());
     Nonfinite, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());
+    Snapshot, value => set_i64 i64::from(value.raw());
     Tier, value => set_i64 i64::from(value.raw());
     Unfilled, value => set_i64 i64::from(value.raw());
 }

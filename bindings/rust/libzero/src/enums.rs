@@ -176,6 +176,16 @@ c_enum! {
 }
 
 c_enum! {
+    /// How an asynchronous save keeps what it saves ([`Key::CheckpointSnapshot`](crate::Key::CheckpointSnapshot)).
+    Snapshot {
+        /// It copies all that this rank saves.
+        Copy = ZERO_SNAPSHOT_COPY,
+        /// It reads the optimizer's memory until the next update.
+        Lazy = ZERO_SNAPSHOT_LAZY,
+    }
+}
+
+c_enum! {
     /// What becomes of parameters that no rank filled in a step ([`Key::Unfilled`](crate::Key::Unfilled)).
     Unfilled {
         /// Their gradient counts as zero.

@@ -157,6 +157,8 @@ c_enum! {
         CheckpointDirect = ZERO_KEY_CHECKPOINT_DIRECT,
         /// Checkpoints: 0: a save may be lost in a power cut.
         CheckpointSync = ZERO_KEY_CHECKPOINT_SYNC,
+        /// Checkpoints: a [`Snapshot`](crate::Snapshot) of asynchronous saves.
+        CheckpointSnapshot = ZERO_KEY_CHECKPOINT_SNAPSHOT,
         /// Checkpoints: a model file is not extended beyond this size.
         CheckpointFileBytes = ZERO_KEY_CHECKPOINT_FILE_BYTES,
         /// Checkpoints: longest time in which a rank may write or read nothing.

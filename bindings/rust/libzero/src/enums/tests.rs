@@ -31,6 +31,7 @@ fn every_constant_of_the_headers_has_its_variant() {
     assert_complete("ZERO_SCOPE_", TensorScope::NAMES);
     assert_complete("ZERO_PART_", Part::NAMES);
     assert_complete("ZERO_TEXT_", TextForm::NAMES);
+    assert_complete("ZERO_SNAPSHOT_", Snapshot::NAMES);
 }
 
 #[test]
@@ -48,6 +49,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "NONFINITE",
         "TIER",
         "SCOPE",
+        "SNAPSHOT",
         "PART",
         "TEXT",
         "SLOT",
