@@ -22,7 +22,7 @@ zero_script_test(gpt_bad_input gpt_bad_input.sh $<TARGET_FILE:train_gpt> ${scrat
 zero_script_test(gpt_outputs gpt_outputs.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_outputs ${products})
 zero_script_test(gpt_same_hash gpt_same_hash.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_same_hash ${products})
 set_tests_properties(gpt_bad_input gpt_same_hash PROPERTIES LABELS "examples;ranks")
-zero_script_test(gpt_saves saves.sh ${scratch}/gpt_saves 4 $<TARGET_FILE:train_gpt> --ranks 2 --steps 40 --batch 4 --context 32)
+zero_script_test(gpt_saves saves.sh ${scratch}/gpt_saves 2 2 $<TARGET_FILE:train_gpt> --ranks 2 --steps 40 --batch 4 --context 32)
 add_dependencies(rank_tests train_gpt)
 get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
 foreach(flavour ${flavours})
