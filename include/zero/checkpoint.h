@@ -49,6 +49,11 @@
  * value rounded once. Moments of another dtype are an error, unless ZERO_KEY_CHECKPOINT_CONVERT
  * is 1. With ZERO_PART_PARAMS, parameters are loaded as they were saved, without masters.
  *
+ * **Memory.** A save or load takes ZERO_KEY_CHECKPOINT_STAGING_BYTES on each rank (at least 2 MiB),
+ * the headers of its files, and 8 bytes for each MiB of all files. In stage 3, a save with model
+ * files takes half as much again, for pieces that a rank sends. An asynchronous save also takes
+ * its copies (snapshot_nbytes): with ZERO_SNAPSHOT_COPY all that this rank writes.
+ *
  * **Collectives.** save, load and resume are collectives. All ranks of the group call them in the
  * same order, between steps.
  *

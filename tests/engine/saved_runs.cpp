@@ -36,6 +36,13 @@ Status save(Checkpoint &checkpoint, const std::string &folder, zero_checkpoint_r
   return status;
 }
 
+std::shared_ptr<Operation> begin_save(Checkpoint &checkpoint, const std::string &folder, zero_checkpoint_result *out) {
+  std::shared_ptr<const std::atomic<bool>> taken;
+  std::shared_ptr<Operation> operation = checkpoint.queue()->submit(checkpoint.save_in_background(folder, nullptr, out, &taken));
+  checkpoint.queue()->wait_for(operation, *taken);
+  return operation;
+}
+
 Status load(Checkpoint &checkpoint, const std::string &folder, int32_t part, zero_checkpoint_result *out) {
   zero_checkpoint_result result{};
   const Status status = checkpoint.queue()->run(checkpoint.load(folder, part, nullptr, &result));

@@ -48,6 +48,8 @@ using CheckpointKeys = std::vector<std::pair<int32_t, int64_t>>;
 
 std::shared_ptr<Checkpoint> checkpoint_of(const std::shared_ptr<Optimizer> &optimizer, const CheckpointKeys &keys = {});
 Status save(Checkpoint &checkpoint, const std::string &folder, zero_checkpoint_result *out = nullptr);
+/// An asynchronous save, from the moment on at which steps may go on. `out` must outlive the operation.
+std::shared_ptr<Operation> begin_save(Checkpoint &checkpoint, const std::string &folder, zero_checkpoint_result *out);
 Status load(Checkpoint &checkpoint, const std::string &folder, int32_t part = ZERO_PART_ALL, zero_checkpoint_result *out = nullptr);
 
 /// Rank 0 gives the gradients, all others give none, and nothing is divided: a step has the same bits in every world.

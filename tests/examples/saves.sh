@@ -66,7 +66,7 @@ disturbed() {
   code=1
   while [ $code -ne 0 ] && [ $attempt -lt 50 ]; do
     other=
-    [ "$how" = CHANGE ] && other="--ranks $((1 + $(random 4))) --stage $(random 4)"
+    [ "$how" = CHANGE ] && other="--ranks $((1 << $(random 3))) --stage $(random 4)"
     # shellcheck disable=SC2086
     "$@" --mode processes --quiet --save "$scratch/saves" --save-every 4 --resume $other >"$scratch/out" 2>"$scratch/err" &
     pid=$!
