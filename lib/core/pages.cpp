@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 namespace zero {
 namespace {
@@ -27,6 +28,7 @@ std::byte *huge_page_at(std::byte *data) {
 
 /// Addresses for `nbytes` from a multiple of a huge page on; memory files come to lie in huge pages only there.
 std::byte *reserve_aligned(int64_t nbytes) {
+  if (nbytes > std::numeric_limits<int64_t>::max() - kHugePageBytes) return nullptr;
   const int64_t reserved = nbytes + kHugePageBytes;
   void *data = ::mmap(nullptr, static_cast<size_t>(reserved), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
