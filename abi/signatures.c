@@ -190,6 +190,8 @@ int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *folder, vo
 int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const char *folder, void *stream, zero_checkpoint_result *out_result, zero_request **out);
 int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream, zero_checkpoint_result *out_result);
 int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream, zero_checkpoint_result *out_result, zero_request **out);
+int32_t zero_checkpoint_export(zero_checkpoint *checkpoint, const char *path, int32_t dtype, void *stream, zero_checkpoint_result *out_result);
+int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const char *path, int32_t dtype, void *stream, zero_checkpoint_result *out_result, zero_request **out);
 int32_t zero_checkpoint_skipped(const zero_checkpoint *checkpoint, char *out, int64_t out_nbytes, int64_t *out_needed);
 void zero_checkpoint_release(zero_checkpoint *checkpoint);
 int64_t zero_abi_version(void);

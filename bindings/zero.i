@@ -64,6 +64,7 @@ ZERO_BLOCKING(zero_optimizer_save)
 ZERO_BLOCKING(zero_optimizer_resume)
 ZERO_BLOCKING(zero_checkpoint_save)
 ZERO_BLOCKING(zero_checkpoint_load)
+ZERO_BLOCKING(zero_checkpoint_export)
 
 /* Handles: the caller owns what these make. A child keeps what it was made from alive. */
 %newobject zero_config_create;

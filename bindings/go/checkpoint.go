@@ -34,7 +34,10 @@ const (
 // String returns its name, for example "params".
 func (p Part) String() string { return nameOf("ZERO_PART_", int64(p)) }
 
-// CheckpointResult is the outcome of a save or a load.
+// AsKept makes Export write each parameter as the optimizer keeps it.
+const AsKept = DType(czero.ZERO_EXPORT_AS_KEPT)
+
+// CheckpointResult is the outcome of a save, a load or an export.
 type CheckpointResult struct {
 	Step      int           // steps applied, of the first optimizer
 	Bytes     int           // of all files of the save; of a load: bytes that this rank read
@@ -189,10 +192,19 @@ func (c *Checkpoint) Save(ctx context.Context, folder string) (CheckpointResult,
 	})
 }
 
-// Load loads the newest valid save in folder, or the save that folder is; ErrNotFound when there is none. A collective between steps.
+// Load loads the newest valid save in folder, or the save that folder is; ErrNotFound when there is none. With PartParams, folder may also
+// name plain safetensors of any tool: a file, or a folder of files. A collective between steps.
 func (c *Checkpoint) Load(ctx context.Context, folder string, part Part) (CheckpointResult, error) {
 	return c.files(ctx, folder, func(raw czero.Checkpoint, result *czero.CheckpointResult) *czero.Failure {
 		return czero.Zero_checkpoint_load(raw, folder, int32(part), nil, result)
+	})
+}
+
+// Export writes the parameters as plain safetensors, which other tools read: one file if path ends with .safetensors, otherwise a folder.
+// The type is AsKept, DTypeF32, DTypeF16 or DTypeBF16. A collective between steps.
+func (c *Checkpoint) Export(ctx context.Context, path string, dtype DType) (CheckpointResult, error) {
+	return c.files(ctx, path, func(raw czero.Checkpoint, result *czero.CheckpointResult) *czero.Failure {
+		return czero.Zero_checkpoint_export(raw, path, int32(dtype), nil, result)
 	})
 }
 

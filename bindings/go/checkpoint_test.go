@@ -66,6 +66,29 @@ func TestTensorsAndTextsAreInTheSave(t *testing.T) {
 	}
 }
 
+func TestParametersTravelAsPlainFiles(t *testing.T) {
+	path := t.TempDir() + "/model.safetensors"
+	for _, loads := range []bool{false, true} {
+		onRanks(t, 2, func(r rank) {
+			optimizer := newOptimizer(r, zero.DTypeF32)
+			defer optimizer.Close()
+			begin(r, optimizer)
+			checkpoint := must(zero.NewCheckpoint(r.Group, nil))
+			defer checkpoint.Close()
+			check(checkpoint.AddOptimizer("", optimizer))
+			if !loads {
+				wantEqual(r, "files", must(checkpoint.Export(ctx, path, zero.AsKept)).Files, 1)
+				_, err := checkpoint.Export(ctx, path, zero.DTypeI64)
+				wantError(r, "a type of integers", err, zero.ErrInvalidArgument)
+				return
+			}
+			_, err := checkpoint.Load(ctx, path, zero.PartAll)
+			wantError(r, "states of plain files", err, zero.ErrInvalidArgument)
+			wantEqual(r, "missing", must(checkpoint.Load(ctx, path, zero.PartParams)).Missing, 0)
+		})
+	}
+}
+
 func TestABufferIsSavedToo(t *testing.T) {
 	folder := t.TempDir()
 	for _, loads := range []bool{false, true} {

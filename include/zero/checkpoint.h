@@ -23,6 +23,19 @@
  * of every file has a hash, which is checked before the bytes are used. The hashes find accidental
  * damage; they do not protect against deliberate changes.
  *
+ * **Plain files.** zero_checkpoint_export() writes parameters as safetensors without a manifest,
+ * for other tools. zero_checkpoint_load() with ZERO_PART_PARAMS reads such files of any tool. For
+ * example, fine-tuning starts from files of Hugging Face's layout:
+ *
+ * @code
+ * zero_checkpoint_rename(checkpoint, "h.*", "transformer.h.*");   // their names, and those here
+ * zero_checkpoint_load(checkpoint, "gpt2/model.safetensors", ZERO_PART_PARAMS, NULL, NULL);
+ * ...                                                             // steps
+ * zero_checkpoint_export(checkpoint, "tuned", ZERO_DTYPE_BF16, NULL, NULL);
+ * @endcode
+ *
+ * Plain files have no hashes: sizes, names and shapes are checked, but not the bytes of tensors.
+ *
  * **Guarantees.**
  * - A save that returns ZERO_OK is durable, on all ranks, unless ZERO_KEY_CHECKPOINT_SYNC is 0.
  * - A save that fails changes nothing in memory. The group and the optimizer stay usable, whatever
@@ -54,8 +67,8 @@
  * files takes half as much again, for pieces that a rank sends. An asynchronous save also takes
  * its copies (snapshot_nbytes): with ZERO_SNAPSHOT_COPY all that this rank writes.
  *
- * **Collectives.** save, load and resume are collectives. All ranks of the group call them in the
- * same order, between steps.
+ * **Collectives.** save, load, resume and export are collectives. All ranks of the group call them
+ * in the same order, between steps.
  *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT, ZERO_E_OUT_OF_MEMORY.
  *
@@ -94,15 +107,21 @@ enum zero_part {
   ZERO_PART_PARAMS = 1
 };
 
+/** A value of the argument `dtype` of zero_checkpoint_export(), beside those of zero_dtype. */
+enum zero_export {
+  /** Each parameter is written as the optimizer keeps it. */
+  ZERO_EXPORT_AS_KEPT = 0
+};
+
 /**
- * The outcome of a save or a load, the same on all ranks except for times, direct, snapshot_nbytes,
- * and nbytes of a load. All fields have 8 bytes; fields are appended, never moved.
+ * The outcome of a save, a load or an export, the same on all ranks except for times, direct,
+ * snapshot_nbytes, and nbytes of a load. All fields have 8 bytes; fields are appended, never moved.
  */
 typedef struct zero_checkpoint_result {
   uint64_t struct_size; /**< In: sizeof(zero_checkpoint_result) as the caller knows it. */
   int64_t step;         /**< Steps applied, of the first optimizer. */
-  int64_t nbytes;       /**< Save: bytes of all files. Load: bytes that this rank read. */
-  int64_t file_count;   /**< Files of the save, without the manifest. */
+  int64_t nbytes;       /**< Save, export: bytes of all files. Load: bytes that this rank read. */
+  int64_t file_count;   /**< Files, without a save's manifest and without an export's index. */
   int64_t write_ns;     /**< Nanoseconds in which this rank wrote or read its files. */
   int64_t sync_ns;      /**< Nanoseconds in which this rank made its files durable. */
   int64_t commit_ns;    /**< Nanoseconds from the slowest rank's last file to the commit. */
@@ -243,12 +262,12 @@ ZERO_API int32_t zero_checkpoint_get_text(const zero_checkpoint *checkpoint, con
                                           char *out, int64_t out_nbytes, int64_t *out_needed);
 
 /**
- * Gives a tensor of a save another name here, for loads. The first rule that matches a name
- * applies. Prefixes of optimizers can be renamed for ZERO_PART_PARAMS only. Two names that become
- * the same are ZERO_E_CHECKPOINT in the load.
+ * Gives a tensor of a save or of plain files another name here, for loads. The first rule that
+ * matches a name applies. Prefixes of optimizers can be renamed for ZERO_PART_PARAMS only. Two
+ * names that become the same are ZERO_E_CHECKPOINT in the load.
  *
  * @param[in] checkpoint  The checkpoint.
- * @param[in] in_file     The name in the save, with its prefix; or "old.*".
+ * @param[in] in_file     The name in the file, with its prefix; or "old.*".
  * @param[in] here        The name in this program, with its prefix. If in_file ends with ".*", so
  *                        does this: "new.*".
  * @return ZERO_OK or an error of all functions.
@@ -315,9 +334,16 @@ ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const c
  * With ZERO_PART_ALL, hyper-parameters become those of the save; set others afterwards. The loss
  * scale becomes that of the save if both runs have a dynamic one, or neither has.
  *
+ * With ZERO_PART_PARAMS, `folder` may also name plain safetensors: a file whose name ends with
+ * .safetensors; an index, whose name ends with .json; or a folder that has
+ * model.safetensors.index.json, model.safetensors, or one single .safetensors file. Each rank reads
+ * the bytes of its own shard. Names must be those here, by zero_checkpoint_rename() if necessary.
+ * Float dtypes that differ are rounded once and counted in `converted`. A tied name may be missing.
+ * If the files have several tied names as tensors, their values must be equal.
+ *
  * @param[in]     checkpoint  The checkpoint.
- * @param[in]     folder      A folder of saves, of which the newest valid one is loaded; or one
- *                            save.
+ * @param[in]     folder      A folder of saves, of which the newest valid one is loaded; one save;
+ *                            or plain safetensors.
  * @param[in]     part        A zero_part.
  * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
  * @param[in,out] out_result  The caller sets struct_size; or NULL.
@@ -327,8 +353,9 @@ ZERO_API int32_t zero_checkpoint_save_async(zero_checkpoint *checkpoint, const c
  *   gradients were given or acquired, or once a weight was set.
  * - ZERO_E_NOT_FOUND if the folder does not exist or has no committed save. Only then may a program
  *   start anew.
- * - ZERO_E_CHECKPOINT if saves are damaged or of another model. The text lists up to twenty names,
+ * - ZERO_E_CHECKPOINT if files are damaged or of another model. The text lists up to twenty names,
  *   their number and the key that allows them.
+ * - ZERO_E_INVALID_ARGUMENT for plain safetensors without ZERO_PART_PARAMS.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, int32_t part,
@@ -337,6 +364,48 @@ ZERO_API int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *f
 ZERO_API int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *folder,
                                             int32_t part, void *stream,
                                             zero_checkpoint_result *out_result, zero_request **out);
+
+/**
+ * Writes the parameters of all optimizers in the checkpoint as plain safetensors, which other tools
+ * read. The optimizers have begun, and no step is in progress. A collective. No rank ever holds the
+ * whole model.
+ *
+ * - **One file.** If `path` ends with .safetensors, rank 0 writes this file. A file that exists is
+ *   replaced, at the end.
+ * - **A folder.** Otherwise the ranks share the files as in a save: model.safetensors, or
+ *   model-00001-of-0000n.safetensors with model.safetensors.index.json. The folder is created if it
+ *   does not exist; its parent must exist. ZERO_KEY_CHECKPOINT_FILE_BYTES limits each file.
+ *
+ * Names are those of a save: prefix and name. A tied tensor is written once, under the name that it
+ * is tied to, as transformers expects. The file's metadata lists the other names, as
+ * "tied name": "name in the file". Module buffers are not written. After an error, no file of the
+ * export is left, unless a rank was lost.
+ *
+ * @param[in]     checkpoint  The checkpoint.
+ * @param[in]     path        A file or a folder. A folder must hold neither saves nor other
+ *                            safetensors. Nothing may be exported into a save.
+ * @param[in]     dtype       ZERO_EXPORT_AS_KEPT; or ZERO_DTYPE_F32, ZERO_DTYPE_F16 or
+ *                            ZERO_DTYPE_BF16. A parameter that is kept in that dtype is copied. The
+ *                            value of any other (see Precision) is rounded once. 8-bit parameters
+ *                            as they are kept have scales "NAME:param_scale", which other tools do
+ *                            not know: name a dtype for these.
+ * @param[in]     stream      The stream of the optimizers' device; NULL on the host.
+ * @param[in,out] out_result  The caller sets struct_size; or NULL.
+ * @return ZERO_OK, an error of all functions, ZERO_E_STATE, ZERO_E_SYSTEM, ZERO_E_MISMATCH or
+ *   ZERO_E_TIMEOUT as zero_checkpoint_save(), or:
+ * - ZERO_E_NOT_FOUND if the folder that receives the file or the folder does not exist.
+ * - ZERO_E_INVALID_ARGUMENT if the checkpoint has no optimizer, if two tensors have the same name,
+ *   or if the folder must not receive the files.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_checkpoint_export(zero_checkpoint *checkpoint, const char *path,
+                                        int32_t dtype, void *stream,
+                                        zero_checkpoint_result *out_result);
+/** Begins zero_checkpoint_export() and returns a request in `out` (request.h). @since ZERO_0.1 */
+ZERO_API int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const char *path,
+                                              int32_t dtype, void *stream,
+                                              zero_checkpoint_result *out_result,
+                                              zero_request **out);
 
 /**
  * Lists the names that the last load ignored or converted, one a line: "missing NAME",

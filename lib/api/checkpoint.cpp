@@ -1,5 +1,6 @@
 /// @file zero/checkpoint.h.
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/exported.h"
 
 #include "api/checks.h"
 #include "api/nouns.h"
@@ -21,13 +22,15 @@ constexpr Choice kScopes[] = {{ZERO_SCOPE_ONE, "ZERO_SCOPE_ONE"}, {ZERO_SCOPE_EA
 /// Files are named by paths of the system, which are shorter.
 constexpr size_t kMostPathNbytes = 4095;
 
-Status check_folder(const char *folder) {
-  ZERO_TRY(check_pointer(folder, "folder"));
-  const std::string path = folder;
-  ZERO_CHECK(!path.empty() && path.size() <= kMostPathNbytes, ZERO_E_INVALID_ARGUMENT,
-             "folder has %zu bytes, but must be a path of 1 to %zu bytes", path.size(), kMostPathNbytes);
+Status check_path(const char *given, const char *argument) {
+  ZERO_TRY(check_pointer(given, argument));
+  const std::string path = given;
+  ZERO_CHECK(!path.empty() && path.size() <= kMostPathNbytes, ZERO_E_INVALID_ARGUMENT, "%s has %zu bytes, but must be a path of 1 to %zu bytes",
+             argument, path.size(), kMostPathNbytes);
   return {};
 }
+
+Status check_folder(const char *folder) { return check_path(folder, "folder"); }
 
 /// The checkpoint whose work runs in its queue.
 void own(Work &work, const std::shared_ptr<Checkpoint> &checkpoint) {
@@ -35,9 +38,10 @@ void own(Work &work, const std::shared_ptr<Checkpoint> &checkpoint) {
   work.owner = checkpoint;
 }
 
-Status find_checkpoint(Work &work, const zero_checkpoint *handle, const char *folder, void *stream, std::shared_ptr<Checkpoint> *out) {
+Status find_checkpoint(Work &work, const zero_checkpoint *handle, const char *path, const char *argument, void *stream,
+                       std::shared_ptr<Checkpoint> *out) {
   ZERO_TRY(find(handle, "checkpoint", out));
-  ZERO_TRY(check_folder(folder));
+  ZERO_TRY(check_path(path, argument));
   ZERO_TRY((*out)->check_stream(stream));
   own(work, *out);
   return {};
@@ -76,7 +80,7 @@ Status describe_resume(Work &work, zero_optimizer *handle, const char *folder, v
 Status describe_save(Work &work, zero_checkpoint *handle, const char *folder, void *stream, zero_checkpoint_result *out,
                      bool background) {
   std::shared_ptr<Checkpoint> checkpoint;
-  ZERO_TRY(find_checkpoint(work, handle, folder, stream, &checkpoint));
+  ZERO_TRY(find_checkpoint(work, handle, folder, "folder", stream, &checkpoint));
   if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
   Task task = make_save(work, *checkpoint, folder, stream, background);
   work.task.emplace(out != nullptr ? write_after(std::move(task), work.checkpoint, out) : std::move(task));
@@ -85,10 +89,20 @@ Status describe_save(Work &work, zero_checkpoint *handle, const char *folder, vo
 
 Status describe_load(Work &work, zero_checkpoint *handle, const char *folder, int32_t part, void *stream, zero_checkpoint_result *out) {
   std::shared_ptr<Checkpoint> checkpoint;
-  ZERO_TRY(find_checkpoint(work, handle, folder, stream, &checkpoint));
+  ZERO_TRY(find_checkpoint(work, handle, folder, "folder", stream, &checkpoint));
   ZERO_TRY(check_choice(kParts, part, "part"));
   if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
   Task task = checkpoint->load(folder, part, stream, &work.checkpoint);
+  work.task.emplace(out != nullptr ? write_after(std::move(task), work.checkpoint, out) : std::move(task));
+  return {};
+}
+
+Status describe_export(Work &work, zero_checkpoint *handle, const char *path, int32_t dtype, void *stream, zero_checkpoint_result *out) {
+  std::shared_ptr<Checkpoint> checkpoint;
+  ZERO_TRY(find_checkpoint(work, handle, path, "path", stream, &checkpoint));
+  ZERO_TRY(check_choice(kExportDtypes, dtype, "dtype"));
+  if (out != nullptr) ZERO_TRY(check_struct(out, "out_result"));
+  Task task = checkpoint->export_params(path, dtype, stream, &work.checkpoint);
   work.task.emplace(out != nullptr ? write_after(std::move(task), work.checkpoint, out) : std::move(task));
   return {};
 }
@@ -210,6 +224,16 @@ int32_t zero_checkpoint_load(zero_checkpoint *checkpoint, const char *folder, in
 int32_t zero_checkpoint_load_async(zero_checkpoint *checkpoint, const char *folder, int32_t part, void *stream,
                                    zero_checkpoint_result *out_result, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_load(work, checkpoint, folder, part, stream, out_result); });
+}
+
+int32_t zero_checkpoint_export(zero_checkpoint *checkpoint, const char *path, int32_t dtype, void *stream,
+                               zero_checkpoint_result *out_result) {
+  return api::run_work([&](Work &work) { return api::describe_export(work, checkpoint, path, dtype, stream, out_result); });
+}
+
+int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const char *path, int32_t dtype, void *stream,
+                                     zero_checkpoint_result *out_result, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_export(work, checkpoint, path, dtype, stream, out_result); });
 }
 
 int32_t zero_checkpoint_skipped(const zero_checkpoint *checkpoint, char *out, int64_t out_nbytes, int64_t *out_needed) {

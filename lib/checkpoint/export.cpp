@@ -1,9 +1,10 @@
 /// @file Writing plain safetensors.
 #include "checkpoint/export.h"
 
-#include "checkpoint/file_names.h"
+#include "checkpoint/file_plan.h"
 #include "checkpoint/file_writer.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/tensor_files.h"
 #include "core/partition.h"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <utility>
+
+#include <dirent.h>
 
 namespace zero::checkpoint {
 namespace {
@@ -57,24 +62,63 @@ class NoBytes final : public EntryBytes {
   Status copy(size_t, int64_t, std::span<std::byte>) override { return Status::error(ZERO_E_INTERNAL, "a text has no entries"); }
 };
 
-/// Under a temporary name first, so that nothing that somebody reads is written to, and nothing half is left under the name.
-Status write_and_rename(const Folder &folder, const std::string &name, NewFile *file, EntryBytes &bytes, const StreamOptions &options,
-                        Progress *progress) {
+/// Under a temporary name, so that nothing that somebody reads is written to, and nothing half is left under the name.
+Status write_partial(const Folder &folder, const std::string &name, NewFile *file, EntryBytes &bytes, const StreamOptions &options,
+                     Progress *progress, StreamCounts *counts) {
   const std::string partial = name + kPartial;
   int reason = 0;
   const Status cleared = folder.unlink(partial, &reason);  // of an export that was interrupted
   if (!cleared.ok() && reason != ENOENT) return cleared;
   std::unique_ptr<Transfers> transfers;
   ZERO_TRY(Transfers::make(options, &transfers));
-  StreamCounts counts;
   Status status = create_file(folder, partial, options, file);
-  if (status.ok()) status = write_file(file, bytes, options, transfers.get(), progress, nullptr, &counts);
-  transfers.reset();
-  if (status.ok()) status = folder.rename(partial, name);
-  if (status.ok()) return {};
+  if (status.ok()) status = write_file(file, bytes, options, transfers.get(), progress, nullptr, counts);
+  transfers.reset();  // before the file is closed
   file->file.file = File();
-  static_cast<void>(folder.unlink(partial));
+  if (!status.ok()) static_cast<void>(folder.unlink(partial));
   return status;
+}
+
+/// Two names of one tensor would be told from one another by no reader.
+Status check_names(const ExportPlan &plan) {
+  std::set<std::string_view> names;
+  for (const ExportTensor &tensor : plan.tensors) {
+    ZERO_CHECK(names.insert(tensor.name).second, ZERO_E_INVALID_ARGUMENT, "two tensors of the export are named %s; give the optimizers prefixes",
+               tensor.name.c_str());
+  }
+  return {};
+}
+
+/// An export never mixes with files that saves consist of, nor with those of another model. A single file may lie beside saves.
+Status check_receiver(const Folder &folder, bool whole) {
+  std::vector<FolderEntry> entries;
+  ZERO_TRY(folder.list(&entries));
+  for (const FolderEntry &entry : entries) {
+    const bool of_save = is_of_saves(entry.name) && (whole || entry.type != DT_DIR);
+    ZERO_CHECK(!of_save, ZERO_E_INVALID_ARGUMENT, "%s holds %s of a save, which an export must not mix with; name another folder",
+               folder.path().c_str(), entry.name.c_str());
+  }
+  for (const FolderEntry &entry : entries) {
+    const bool in_the_way = whole && (entry.name.ends_with(kSuffix) || entry.name == kIndexName);
+    ZERO_CHECK(!in_the_way, ZERO_E_INVALID_ARGUMENT, "%s already holds %s, which readers would take for part of the export; name an empty folder",
+               folder.path().c_str(), entry.name.c_str());
+  }
+  return {};
+}
+
+Status make_receiver(const ExportPlan &plan, bool *out_made) {
+  Folder parent;
+  const std::string name = name_in(plan.folder);
+  ZERO_CHECK(!is_of_saves(name), ZERO_E_INVALID_ARGUMENT, "%s has the name of a save; name another folder", plan.folder.c_str());
+  ZERO_TRY(Folder::open(folder_of(plan.folder), &parent));
+  bool is_save = false;
+  ZERO_TRY(parent.has(kManifestName, &is_save));
+  ZERO_CHECK(!is_save, ZERO_E_INVALID_ARGUMENT, "%s is a save, which an export must not mix with; name another folder", parent.path().c_str());
+  ZERO_TRY(parent.make(name));
+  const Status synced = parent.sync();
+  *out_made = synced.ok();
+  if (!synced.ok()) static_cast<void>(parent.remove_folder(name));
+  return synced;
 }
 
 std::string index_text(const ExportPlan &plan) {
@@ -92,7 +136,8 @@ std::string index_text(const ExportPlan &plan) {
 
 }  // namespace
 
-ExportPlan plan_export(const std::string &path, std::vector<ExportTensor> tensors, int64_t writers, int64_t most_nbytes) {
+ExportPlan plan_export(const std::string &given, std::vector<ExportTensor> tensors, int64_t writers, int64_t most_nbytes) {
+  const std::string path = without_slashes(given);
   ExportPlan plan;
   plan.tensors = std::move(tensors);
   plan.is_folder = !path.ends_with(kSuffix);
@@ -116,31 +161,28 @@ ExportPlan plan_export(const std::string &path, std::vector<ExportTensor> tensor
   return plan;
 }
 
-Status begin_export(const ExportPlan &plan) {
-  const SignalsBlocked blocked;
-  if (!plan.is_folder) return {};
+std::map<std::string, std::string> export_metadata(const std::map<std::string, std::string> &ties) {
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  metadata.insert(ties.begin(), ties.end());
+  return metadata;
+}
+
+Status begin_export(const ExportPlan &plan, bool *out_made) {
+  bool made = false;
+  ZERO_TRY(check_names(plan));
   Folder folder;
   Status status = Folder::open(plan.folder, &folder);
-  if (status.code() == ZERO_E_NOT_FOUND) {
-    Folder parent;
-    ZERO_TRY(Folder::open(folder_of(plan.folder), &parent));
-    ZERO_TRY(parent.make(name_in(plan.folder)));
-    return parent.sync();
+  if (status.ok()) {
+    status = check_receiver(folder, plan.is_folder);
+  } else if (plan.is_folder && status.code() == ZERO_E_NOT_FOUND) {
+    status = make_receiver(plan, &made);
   }
-  ZERO_TRY(status);
-  std::vector<FolderEntry> entries;
-  ZERO_TRY(folder.list(&entries));
-  for (const FolderEntry &entry : entries) {
-    const bool in_the_way = entry.name.ends_with(kSuffix) || entry.name == kIndexName;
-    ZERO_CHECK(!in_the_way, ZERO_E_INVALID_ARGUMENT, "%s already holds %s, which readers would take for part of the export; name an empty folder",
-               plan.folder.c_str(), entry.name.c_str());
-  }
-  return {};
+  if (out_made != nullptr) *out_made = made;
+  return status;
 }
 
 Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::string, std::string> &metadata, const StreamOptions &options,
-                    ExportSource &source, Progress *progress) {
-  const SignalsBlocked blocked;
+                    ExportSource &source, Progress *progress, StreamCounts *counts) {
   const ExportPlan::OutputFile &output = plan.files[static_cast<size_t>(file)];
   NewFile made;
   made.header.metadata = metadata;
@@ -152,21 +194,41 @@ Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::st
   Folder folder;
   ZERO_TRY(Folder::open(plan.folder, &folder));
   ExportedBytes bytes(output.tensors, source);
-  return write_and_rename(folder, output.name, &made, bytes, options, progress);
+  StreamCounts own;
+  return write_partial(folder, output.name, &made, bytes, options, progress, counts != nullptr ? counts : &own);
 }
 
-Status end_export(const ExportPlan &plan) {
-  const SignalsBlocked blocked;
+/// The index comes last: without it several files are no model to a reader.
+Status end_export(const ExportPlan &plan, const StreamOptions &options, StreamCounts *counts) {
   Folder folder;
   ZERO_TRY(Folder::open(plan.folder, &folder));
+  for (const ExportPlan::OutputFile &file : plan.files) ZERO_TRY(folder.rename(file.name + kPartial, file.name));
   if (plan.files.size() > 1) {
     NewFile index;
     index.head = index_text(plan);
     index.header.file_nbytes = static_cast<int64_t>(index.head.size());
     NoBytes none;
-    ZERO_TRY(write_and_rename(folder, kIndexName, &index, none, {}, nullptr));
+    StreamCounts own;
+    StreamOptions small = options;
+    small.staging_nbytes = 0;
+    ZERO_TRY(write_partial(folder, kIndexName, &index, none, small, nullptr, counts != nullptr ? counts : &own));
+    ZERO_TRY(folder.rename(std::string(kIndexName) + kPartial, kIndexName));
   }
-  return folder.sync();
+  return options.sync ? folder.sync() : Status();
+}
+
+void discard_export(const ExportPlan &plan, bool made) {
+  Folder folder;
+  if (!Folder::open(plan.folder, &folder).ok()) return;
+  std::vector<std::string> names;
+  for (const ExportPlan::OutputFile &file : plan.files) names.push_back(file.name);
+  if (plan.is_folder) names.emplace_back(kIndexName);
+  for (const std::string &name : names) {
+    static_cast<void>(folder.unlink(name + kPartial));
+    if (plan.is_folder) static_cast<void>(folder.unlink(name));  // a single file may have been there before
+  }
+  Folder parent;
+  if (made && Folder::open(folder_of(plan.folder), &parent).ok()) static_cast<void>(parent.remove_folder(name_in(plan.folder)));
 }
 
 }  // namespace zero::checkpoint

@@ -9,6 +9,12 @@ inline constexpr const char *kSuffix = ".safetensors";
 inline constexpr const char *kModelName = "model.safetensors";
 inline constexpr const char *kIndexName = "model.safetensors.index.json";
 
+/// Without slashes at its end; "/" stays.
+inline std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 /// "." for a path without '/'.
 inline std::string folder_of(const std::string &path) {
   const size_t slash = path.rfind('/');

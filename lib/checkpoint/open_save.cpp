@@ -78,8 +78,7 @@ Status OpenSave::export_to(const std::string &path) {
   }
   begin(total);
   Counter counter(done_);
-  int64_t tensors = 0;
-  return export_save({saves_, name_, manifest_}, path, kMostExportedNbytes, {}, &counter, &tensors);
+  return export_save({saves_, name_, manifest_}, path, kMostExportedNbytes, {}, &counter);
 }
 
 Status remove_older_save(const Folder &saves, const std::string &name) {

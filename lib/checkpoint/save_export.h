@@ -13,8 +13,7 @@ namespace zero::checkpoint {
 bool is_exported(const Section &section, const SavedSlot &slot);
 
 /// `path`: a folder that is new or holds no safetensors, or a file that ends with .safetensors. `most_nbytes`: of one file of a folder.
-/// Every block is checked on the way. 8-bit parameters are exported with their scales.
-Status export_save(const OpenedSave &save, const std::string &path, int64_t most_nbytes, const StreamOptions &options, Progress *progress,
-                   int64_t *out_tensors);
+/// Every block is checked on the way. 8-bit parameters are exported with their scales. After an error nothing of the export is left.
+Status export_save(const OpenedSave &save, const std::string &path, int64_t most_nbytes, const StreamOptions &options, Progress *progress);
 
 }  // namespace zero::checkpoint

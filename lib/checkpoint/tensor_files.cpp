@@ -1,11 +1,13 @@
 /// @file Opening and reading plain safetensors.
 #include "checkpoint/tensor_files.h"
 
-#include "checkpoint/file_names.h"
+#include "checkpoint/file_plan.h"
 #include "checkpoint/strict_json.h"
 #include "checkpoint/transfers.h"
+#include "core/clock.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace zero::checkpoint {
@@ -103,14 +105,20 @@ class RangeReader {
     }
   }
 
-  Status run(PlainSink &sink, Progress *progress) {
+  Status run(PlainSink &sink, Progress *progress, StreamCounts *counts) {
     for (size_t p = 0; p < static_cast<size_t>(Transfers::kBuffers); ++p) begin(p);
     for (size_t p = 0; p < pieces_.size(); ++p) {
       const Piece &piece = pieces_[p];
       const int number = static_cast<int>(p % Transfers::kBuffers);
-      ZERO_TRY(transfers_.end(number));
+      const int64_t began = now_ns();
+      const Status read = transfers_.end(number);
+      ZERO_CHECK(read.ok(), read.code(), "%s, where tensor %.100s lies", read.text(), entry_of(piece).name.c_str());
+      const int64_t waited = now_ns();
       const auto skipped = static_cast<size_t>(place_of(piece) % Transfers::kAlignment);
       ZERO_TRY(sink.take(*piece.range, piece.at, transfers_.buffer(number).subspan(skipped, static_cast<size_t>(piece.nbytes))));
+      counts->wait_ns += waited - began;
+      counts->copy_ns += now_ns() - waited;
+      counts->nbytes += piece.nbytes;
       begin(p + static_cast<size_t>(Transfers::kBuffers));
       if (progress != nullptr) ZERO_TRY(progress->advance(piece.nbytes));
     }
@@ -124,9 +132,8 @@ class RangeReader {
     int64_t nbytes;
   };
 
-  int64_t place_of(const Piece &piece) const {
-    return tensors_[static_cast<size_t>(piece.range->tensor)].entry.offset + piece.range->offset + piece.at;
-  }
+  const Entry &entry_of(const Piece &piece) const { return tensors_[static_cast<size_t>(piece.range->tensor)].entry; }
+  int64_t place_of(const Piece &piece) const { return entry_of(piece).offset + piece.range->offset + piece.at; }
 
   /// Reads from the unit in which the piece begins.
   void begin(size_t p) {
@@ -200,7 +207,7 @@ int64_t TensorFiles::find(std::string_view name) const {
   return at == by_name_.end() ? -1 : at->second;
 }
 
-Status TensorFiles::read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const {
+Status TensorFiles::check_ranges(std::span<const PlainRange> ranges) const {
   for (const PlainRange &range : ranges) {
     ZERO_CHECK(range.tensor >= 0 && range.tensor < static_cast<int64_t>(tensors_.size()), ZERO_E_INVALID_ARGUMENT,
                "tensor %lld is wanted of %zu",
@@ -213,37 +220,88 @@ Status TensorFiles::read(std::span<const PlainRange> ranges, const StreamOptions
                "bytes [%lld, +%lld) are wanted of tensor %.100s, which has %lld", lld(range.offset), lld(range.nbytes), entry.name.c_str(),
                lld(entry.nbytes()));
   }
+  return {};
+}
+
+Status TensorFiles::read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const {
+  return TensorReader(*this, options).read(ranges, sink, progress);
+}
+
+TensorReader::TensorReader(const TensorFiles &files, const StreamOptions &options) : files_(files), options_(options) {}
+
+TensorReader::~TensorReader() = default;
+
+Status TensorReader::read(std::span<const PlainRange> ranges, PlainSink &sink, Progress *progress) {
+  ZERO_TRY(files_.check_ranges(ranges));
   std::vector<const PlainRange *> order;
   for (const PlainRange &range : ranges) order.push_back(&range);
-  const auto file_of = [&](const PlainRange *range) { return tensors_[static_cast<size_t>(range->tensor)].file; };
+  const auto file_of = [&](const PlainRange *range) { return files_.tensors_[static_cast<size_t>(range->tensor)].file; };
   std::stable_sort(order.begin(), order.end(), [&](const PlainRange *a, const PlainRange *b) {
-    const auto place = [&](const PlainRange *range) { return tensors_[static_cast<size_t>(range->tensor)].entry.offset + range->offset; };
+    const auto place = [&](const PlainRange *range) { return files_.tensors_[static_cast<size_t>(range->tensor)].entry.offset + range->offset; };
     return file_of(a) != file_of(b) ? file_of(a) < file_of(b) : place(a) < place(b);
   });
-  std::unique_ptr<Transfers> transfers;
-  ZERO_TRY(Transfers::make(options, &transfers));
+  if (transfers_ == nullptr) ZERO_TRY(Transfers::make(options_, &transfers_));
   for (size_t first = 0; first < order.size();) {
     size_t end = first;
     while (end < order.size() && file_of(order[end]) == file_of(order[first])) ++end;
-    ZERO_TRY(read_file(file_of(order[first]), {order.data() + first, end - first}, options, transfers.get(), sink, progress));
+    ZERO_TRY(read_file(file_of(order[first]), {order.data() + first, end - first}, sink, progress));
     first = end;
   }
   return {};
 }
 
-Status TensorFiles::read_file(int64_t file, std::span<const PlainRange *const> ranges, const StreamOptions &options, Transfers *transfers,
-                              PlainSink &sink, Progress *progress) const {
-  StreamedFile input;
-  ZERO_TRY(open_plain(folder_, files_[static_cast<size_t>(file)], &input.file));
+/// The file of the last read stays open.
+Status TensorReader::open(int64_t file) {
+  if (input_file_ == file) return {};
+  input_file_ = -1;
+  input_ = std::make_unique<StreamedFile>();
+  ZERO_TRY(open_plain(files_.folder_, files_.files_[static_cast<size_t>(file)], &input_->file));
   int64_t nbytes = 0;
-  ZERO_TRY(input.file.size(&nbytes));
-  ZERO_CHECK(nbytes == file_nbytes_[static_cast<size_t>(file)], ZERO_E_CHECKPOINT, "%s has %lld bytes, but had %lld when it was opened",
-             input.file.path().c_str(), lld(nbytes), lld(file_nbytes_[static_cast<size_t>(file)]));
-  input.direct = options.direct && input.file.set_direct(true);
-  RangeReader reader(tensors_, &input, transfers);
+  ZERO_TRY(input_->file.size(&nbytes));
+  ZERO_CHECK(nbytes == files_.file_nbytes_[static_cast<size_t>(file)], ZERO_E_CHECKPOINT, "%s has %lld bytes, but had %lld when it was opened",
+             input_->file.path().c_str(), lld(nbytes), lld(files_.file_nbytes_[static_cast<size_t>(file)]));
+  input_->direct = options_.direct && input_->file.set_direct(true);
+  input_file_ = file;
+  return {};
+}
+
+Status TensorReader::read_file(int64_t file, std::span<const PlainRange *const> ranges, PlainSink &sink, Progress *progress) {
+  ZERO_TRY(open(file));
+  RangeReader reader(files_.tensors_, input_.get(), transfers_.get());
   for (const PlainRange *range : ranges) reader.add(*range);
-  const TransfersEnded ended(transfers);
-  return reader.run(sink, progress);
+  Status status;
+  {
+    const TransfersEnded ended(transfers_.get());
+    status = reader.run(sink, progress, &counts_);
+  }
+  counts_.direct = counts_.direct && input_->direct;
+  return status;
+}
+
+bool is_of_saves(const std::string &name) {
+  uint64_t step = 0;
+  std::string id;
+  int rank = 0;
+  int ranks = 0;
+  int used = 0;
+  std::sscanf(name.c_str(), "state-%d-of-%d.safetensors%n", &rank, &ranks, &used);
+  return name == kManifestName || (used > 0 && name.size() == static_cast<size_t>(used)) || parse_save_name(name, &step, &id);
+}
+
+Status is_plain(const std::string &path, bool *out) {
+  *out = path.ends_with(kSuffix) || path.ends_with(".json");
+  if (*out || is_of_saves(name_in(without_slashes(path)))) return {};
+  Folder folder;
+  const Status opened = Folder::open(path, &folder);
+  if (opened.code() == ZERO_E_NOT_FOUND) return {};
+  ZERO_TRY(opened);
+  std::vector<FolderEntry> entries;
+  ZERO_TRY(folder.list(&entries));
+  const auto of_saves = [](const FolderEntry &entry) { return is_of_saves(entry.name); };
+  if (std::any_of(entries.begin(), entries.end(), of_saves)) return {};
+  *out = std::any_of(entries.begin(), entries.end(),
+                     [](const FolderEntry &entry) { return entry.name.ends_with(kSuffix) || entry.name == kIndexName; });
+  return {};
 }
 
 }  // namespace zero::checkpoint

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace zero::checkpoint {
 
 class Transfers;
+struct StreamedFile;
 
 struct PlainTensor {
   Entry entry;
@@ -48,13 +50,18 @@ class TensorFiles {
   /// __metadata__ of the first file.
   const std::map<std::string, std::string> &metadata() const { return metadata_; }
 
-  /// Reads ranges in the order of the files. The sink gets whole elements.
+  int64_t file_count() const { return static_cast<int64_t>(files_.size()); }
+  /// For texts.
+  std::string path_of(int64_t file) const { return folder_.path_of(files_[static_cast<size_t>(file)]); }
+
+  /// As TensorReader::read(), once.
   Status read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const;
 
  private:
+  friend class TensorReader;
+
   Status add_file(const std::string &name);
-  Status read_file(int64_t file, std::span<const PlainRange *const> ranges, const StreamOptions &options, Transfers *transfers, PlainSink &sink,
-                   Progress *progress) const;
+  Status check_ranges(std::span<const PlainRange> ranges) const;
 
   Folder folder_;
   std::vector<std::string> files_;
@@ -63,5 +70,36 @@ class TensorFiles {
   std::map<std::string, int64_t, std::less<>> by_name_;
   std::map<std::string, std::string> metadata_;
 };
+
+/// Reads ranges of opened files, call after call, through the same staging buffers.
+class TensorReader {
+ public:
+  /// The files must outlive the reader.
+  TensorReader(const TensorFiles &files, const StreamOptions &options);
+  TensorReader(const TensorReader &) = delete;
+  ~TensorReader();
+
+  /// Reads ranges in the order of the files. The sink gets whole elements.
+  Status read(std::span<const PlainRange> ranges, PlainSink &sink, Progress *progress);
+
+  const StreamCounts &counts() const { return counts_; }
+
+ private:
+  Status open(int64_t file);
+  Status read_file(int64_t file, std::span<const PlainRange *const> ranges, PlainSink &sink, Progress *progress);
+
+  const TensorFiles &files_;
+  const StreamOptions options_;
+  std::unique_ptr<Transfers> transfers_;
+  std::unique_ptr<StreamedFile> input_;  ///< the file of the last read
+  int64_t input_file_ = -1;
+  StreamCounts counts_;
+};
+
+/// True for the name of a save, or of a file that only a save has.
+bool is_of_saves(const std::string &name);
+/// True for a path of plain safetensors: a .safetensors file, an index (.json), or a folder with such files. A save and a folder of saves are
+/// none, and neither is the rest of a save that was never committed.
+Status is_plain(const std::string &path, bool *out);
 
 }  // namespace zero::checkpoint

@@ -5,7 +5,6 @@
 
 #include "core/file_calls.h"
 #include "core/owned_fd.h"
-#include "core/signals_blocked.h"
 #include "core/status.h"
 
 #include <cstddef>

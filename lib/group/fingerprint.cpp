@@ -64,6 +64,8 @@ const char *caller_name(Caller caller) {
       return "zero_checkpoint_save";
     case Caller::load:
       return "zero_checkpoint_load";
+    case Caller::export_params:
+      return "zero_checkpoint_export";
   }
   return nullptr;
 }

@@ -57,6 +57,7 @@ enum class Caller : uint8_t {
   buffer_write,
   save,
   load,
+  export_params,
 };
 
 /// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step", or of an internal operation "#17 zero_optimizer_read".

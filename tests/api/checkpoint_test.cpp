@@ -259,6 +259,59 @@ TEST(Checkpoint, NamesOfASaveMayBeOthersHere) {
   });
 }
 
+/// As a file and as a folder, by calls that wait and by requests.
+TEST(Checkpoint, ParametersTravelAsPlainFiles) {
+  const Folder folder;
+  const std::string file = std::string(folder.path()) + "/model.safetensors";
+  const std::string whole = std::string(folder.path()) + "/tuned";
+  std::vector<float> expected;
+  run_ranks(3, [&](zero_group *group, int64_t rank) {
+    zero_optimizer *optimizer = sealed_optimizer(group, 3);
+    zero_checkpoint *checkpoint = nullptr;
+    zero_request *request = nullptr;
+    zero_checkpoint_result result = empty_result();
+    ZERO_EXPECT_OK(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
+    take_step(optimizer, rank, 2);
+    ZERO_EXPECT_OK(zero_checkpoint_create(group, nullptr, &checkpoint));
+    ZERO_EXPECT_OK(zero_checkpoint_add_optimizer(checkpoint, "model.", optimizer));
+    ZERO_EXPECT_OK(zero_checkpoint_export(checkpoint, file.c_str(), ZERO_EXPORT_AS_KEPT, nullptr, &result));
+    EXPECT_EQ(result.file_count, 1);
+    EXPECT_EQ(static_cast<uintmax_t>(result.nbytes), std::filesystem::file_size(file));
+    ZERO_EXPECT_OK(zero_checkpoint_export_async(checkpoint, whole.c_str(), ZERO_DTYPE_F32, nullptr, nullptr, &request));
+    ZERO_EXPECT_OK(zero_request_wait(request));
+    zero_request_release(request);
+    const std::vector<float> values = read_all(optimizer);
+    if (rank == 0) expected = values;
+    zero_checkpoint_release(checkpoint);
+    zero_optimizer_release(optimizer);
+  });
+  run_ranks(2, [&](zero_group *group, int64_t) {
+    zero_optimizer *optimizer = sealed_optimizer(group, 1);
+    for (const std::string &path : {file, whole}) {
+      zero_checkpoint *checkpoint = nullptr;
+      zero_checkpoint_result result = empty_result();
+      ZERO_EXPECT_OK(zero_checkpoint_create(group, nullptr, &checkpoint));
+      ZERO_EXPECT_OK(zero_checkpoint_add_optimizer(checkpoint, "", optimizer));
+      EXPECT_TRUE(failed_with(zero_checkpoint_load(checkpoint, path.c_str(), ZERO_PART_PARAMS, nullptr, nullptr), ZERO_E_CHECKPOINT, path.c_str()));
+      EXPECT_TRUE(failed_with(zero_checkpoint_load(checkpoint, path.c_str(), ZERO_PART_ALL, nullptr, nullptr), ZERO_E_INVALID_ARGUMENT,
+                              "ZERO_PART_PARAMS"));
+      ZERO_EXPECT_OK(zero_checkpoint_rename(checkpoint, "model.weight", "weight"));
+      ZERO_EXPECT_OK(zero_checkpoint_rename(checkpoint, "model.bias", "bias"));
+      ZERO_EXPECT_OK(zero_checkpoint_load(checkpoint, path.c_str(), ZERO_PART_PARAMS, nullptr, &result));
+      EXPECT_EQ(result.converted, 0);
+      const std::vector<float> values = read_all(optimizer);
+      for (const int64_t param : {int64_t{0}, 3 * kCount}) {  // two moments lie behind the first
+        EXPECT_TRUE(std::equal(values.begin() + param, values.begin() + param + kCount, expected.begin() + param));
+      }
+      zero_checkpoint_release(checkpoint);
+    }
+    int64_t found = -1;
+    EXPECT_TRUE(failed_with(zero_optimizer_resume(optimizer, whole.c_str(), nullptr, &found), ZERO_E_INVALID_ARGUMENT, "ZERO_PART_PARAMS"));
+    EXPECT_EQ(found, -1);
+    zero_optimizer_release(optimizer);
+  });
+}
+
 /// One thread holds both ranks, so that no call may wait for the other rank; steps go on while files are written.
 TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
   const Folder folder;

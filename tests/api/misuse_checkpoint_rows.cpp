@@ -103,6 +103,17 @@ void add_file_rows(Rows &rows) {
                  b.world.checkpoint, empty_folder(), ZERO_PART_ALL, nullptr, &b.outputs.memory.saved);
            },
            {checkpoint_handle(), loaded_folders(), values({-1, 2, INT32_MAX, INT32_MIN}), stream(), result_struct("out_result", true)});
+  static const std::string too_long(4096, 'p');
+  add_pair(rows, "zero_checkpoint_export", zero_checkpoint_export, zero_checkpoint_export_async,
+           [](Bench &b) {
+             return std::tuple<zero_checkpoint *, const char *, int32_t, void *, zero_checkpoint_result *>(
+                 b.world.checkpoint, empty_folder(), ZERO_EXPORT_AS_KEPT, nullptr, &b.outputs.memory.saved);
+           },
+           {checkpoint_handle(),
+            texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "path is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "path has 0 bytes"),
+                   text(too_long.c_str(), ZERO_E_INVALID_ARGUMENT, "4096"), text("/dev/null/export", ZERO_E_SYSTEM, "/dev/null/export"),
+                   text("/nowhere/export", ZERO_E_NOT_FOUND, "/nowhere")}),
+            values({-1, ZERO_DTYPE_F64, ZERO_DTYPE_I32, ZERO_DTYPE_F8_E4M3, INT32_MAX, INT32_MIN}), stream(), result_struct("out_result", true)});
 }
 
 }  // namespace

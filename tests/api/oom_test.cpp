@@ -28,6 +28,13 @@ struct Outcome {
   std::string text;
 };
 
+/// A folder of this process.
+std::string scratch_folder() {
+  const std::string path = testing::TempDir() + "/zero_oom." + std::to_string(::getpid());
+  std::filesystem::create_directories(path);
+  return path;
+}
+
 /// One rank from creation to release. Calls after the first error are left out; releases never are.
 class Run {
  public:
@@ -39,7 +46,9 @@ class Run {
         go(zero_group_create_local(name.c_str(), rank, size, config, &group_))) {
       buffer(config);
       optimizer(config);
+      plain_files();
     }
+    zero_checkpoint_release(checkpoint_);
     zero_optimizer_release(optimizer_);
     zero_buffer_release(buffer_);
     zero_group_release(group_);
@@ -98,9 +107,18 @@ class Run {
     }
   }
 
+  /// Parameters out and in again.
+  void plain_files() {
+    const std::string path = scratch_folder() + "/model.safetensors";
+    if (!go(zero_checkpoint_create(group_, nullptr, &checkpoint_)) || !go(zero_checkpoint_add_optimizer(checkpoint_, "", optimizer_))) return;
+    if (!collective(zero_checkpoint_export(checkpoint_, path.c_str(), ZERO_DTYPE_BF16, nullptr, nullptr))) return;
+    collective(zero_checkpoint_load(checkpoint_, path.c_str(), ZERO_PART_PARAMS, nullptr, nullptr));
+  }
+
   zero_group *group_ = nullptr;
   zero_buffer *buffer_ = nullptr;
   zero_optimizer *optimizer_ = nullptr;
+  zero_checkpoint *checkpoint_ = nullptr;
 };
 
 /// Runs all ranks with the index-th request failing and returns how they ended.
@@ -213,6 +231,7 @@ TEST_P(OutOfMemory, EveryAllocationMayFail) {
   EXPECT_GT(tally.failed, 0);
 
   for (const Outcome &outcome : run_ranks(size, -1, false, &warm)) EXPECT_EQ(ZERO_OK, outcome.status) << outcome.text;
+  std::filesystem::remove_all(scratch_folder());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, OutOfMemory, testing::Values(1, 2));

@@ -263,10 +263,8 @@ TEST(Inspect, ExportedParametersAreThoseOfTheSave) {
   for (const bool model : {true, false}) {
     const Opened save(saves, save_sample(saves, {.ranks = 3, .model = model, .scale = 300}, model ? 1 : 2).name);
     const std::string path = scratch.path() + (model ? "/export-a" : "/export-b.safetensors");
-    int64_t tensors = 0;
-    const Status status = export_save({saves, save.name, save.manifest}, path, 1 << 20, {.staging_nbytes = 2 << 20}, nullptr, &tensors);
+    const Status status = export_save({saves, save.name, save.manifest}, path, 1 << 20, {.staging_nbytes = 2 << 20}, nullptr);
     ASSERT_TRUE(status.ok()) << status.text();
-    EXPECT_EQ(tensors, 7);
     TensorFiles files;
     ASSERT_TRUE(TensorFiles::open(path, &files).ok());
     EXPECT_EQ(files.tensors().size(), 7U);

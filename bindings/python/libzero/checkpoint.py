@@ -7,7 +7,7 @@ import os
 from . import elements
 from .buffer import Buffer
 from .config import Config
-from .generated import CheckpointResult, Part, Scope
+from .generated import CheckpointResult, Export, Part, Scope
 from .group import Group
 from .handle import Owner, native_of
 from .library import text, zero
@@ -19,7 +19,7 @@ from .structure import prepared
 class Checkpoint(Owner):
     """Things that are saved and loaded together. All ranks add the same in the same order.
 
-    save() and load() are collectives between steps. zero/checkpoint.h says what they promise.
+    save(), load() and export() are collectives between steps. zero/checkpoint.h says what they promise.
     """
 
     def __init__(self, group: Group, config: Config | None = None):
@@ -58,9 +58,19 @@ class Checkpoint(Owner):
         return result
 
     def load(self, folder: str | os.PathLike, part: Part | int | str = Part.ALL) -> CheckpointResult:
-        """Loads the newest valid save in `folder`, or the save that `folder` is."""
+        """Loads the newest valid save in `folder`, or the save that `folder` is. With Part.PARAMS it may name plain safetensors."""
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
         zero.zero_checkpoint_load(self.native, os.fspath(folder), number(Part, part), result)
+        return result
+
+    def export(self, path: str | os.PathLike, dtype=None) -> CheckpointResult:
+        """Writes the parameters as plain safetensors: one file if `path` ends with .safetensors, otherwise a folder.
+
+        `dtype` is None, "f32", "f16" or "bf16"; None writes each parameter as the optimizer keeps it.
+        """
+        result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
+        kind = Export.AS_KEPT if dtype is None else elements.dtype_of(dtype)
+        zero.zero_checkpoint_export(self.native, os.fspath(path), kind, result)
         return result
 
     def skipped(self) -> list[str]:

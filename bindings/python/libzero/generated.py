@@ -285,6 +285,12 @@ class Part(enum.IntEnum):
     PARAMS = 1
 
 
+class Export(enum.IntEnum):
+    """zero_export."""
+
+    AS_KEPT = 0
+
+
 class TextForm(enum.IntEnum):
     """zero_text_form."""
 
@@ -613,6 +619,7 @@ CONSTANTS = (
     ("ZERO_SCOPE_EACH", Scope.EACH),
     ("ZERO_PART_ALL", Part.ALL),
     ("ZERO_PART_PARAMS", Part.PARAMS),
+    ("ZERO_EXPORT_AS_KEPT", Export.AS_KEPT),
     ("ZERO_TEXT_PLAIN", TextForm.PLAIN),
     ("ZERO_TEXT_JSON", TextForm.JSON),
     ("ZERO_MEMORY_TOTAL", Memory.TOTAL),

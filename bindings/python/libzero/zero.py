@@ -341,6 +341,9 @@ def zero_checkpoint_save(checkpoint, folder, out_result):
 def zero_checkpoint_load(checkpoint, folder, part, out_result):
     return _zero.zero_checkpoint_load(checkpoint, folder, part, out_result)
 
+def zero_checkpoint_export(checkpoint, path, dtype, out_result):
+    return _zero.zero_checkpoint_export(checkpoint, path, dtype, out_result)
+
 def zero_checkpoint_skipped(checkpoint, out):
     return _zero.zero_checkpoint_skipped(checkpoint, out)
 

@@ -6657,6 +6657,46 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_checkpoint_export(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  void *arg4 = (void *) 0 ;
+  zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
+  Py_buffer view5 = no_buffer ;
+  PyObject *swig_obj[4] ;
+  int32_t result;
+  
+  arg4 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_export", 4, 4, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
+    arg5 = (zero_checkpoint_result *)view5.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_export(arg1,(char const *)arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view5);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view5);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_checkpoint_skipped(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
@@ -7625,6 +7665,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_checkpoint_rename", _wrap_zero_checkpoint_rename, METH_VARARGS, NULL},
 	 { "zero_checkpoint_save", _wrap_zero_checkpoint_save, METH_VARARGS, NULL},
 	 { "zero_checkpoint_load", _wrap_zero_checkpoint_load, METH_VARARGS, NULL},
+	 { "zero_checkpoint_export", _wrap_zero_checkpoint_export, METH_VARARGS, NULL},
 	 { "zero_checkpoint_skipped", _wrap_zero_checkpoint_skipped, METH_VARARGS, NULL},
 	 { "zero_save_open", _wrap_zero_save_open, METH_O, NULL},
 	 { "zero_save_list", _wrap_zero_save_list, METH_VARARGS, NULL},

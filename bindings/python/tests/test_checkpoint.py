@@ -68,6 +68,29 @@ class CheckpointTest(TestCase):
             self.assertEqual(ranks.run(2, save), [1, 1])
             self.assertEqual(ranks.run(2, load), [("3", 5), ("3", 6)])
 
+    def test_parameters_travel_as_plain_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/model.safetensors"
+
+            def save(group):
+                with trained(group, 3, 1) as optimizer, Checkpoint(group) as checkpoint:
+                    checkpoint.add_optimizer(optimizer)
+                    self.assertEqual(checkpoint.export(path).file_count, 1)
+                    self.assertEqual(checkpoint.export(folder + "/bf16", "bf16").file_count, 1)
+                    self.fails(Status.E_INVALID_ARGUMENT, checkpoint.export, path, "i64")
+                    return weight(optimizer)
+
+            def load(group):
+                with trained(group, 1, None) as optimizer, Checkpoint(group) as checkpoint:
+                    checkpoint.add_optimizer(optimizer)
+                    self.fails(Status.E_INVALID_ARGUMENT, checkpoint.load, path)
+                    self.assertEqual(checkpoint.load(folder + "/bf16", "params").converted, 1)
+                    self.assertEqual(checkpoint.load(path, Part.PARAMS).converted, 0)
+                    return weight(optimizer)
+
+            expected = ranks.run(3, save)[0]
+            np.testing.assert_array_equal(ranks.run(2, load)[1], expected)
+
     def test_all_ranks_see_a_stop(self):
         def body(group):
             with trained(group, 1, 0) as optimizer:

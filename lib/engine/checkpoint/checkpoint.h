@@ -77,6 +77,9 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// *out_found, where given: 0 instead of ZERO_E_NOT_FOUND.
   Task load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found = nullptr);
 
+  /// Writes the parameters of all optimizers as plain safetensors. `dtype`: 0 or a float dtype.
+  Task export_params(std::string path, int32_t dtype, void *stream, zero_checkpoint_result *out);
+
   /// What the last load passed over or converted, a line each.
   const std::string &skipped() const { return skipped_; }
 
@@ -92,6 +95,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   };
   struct SaveJob;
   struct LoadJob;
+  struct PlainJob;
+  struct ExportJob;
   /// While one lives, the checkpoint and its run have a save or load in progress; until release() nobody else uses the optimizers.
   struct Busy {
     explicit Busy(const Checkpoint &checkpoint);
@@ -151,10 +156,30 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// @{
   Task load_body(std::string folder, int32_t part, zero_checkpoint_result *out, int64_t *out_found);
   Status check_load(const std::string &folder, int32_t part) const;
+  Task find_plain(std::shared_ptr<LoadJob> job, bool *out);
   Task find_save(std::shared_ptr<LoadJob> job, int64_t index);
   Task read_save(std::shared_ptr<LoadJob> job, bool *out_damaged);
   Task take_over(LoadJob &job);
   static void fill_result(const LoadJob &job, zero_checkpoint_result *out);
+  /// @}
+
+  /// @name Loads of plain safetensors (load_plain.cpp)
+  /// @{
+  Task load_plain(std::string path, int32_t part, zero_checkpoint_result *out);
+  Task open_plain(std::shared_ptr<PlainJob> job);
+  Task read_plain(std::shared_ptr<PlainJob> job);
+  Task take_over_plain();
+  static void fill_plain_result(const PlainJob &job, zero_checkpoint_result *out);
+  /// @}
+
+  /// @name Exports (export.cpp)
+  /// @{
+  Task export_body(std::string path, int32_t dtype, zero_checkpoint_result *out);
+  Status check_export(const std::string &path, int32_t dtype) const;
+  Task begin_export(std::shared_ptr<ExportJob> job);
+  Task write_export(std::shared_ptr<ExportJob> job);
+  Task end_export(std::shared_ptr<ExportJob> job);
+  Task discard_export(std::shared_ptr<ExportJob> job);
   /// @}
 
   const CheckpointSettings settings_;

@@ -1,13 +1,15 @@
 /// @file A load, step by step: the newest valid save, what of it this rank reads, its bytes, and what becomes of them.
 #include "checkpoint/save_reader.h"
 #include "checkpoint/saves.h"
+#include "checkpoint/tensor_files.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/votes.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
+#include <functional>
+#include <span>
 #include <utility>
 
 namespace zero {
@@ -32,44 +34,6 @@ class CopySink final : public checkpoint::BlockSink {
   FileWork &work_;
 };
 
-/// Bytes from which values are made: those of a slot, and what completes them.
-class ValueSink final : public checkpoint::BlockSink {
- public:
-  explicit ValueSink(const ValueSource &source) : source_(source) {
-    bytes_[0].resize(static_cast<size_t>(source.values.entries.count() * dtype_nbytes(source.dtype)));
-    if (source.has_second) bytes_[1].resize(static_cast<size_t>(source.second.entries.count() * dtype_nbytes(source.second_dtype)));
-  }
-  std::vector<checkpoint::Wanted> wanted() const {
-    std::vector<checkpoint::Wanted> wanted = {source_.values};
-    wanted[0].user = 0;
-    if (!source_.has_second) return wanted;
-    wanted.push_back(source_.second);
-    wanted[1].user = 1;
-    return wanted;
-  }
-  Status take(const checkpoint::Wanted &wanted, int64_t offset, std::span<const std::byte> data) override {
-    std::vector<std::byte> &to = bytes_[static_cast<size_t>(wanted.user)];
-    if (!data.empty()) std::memcpy(to.data() + offset, data.data(), data.size());
-    return {};
-  }
-  void widen(std::vector<float> *out) const { widen_values(source_, bytes_[0], bytes_[1], out); }
-
- private:
-  const ValueSource &source_;
-  std::array<std::vector<std::byte>, 2> bytes_;
-};
-
-Status make_values(checkpoint::SaveReader &reader, const LoadedValues &values, checkpoint::Progress *progress) {
-  ValueSink sink(values.source);
-  ZERO_TRY(reader.read(sink.wanted(), sink, progress));
-  std::vector<float> made;
-  sink.widen(&made);
-  ZERO_TRY(progress->advance(0));  // as CopySink
-  if (values.slot != 0) return values.state->store_state(values.id, values.slot, made);
-  ZERO_TRY(values.state->store_values(values.id, made));
-  return values.sets_average ? values.state->store_state(values.id, ZERO_SLOT_AVERAGE, made) : Status();
-}
-
 }  // namespace
 
 struct Checkpoint::LoadJob final : FileJob {
@@ -79,6 +43,7 @@ struct Checkpoint::LoadJob final : FileJob {
 
   std::string folder;
   int32_t part = ZERO_PART_ALL;
+  bool plain = false;  ///< rank 0: the folder holds plain files, or is one
   Folder saves;
   std::string name;
   std::vector<std::byte> bytes;  ///< of the manifest
@@ -114,6 +79,9 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
   job->owner = shared_from_this();
   job->folder = std::move(folder);
   job->part = part;
+  bool plain = false;
+  ZERO_CO_AWAIT(find_plain(job, &plain));
+  if (plain) co_return co_await load_plain(std::move(job->folder), part, out);
   job->patience_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
   Status status;
   for (int64_t index = 0;; ++index) {
@@ -133,7 +101,9 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
     if (status.ok() || !damaged || job->one_save) break;
   }
   ZERO_CO_TRY(status);
-  ZERO_CO_AWAIT(take_over(*job));
+  // The last vote: nothing may fail behind it.
+  Status taken = co_await take_over(*job);
+  ZERO_CO_AWAIT(agree(std::move(taken)));
   fill_result(*job, out);
   if (out_found != nullptr) *out_found = 1;
   co_return Status();
@@ -152,6 +122,19 @@ void Checkpoint::fill_result(const LoadJob &job, zero_checkpoint_result *out) {
   out->extra = job.plan.extra;
   out->converted = job.plan.converted;
   out->fallback = job.fallback;
+}
+
+/// Rank 0 looks.
+Task Checkpoint::find_plain(std::shared_ptr<LoadJob> job, bool *out) {
+  LoadJob *mine = job.get();
+  std::function<Status()> looks;
+  if (run_->group->rank() == 0) looks = [mine] { return checkpoint::is_plain(mine->folder, &mine->plain); };
+  ZERO_CO_AWAIT(run_files(job, std::move(looks)));
+  const int64_t word = mine->plain ? 1 : 0;
+  std::vector<int64_t> all;
+  ZERO_CO_AWAIT(gather_words(*run_->group, {&word, 1}, &all));
+  *out = all[0] != 0;
+  co_return Status();
 }
 
 /// Rank 0 looks and tells the others, who open by the name that they are told.
@@ -197,7 +180,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   LoadJob *mine = job.get();
   const checkpoint::SaveDescription &description = mine->manifest.description;
   mine->plan = {};
-  Status planned = plan_load(things_, renames_, settings_, mine->part, description, &mine->plan);
+  Status planned = plan_load(things_, renames_, settings_, mine->part, description, {}, &mine->plan);
   mine->scalars.assign(things_.optimizers().size(), {});
   for (size_t number = 0; planned.ok() && mine->part == ZERO_PART_ALL && number < mine->scalars.size(); ++number) {
     const auto section = static_cast<size_t>(mine->plan.sections[number]);
@@ -211,7 +194,12 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
     CopySink sink(mine->plan.targets, *mine->work);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
-    for (const LoadedValues &values : mine->plan.values) ZERO_TRY(make_values(*mine->reader, values, mine->work.get()));
+    const auto read = [mine](std::span<const checkpoint::Wanted> wanted, checkpoint::BlockSink &to) -> Status {
+      ZERO_TRY(mine->reader->read(wanted, to, mine->work.get()));
+      return mine->work->advance(0);  // as CopySink
+    };
+    for (const EqualValues &equal : mine->plan.equal) ZERO_TRY(check_equal(read, equal, "the save"));
+    for (const LoadedValues &values : mine->plan.values) ZERO_TRY(load_values(read, values));
     return {};
   });
   Status status = co_await attend(job, nullptr, 0);

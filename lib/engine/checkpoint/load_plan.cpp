@@ -1,13 +1,12 @@
-/// @file Matching a save with what is here.
+/// @file Matching a save, or plain files, with what is here.
 #include "engine/checkpoint/load_plan.h"
 
 #include "engine/checkpoint/saved_names.h"
-#include "kernels/convert.h"
 
 #include <zero/checkpoint.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 namespace zero {
@@ -25,8 +24,8 @@ using checkpoint::Wanted;
 class Planner {
  public:
   Planner(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, bool params_alone,
-          const SaveDescription &saved, LoadPlan &plan)
-      : things_(things), renames_(renames), settings_(settings), params_alone_(params_alone), saved_(saved), plan_(plan) {}
+          const SaveDescription &saved, const LoadedFrom &from, LoadPlan &plan)
+      : things_(things), renames_(renames), settings_(settings), params_alone_(params_alone), saved_(saved), from_(from), plan_(plan) {}
 
   Status make() {
     ZERO_TRY(index_names());
@@ -42,6 +41,10 @@ class Planner {
  private:
   const SavedTensor &tensor_at(SavedPlace place) const {
     return saved_.sections[static_cast<size_t>(place.section)].tensors[static_cast<size_t>(place.tensor)];
+  }
+
+  const std::string &source_of(SavedPlace place) const {
+    return from_.of_tensor.empty() ? from_.all : from_.of_tensor[static_cast<size_t>(place.tensor)];
   }
 
   Status index_names() {
@@ -80,9 +83,50 @@ class Planner {
     plan_.counts_copied.push_back(false);
     if (!params_alone_) ZERO_TRY(check_sets(optimizer, found));
     const Params &params = optimizer.state.params();
+    std::vector<SavedPlace> places(static_cast<size_t>(params.size()));
     for (int64_t id = 0; id < params.size(); ++id) {
-      if (!params[id].tied()) ZERO_TRY(add_tensor(number, optimizer, id));
+      if (!params[id].tied()) ZERO_TRY(add_tensor(number, optimizer, id, &places[static_cast<size_t>(id)]));
     }
+    for (int64_t id = 0; id < params.size() && params_alone_; ++id) {
+      if (params[id].tied()) ZERO_TRY(add_second_name(optimizer, id, places[static_cast<size_t>(params.holder(id))]));
+    }
+    return {};
+  }
+
+  /// Under its own name or, where that is missing, under one that is tied to it.
+  std::map<std::string, SavedPlace>::const_iterator find_tensor(const SavedThings::SavedOptimizer &optimizer, int64_t id) const {
+    const Params &params = optimizer.state.params();
+    auto found = tensors_.find(optimizer.prefix + params[id].given_name);
+    for (int64_t other = 0; found == tensors_.end() && params_alone_ && other < params.size(); ++other) {
+      if (params[other].tied() && params.holder(other) == id) found = tensors_.find(optimizer.prefix + params[other].given_name);
+    }
+    return found;
+  }
+
+  /// A tied name may be missing. A tensor of its own under that name must have the values of the holder's.
+  Status add_second_name(const SavedThings::SavedOptimizer &optimizer, int64_t id, SavedPlace first) {
+    const Param &param = optimizer.state.params()[id];
+    const auto found = tensors_.find(optimizer.prefix + param.given_name);
+    if (found == tensors_.end()) return {};
+    const SavedPlace second = holder_of(found->second);
+    used_.insert({found->second.section, found->second.tensor});
+    if (first.section < 0 || (first.section == second.section && first.tensor == second.tensor)) return {};
+    used_.insert({second.section, second.tensor});
+    const int64_t holder = optimizer.state.params().holder(id);
+    const std::string name = optimizer.prefix + param.given_name;
+    const std::string first_name = optimizer.prefix + optimizer.state.params()[holder].given_name;
+    ZERO_TRY(check_shape(optimizer.state.params()[holder], second, name));
+    if (param.count == 0) return {};
+    EqualValues equal{quoted_name(first_name) + " and " + quoted_name(name), {}, {}};
+    ZERO_TRY(find_values(optimizer.state, holder, first, first_name, &equal.first));
+    ZERO_TRY(find_values(optimizer.state, holder, second, name, &equal.second));
+    if (!optimizer.state.own(holder).empty()) plan_.equal.push_back(std::move(equal));
+    return {};
+  }
+
+  Status check_shape(const Param &param, SavedPlace place, const std::string &name) const {
+    ZERO_CHECK(tensor_at(place).shape == param.shape, ZERO_E_CHECKPOINT, "tensor %s has shape %s in %s, but %s here; register it with that shape",
+               quoted_name(name).c_str(), shape_text(tensor_at(place).shape).c_str(), source_of(place).c_str(), shape_text(param.shape).c_str());
     return {};
   }
 
@@ -105,10 +149,10 @@ class Planner {
     return {};
   }
 
-  Status add_tensor(size_t number, const SavedThings::SavedOptimizer &optimizer, int64_t id) {
+  Status add_tensor(size_t number, const SavedThings::SavedOptimizer &optimizer, int64_t id, SavedPlace *out_place) {
     const Param &param = optimizer.state.params()[id];
     const std::string name = optimizer.prefix + param.given_name;
-    const auto found = tensors_.find(name);
+    const auto found = find_tensor(optimizer, id);
     if (found == tensors_.end()) {
       missing_.add(quoted_name(name));
       return {};
@@ -116,12 +160,10 @@ class Planner {
     used_.insert({found->second.section, found->second.tensor});
     const SavedPlace place = holder_of(found->second);
     used_.insert({place.section, place.tensor});
-    const SavedTensor &tensor = tensor_at(place);
-    ZERO_CHECK(tensor.shape == param.shape, ZERO_E_CHECKPOINT,
-               "tensor %s has shape %s in the save, but %s here; register it with the shape of the save", quoted_name(name).c_str(),
-               shape_text(tensor.shape).c_str(), shape_text(param.shape).c_str());
+    *out_place = place;
+    ZERO_TRY(check_shape(param, place, name));
     if (!params_alone_) {
-      const std::string set = fact(tensor.facts, SavedState::kSet);
+      const std::string set = fact(tensor_at(place).facts, SavedState::kSet);
       ZERO_CHECK(set == std::to_string(param.options.set), ZERO_E_CHECKPOINT,
                  "tensor %s belongs to parameter set %s in the save, but to %lld here; load parameters alone with ZERO_PART_PARAMS",
                  quoted_name(name).c_str(), set.c_str(), lld(param.options.set));
@@ -189,6 +231,13 @@ class Planner {
     return {};
   }
 
+  static bool keeps_fp32(const SavedState &state, int64_t id) {
+    const std::vector<SlotFormat> slots = state.slots_of(id);
+    return std::any_of(slots.begin(), slots.end(), [](const SlotFormat &slot) {
+      return slot.number == ZERO_SLOT_MASTER || (slot.number == ZERO_SLOT_PARAM && slot.dtype != DType::bf16 && slot.dtype != DType::f16);
+    });
+  }
+
   /// The fp32 master, or bf16 and remainder, or the parameter, or codes and scales.
   Status find_values(const SavedState &state, int64_t id, SavedPlace place, const std::string &name, ValueSource *out) const {
     const SavedTensor &tensor = tensor_at(place);
@@ -197,8 +246,8 @@ class Planner {
     DType master_dtype{};
     const SavedSlot *param = find_slot(tensor, "param", &param_at);
     const SavedSlot *master = params_alone_ ? nullptr : find_slot(tensor, "master", &master_at);
-    ZERO_CHECK(param != nullptr && dtype_in(*param, &out->dtype), ZERO_E_CHECKPOINT, "tensor %s of the save has no parameter of a known dtype",
-               quoted_name(name).c_str());
+    ZERO_CHECK(param != nullptr && dtype_in(*param, &out->dtype), ZERO_E_CHECKPOINT, "tensor %s of %s has no parameter of a known dtype",
+               quoted_name(name).c_str(), source_of(place).c_str());
     out->values = wanted(state, id, place, param_at);
     if (master != nullptr && dtype_in(*master, &master_dtype) && master_dtype == DType::f32) {
       out->values = wanted(state, id, place, master_at);
@@ -211,12 +260,15 @@ class Planner {
     if (out->dtype == DType::f8e4m3) {
       out->has_second = find_slot(tensor, "param_scale", &second_at) != nullptr;
       out->second_dtype = DType::f32;
-      ZERO_CHECK(out->has_second, ZERO_E_CHECKPOINT, "tensor %s of the save has 8-bit codes, but no scales", quoted_name(name).c_str());
+      ZERO_CHECK(out->has_second, ZERO_E_CHECKPOINT, "tensor %s of %s has 8-bit codes, but no scales", quoted_name(name).c_str(),
+                 source_of(place).c_str());
     }
     if (out->has_second) out->second = wanted(state, id, place, second_at);
-    const bool known = out->dtype == DType::f32 || out->dtype == DType::f16 || out->dtype == DType::bf16 || out->dtype == DType::f8e4m3;
-    ZERO_CHECK(known, ZERO_E_CHECKPOINT, "tensor %s of the save has dtype %s, which no parameter can have", quoted_name(name).c_str(),
-               dtype_name(out->dtype));
+    const bool known = out->dtype == DType::f32 || out->dtype == DType::f64 || out->dtype == DType::f16 || out->dtype == DType::bf16 ||
+                       out->dtype == DType::f8e4m3;
+    ZERO_CHECK(known, ZERO_E_CHECKPOINT, "tensor %s of %s has dtype %s, which no parameter can have", quoted_name(name).c_str(),
+               source_of(place).c_str(), dtype_name(out->dtype));
+    out->to_odd = out->dtype == DType::f64 && !keeps_fp32(state, id);
     return {};
   }
 
@@ -355,10 +407,11 @@ class Planner {
 
   Status finish() {
     ZERO_CHECK(missing_.size() == 0 || settings_.passes_missing, ZERO_E_CHECKPOINT,
-               "the save lacks %lld of the names that are here (ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are): %s",
-               lld(missing_.size()), missing_.text().c_str());
+               "%s lacks %lld of the names that are here (ZERO_KEY_CHECKPOINT_MISSING = 1 leaves them as they are, and zero_checkpoint_rename "
+               "finds them under other names): %s",
+               from_.all.c_str(), lld(missing_.size()), missing_.text().c_str());
     ZERO_CHECK(extra_.size() == 0 || settings_.passes_extra, ZERO_E_CHECKPOINT,
-               "the save has %lld names that are not here (ZERO_KEY_CHECKPOINT_EXTRA = 1 ignores them): %s", lld(extra_.size()),
+               "%s has %lld names that are not here (ZERO_KEY_CHECKPOINT_EXTRA = 1 ignores them): %s", from_.all.c_str(), lld(extra_.size()),
                extra_.text().c_str());
     plan_.missing = missing_.size();
     plan_.extra = extra_.size();
@@ -374,6 +427,7 @@ class Planner {
   const CheckpointSettings &settings_;
   const bool params_alone_;
   const SaveDescription &saved_;
+  const LoadedFrom &from_;
   LoadPlan &plan_;
   std::map<std::string, SavedPlace> tensors_;  ///< by their names here
   std::map<std::string, SavedPlace> buffers_;
@@ -387,23 +441,8 @@ class Planner {
 }  // namespace
 
 Status plan_load(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, int32_t part,
-                 const SaveDescription &saved, LoadPlan *out) {
-  return Planner(things, renames, settings, part == ZERO_PART_PARAMS, saved, *out).make();
-}
-
-void widen_values(const ValueSource &source, const std::vector<std::byte> &values, const std::vector<std::byte> &second,
-                  std::vector<float> *out) {
-  const kernels::Table &table = kernels::active();
-  const int64_t count = source.values.entries.count();
-  out->resize(static_cast<size_t>(count));
-  if (source.dtype == DType::f8e4m3 || source.dtype == DType::f8ue5m3) {
-    table.decode(out->data(), reinterpret_cast<const uint8_t *>(values.data()), reinterpret_cast<const float *>(second.data()), source.dtype,
-                 count);
-  } else if (source.has_second) {
-    table.join(out->data(), reinterpret_cast<const uint16_t *>(values.data()), reinterpret_cast<const uint16_t *>(second.data()), count);
-  } else {
-    kernels::widen(table, out->data(), values.data(), source.dtype, count);
-  }
+                 const SaveDescription &saved, const LoadedFrom &from, LoadPlan *out) {
+  return Planner(things, renames, settings, part == ZERO_PART_PARAMS, saved, from, *out).make();
 }
 
 }  // namespace zero

@@ -226,39 +226,38 @@ Status SavedState::store(int64_t id, int32_t slot, int64_t first, std::span<cons
 }
 
 /// The host's kernels make what lies on a device too: its bits are theirs.
-Status SavedState::store_state(int64_t id, int32_t slot, std::span<const float> values) const {
+Status SavedState::store_state(int64_t id, int32_t slot, int64_t first, std::span<const float> values) const {
   const Slot *found = nullptr;
-  const Range range = own(id);
-  if (range.empty()) return {};
+  if (values.empty()) return {};
   ZERO_TRY(find_place(id, slot, &found));
   const kernels::Table &table = kernels::active();
   const DType dtype = optimizer_->tensors_.place(*found, id).dtype;
+  const int64_t count = std::ssize(values);
   std::vector<std::byte> stored(values.size() * static_cast<size_t>(dtype_nbytes(dtype)));
   if (dtype == DType::f8e4m3 || dtype == DType::f8ue5m3) {
-    std::vector<float> scales(static_cast<size_t>(round_up(range.count(), kLine) / kLine));
-    table.encode(reinterpret_cast<uint8_t *>(stored.data()), scales.data(), dtype, values.data(), range.count(), nullptr);
+    std::vector<float> scales(static_cast<size_t>(round_up(count, kLine) / kLine));
+    table.encode(reinterpret_cast<uint8_t *>(stored.data()), scales.data(), dtype, values.data(), count, nullptr);
     const int32_t number = slot == ZERO_SLOT_PARAM ? int32_t{ZERO_SLOT_PARAM_SCALE} : scale_slot(slot);
-    ZERO_TRY(store(id, number, range.begin / kLine, std::as_bytes(std::span(scales))));
+    ZERO_TRY(store(id, number, first / kLine, std::as_bytes(std::span(scales))));
   } else {
-    kernels::narrow(table, stored.data(), dtype, values.data(), range.count());
+    kernels::narrow(table, stored.data(), dtype, values.data(), count);
   }
-  return store(id, slot, range.begin, stored);
+  return store(id, slot, first, stored);
 }
 
-Status SavedState::store_values(int64_t id, std::span<const float> values) const {
+Status SavedState::store_values(int64_t id, int64_t first, std::span<const float> values) const {
   const Slot *master = nullptr;
-  const Range range = own(id);
-  if (range.empty()) return {};
-  if (!optimizer_->tensors_.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, values);
+  if (values.empty()) return {};
+  if (!optimizer_->tensors_.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, first, values);
   if (optimizer_->tensors_.place(*master, id).dtype == DType::f32) {
-    ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(values)));
-    return store_state(id, ZERO_SLOT_PARAM, values);
+    ZERO_TRY(store(id, ZERO_SLOT_MASTER, first, std::as_bytes(values)));
+    return store_state(id, ZERO_SLOT_PARAM, first, values);
   }
   std::vector<uint16_t> upper(values.size());
   std::vector<uint16_t> lower(values.size());
-  kernels::active().split(upper.data(), lower.data(), values.data(), range.count());
-  ZERO_TRY(store(id, ZERO_SLOT_MASTER, range.begin, std::as_bytes(std::span(lower))));
-  return store(id, ZERO_SLOT_PARAM, range.begin, std::as_bytes(std::span(upper)));
+  kernels::active().split(upper.data(), lower.data(), values.data(), std::ssize(values));
+  ZERO_TRY(store(id, ZERO_SLOT_MASTER, first, std::as_bytes(std::span(lower))));
+  return store(id, ZERO_SLOT_PARAM, first, std::as_bytes(std::span(upper)));
 }
 
 Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
@@ -295,9 +294,14 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 
 void SavedState::begin_load() const { optimizer_->phase_ = Optimizer::Phase::sealed; }
 
-/// Ranks that wait inside the optimizer are told where it fails.
+/// If it fails here, ranks that wait inside the optimizer get the error.
 Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const {
-  Status status = co_await take_loaded(scalars, counts_set);
+  Status status;
+  try {
+    status = co_await take_loaded(scalars, counts_set);
+  } catch (...) {
+    status = exception_status();
+  }
   if (!status.ok()) optimizer_->lose(status);
   co_return status;
 }

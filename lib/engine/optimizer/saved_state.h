@@ -86,10 +86,11 @@ class SavedState {
   /// @{
   /// Writes entries of a slot of this rank's own cut, from `first` on.
   Status store(int64_t id, int32_t slot, int64_t first, std::span<const std::byte> data) const;
-  /// Values of this rank's own cut of a tensor: the parameter and its master become them.
-  Status store_values(int64_t id, std::span<const float> values) const;
-  /// A slot of this rank's own cut becomes the values, rounded, with its scales.
-  Status store_state(int64_t id, int32_t slot, std::span<const float> values) const;
+  /// Values of elements of this rank's own cut of a tensor, from `first` on: the parameter and its master become them. `first` is the
+  /// beginning of the cut or of a line, and whole lines are given, up to the end of the cut.
+  Status store_values(int64_t id, int64_t first, std::span<const float> values) const;
+  /// Likewise: elements of a slot become the values, rounded, with its scales.
+  Status store_state(int64_t id, int32_t slot, int64_t first, std::span<const float> values) const;
   /// Sums up the scalars that a section's facts tell.
   static Status read_scalars(const checkpoint::Facts &facts, SavedScalars *out);
   /// Each hyper-parameter of a set that the facts tell.

@@ -202,7 +202,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_6f12d5fff79771ad(void *_swig_go_0) {
+void _wrap_Swig_free_czero_a32e6dcc2c6fe69e(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -212,7 +212,7 @@ void _wrap_Swig_free_czero_6f12d5fff79771ad(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_6f12d5fff79771ad(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_a32e6dcc2c6fe69e(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -225,7 +225,7 @@ void *_wrap_Swig_malloc_czero_6f12d5fff79771ad(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_6f12d5fff79771ad(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_a32e6dcc2c6fe69e(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -241,7 +241,7 @@ _gostring_ _wrap_zero_status_name_czero_6f12d5fff79771ad(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_6f12d5fff79771ad(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_a32e6dcc2c6fe69e(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -256,7 +256,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_6f12d5fff79771ad(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_6f12d5fff79771ad(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_a32e6dcc2c6fe69e(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -269,7 +269,7 @@ _gostring_ _wrap_zero_config_create_czero_6f12d5fff79771ad(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_6f12d5fff79771ad(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -286,7 +286,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_6f12d5fff79771ad(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_6f12d5fff79771ad(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -303,7 +303,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_6f12d5fff79771ad(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_6f12d5fff79771ad(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -328,7 +328,7 @@ _gostring_ _wrap_zero_config_set_str_czero_6f12d5fff79771ad(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_6f12d5fff79771ad(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_a32e6dcc2c6fe69e(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -343,7 +343,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_6f12d5fff79771ad(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_6f12d5fff79771ad(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_a32e6dcc2c6fe69e(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -358,7 +358,7 @@ _gostring_ _wrap_zero_config_bounds_czero_6f12d5fff79771ad(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_6f12d5fff79771ad(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -379,7 +379,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_6f12d5fff79771ad(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_6f12d5fff79771ad(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -389,7 +389,7 @@ void _wrap_zero_config_release_czero_6f12d5fff79771ad(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -421,7 +421,7 @@ _gostring_ _wrap_zero_group_create_local_czero_6f12d5fff79771ad(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_6f12d5fff79771ad(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -438,7 +438,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_6f12d5fff79771ad(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -467,7 +467,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_6f12d5fff79771ad(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_6f12d5fff79771ad(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -487,7 +487,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_6f12d5fff79771ad(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_6f12d5fff79771ad(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -502,7 +502,7 @@ _gostring_ _wrap_zero_group_create_env_czero_6f12d5fff79771ad(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_launcher_czero_6f12d5fff79771ad(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -520,7 +520,7 @@ _gostring_ _wrap_zero_group_launcher_czero_6f12d5fff79771ad(char *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_6f12d5fff79771ad(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -539,7 +539,7 @@ _gostring_ _wrap_zero_group_split_czero_6f12d5fff79771ad(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -554,7 +554,7 @@ _gostring_ _wrap_zero_group_rank_czero_6f12d5fff79771ad(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -569,7 +569,7 @@ _gostring_ _wrap_zero_group_size_czero_6f12d5fff79771ad(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -584,7 +584,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -599,7 +599,7 @@ _gostring_ _wrap_zero_group_local_size_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -614,7 +614,7 @@ _gostring_ _wrap_zero_group_host_count_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_6f12d5fff79771ad(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -635,7 +635,7 @@ _gostring_ _wrap_zero_group_share_czero_6f12d5fff79771ad(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_6f12d5fff79771ad(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -648,7 +648,7 @@ _gostring_ _wrap_zero_group_status_czero_6f12d5fff79771ad(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_6f12d5fff79771ad(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -674,7 +674,7 @@ _gostring_ _wrap_zero_group_abort_czero_6f12d5fff79771ad(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_6f12d5fff79771ad(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -689,7 +689,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_6f12d5fff79771ad(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -704,7 +704,7 @@ _gostring_ _wrap_zero_group_quiet_czero_6f12d5fff79771ad(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -731,7 +731,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -758,7 +758,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_6f12d5fff79771ad(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -783,7 +783,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -806,7 +806,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_6f12d5fff79771ad(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -835,7 +835,7 @@ _gostring_ _wrap_zero_group_reduce_czero_6f12d5fff79771ad(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -864,7 +864,7 @@ _gostring_ _wrap_zero_group_gather_czero_6f12d5fff79771ad(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -893,7 +893,7 @@ _gostring_ _wrap_zero_group_scatter_czero_6f12d5fff79771ad(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -918,7 +918,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -941,7 +941,7 @@ _gostring_ _wrap_zero_group_send_czero_6f12d5fff79771ad(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_6f12d5fff79771ad(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -964,7 +964,7 @@ _gostring_ _wrap_zero_group_recv_czero_6f12d5fff79771ad(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_6f12d5fff79771ad(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -977,7 +977,7 @@ _gostring_ _wrap_zero_group_barrier_czero_6f12d5fff79771ad(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_6f12d5fff79771ad(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -987,7 +987,7 @@ void _wrap_zero_group_release_czero_6f12d5fff79771ad(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_6f12d5fff79771ad(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -1008,7 +1008,7 @@ _gostring_ _wrap_zero_buffer_create_czero_6f12d5fff79771ad(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1027,7 +1027,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_6f12d5fff79771ad(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1044,7 +1044,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_6f12d5fff79771ad(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1057,7 +1057,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_6f12d5fff79771ad(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1078,7 +1078,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_6f12d5fff79771ad(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1099,7 +1099,7 @@ _gostring_ _wrap_zero_buffer_read_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1120,7 +1120,7 @@ _gostring_ _wrap_zero_buffer_write_czero_6f12d5fff79771ad(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1130,7 +1130,7 @@ void _wrap_zero_buffer_release_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_6f12d5fff79771ad(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1145,7 +1145,7 @@ _gostring_ _wrap_zero_step_result_init_czero_6f12d5fff79771ad(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_6f12d5fff79771ad(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1160,7 +1160,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_6f12d5fff79771ad(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_6f12d5fff79771ad(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1177,7 +1177,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_6f12d5fff79771ad(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1194,7 +1194,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1209,7 +1209,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_6f12d5fff79771ad(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1242,7 +1242,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_6f12d5fff79771ad(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1259,7 +1259,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_6f12d5fff79771ad(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1292,7 +1292,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_6f12d5fff79771ad(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1309,7 +1309,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_6f12d5fff79771ad(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1322,7 +1322,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1337,7 +1337,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_6f12d5fff79771ad(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1360,7 +1360,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1379,7 +1379,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_6f12d5fff79771ad(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1394,7 +1394,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_6f12d5fff79771ad(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1417,7 +1417,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_6f12d5fff79771ad(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1432,7 +1432,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_6f12d5fff79771ad(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1453,7 +1453,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_6f12d5fff79771ad(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1476,7 +1476,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1491,7 +1491,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1508,7 +1508,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1525,7 +1525,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1542,7 +1542,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_6f12d5fff79771ad(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1557,7 +1557,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_6f12d5fff79771ad(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1572,7 +1572,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_6f12d5fff79771ad(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1587,7 +1587,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1612,7 +1612,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1629,7 +1629,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_6f12d5fff79771ad(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1639,7 +1639,7 @@ void _wrap_zero_optimizer_release_czero_6f12d5fff79771ad(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_request_stop_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1654,7 +1654,7 @@ _gostring_ _wrap_zero_optimizer_request_stop_czero_6f12d5fff79771ad(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1673,7 +1673,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1692,7 +1692,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1709,7 +1709,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1726,7 +1726,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1743,7 +1743,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1766,7 +1766,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1791,7 +1791,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1816,7 +1816,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_6f12d5fff79771ad(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1833,7 +1833,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_6f12d5fff79771ad(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1848,7 +1848,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_6f12d5fff79771ad(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1865,7 +1865,7 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_6f12d5fff79771ad(zero_o
 }
 
 
-_gostring_ _wrap_zero_checkpoint_result_init_czero_6f12d5fff79771ad(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
   zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1880,7 +1880,7 @@ _gostring_ _wrap_zero_checkpoint_result_init_czero_6f12d5fff79771ad(zero_checkpo
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1905,7 +1905,7 @@ _gostring_ _wrap_zero_optimizer_save_czero_6f12d5fff79771ad(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_resume_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1932,7 +1932,7 @@ _gostring_ _wrap_zero_optimizer_resume_czero_6f12d5fff79771ad(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_create_czero_6f12d5fff79771ad(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_create_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
@@ -1949,7 +1949,7 @@ _gostring_ _wrap_zero_checkpoint_create_czero_6f12d5fff79771ad(zero_group *_swig
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_optimizer *arg3 = (zero_optimizer *) 0 ;
@@ -1974,7 +1974,7 @@ _gostring_ _wrap_zero_checkpoint_add_optimizer_czero_6f12d5fff79771ad(zero_check
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_buffer_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_buffer *arg3 = (zero_buffer *) 0 ;
@@ -1999,7 +1999,7 @@ _gostring_ _wrap_zero_checkpoint_add_buffer_czero_6f12d5fff79771ad(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_tensor_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
+_gostring_ _wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2032,7 +2032,7 @@ _gostring_ _wrap_zero_checkpoint_add_tensor_czero_6f12d5fff79771ad(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_set_text_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2065,7 +2065,7 @@ _gostring_ _wrap_zero_checkpoint_set_text_czero_6f12d5fff79771ad(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_get_text_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2095,7 +2095,7 @@ _gostring_ _wrap_zero_checkpoint_get_text_czero_6f12d5fff79771ad(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_rename_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2128,7 +2128,7 @@ _gostring_ _wrap_zero_checkpoint_rename_czero_6f12d5fff79771ad(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2155,7 +2155,7 @@ _gostring_ _wrap_zero_checkpoint_save_czero_6f12d5fff79771ad(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_load_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2184,7 +2184,36 @@ _gostring_ _wrap_zero_checkpoint_load_czero_6f12d5fff79771ad(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_skipped_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  void *arg4 = (void *) 0 ;
+  zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (void *)_swig_go_3; 
+  arg5 = (zero_checkpoint_result *)_swig_go_4; 
+  
+  result = zero_checkpoint_export(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2204,7 +2233,7 @@ _gostring_ _wrap_zero_checkpoint_skipped_czero_6f12d5fff79771ad(zero_checkpoint 
 }
 
 
-void _wrap_zero_checkpoint_release_czero_6f12d5fff79771ad(zero_checkpoint *_swig_go_0) {
+void _wrap_zero_checkpoint_release_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   
   arg1 = (zero_checkpoint *)_swig_go_0; 
@@ -2214,7 +2243,7 @@ void _wrap_zero_checkpoint_release_czero_6f12d5fff79771ad(zero_checkpoint *_swig
 }
 
 
-_gostring_ _wrap_zero_save_open_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
+_gostring_ _wrap_zero_save_open_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
   char *arg1 = (char *) 0 ;
   zero_save **arg2 = (zero_save **) 0 ;
   char *copy1 ;
@@ -2237,7 +2266,7 @@ _gostring_ _wrap_zero_save_open_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, ze
 }
 
 
-_gostring_ _wrap_zero_save_list_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_list_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2267,7 +2296,7 @@ _gostring_ _wrap_zero_save_list_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, in
 }
 
 
-_gostring_ _wrap_zero_save_describe_czero_6f12d5fff79771ad(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2289,7 +2318,7 @@ _gostring_ _wrap_zero_save_describe_czero_6f12d5fff79771ad(zero_save *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_verify_czero_6f12d5fff79771ad(zero_save *_swig_go_0) {
+_gostring_ _wrap_zero_save_verify_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2302,7 +2331,7 @@ _gostring_ _wrap_zero_save_verify_czero_6f12d5fff79771ad(zero_save *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_zero_save_compare_czero_6f12d5fff79771ad(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_compare_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   zero_save *arg2 = (zero_save *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2319,7 +2348,7 @@ _gostring_ _wrap_zero_save_compare_czero_6f12d5fff79771ad(zero_save *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_save_differences_czero_6f12d5fff79771ad(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2341,7 +2370,7 @@ _gostring_ _wrap_zero_save_differences_czero_6f12d5fff79771ad(zero_save *_swig_g
 }
 
 
-_gostring_ _wrap_zero_save_export_czero_6f12d5fff79771ad(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_export_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
   zero_save *arg1 = (zero_save *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -2364,7 +2393,7 @@ _gostring_ _wrap_zero_save_export_czero_6f12d5fff79771ad(zero_save *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_prunable_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2394,7 +2423,7 @@ _gostring_ _wrap_zero_save_prunable_czero_6f12d5fff79771ad(_gostring_ _swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_remove_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy1 ;
@@ -2425,7 +2454,7 @@ _gostring_ _wrap_zero_save_remove_czero_6f12d5fff79771ad(_gostring_ _swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_progress_czero_6f12d5fff79771ad(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_progress_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2442,7 +2471,7 @@ _gostring_ _wrap_zero_save_progress_czero_6f12d5fff79771ad(zero_save *_swig_go_0
 }
 
 
-void _wrap_zero_save_release_czero_6f12d5fff79771ad(zero_save *_swig_go_0) {
+void _wrap_zero_save_release_czero_a32e6dcc2c6fe69e(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   
   arg1 = (zero_save *)_swig_go_0; 
@@ -2452,7 +2481,7 @@ void _wrap_zero_save_release_czero_6f12d5fff79771ad(zero_save *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_6f12d5fff79771ad(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2467,7 +2496,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_6f12d5fff79771ad(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2484,7 +2513,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_6f12d5fff79771ad(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_6f12d5fff79771ad(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_a32e6dcc2c6fe69e(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2501,7 +2530,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_6f12d5fff79771ad(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_6f12d5fff79771ad(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2516,7 +2545,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_6f12d5fff79771ad(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_6f12d5fff79771ad(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2533,7 +2562,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_6f12d5fff79771ad(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2550,7 +2579,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_6f12d5fff79771ad(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_6f12d5fff79771ad(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2565,7 +2594,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_6f12d5fff79771ad(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -2580,7 +2609,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_6f12d5fff79771ad(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_6f12d5fff79771ad(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2598,7 +2627,7 @@ _gostring_ _wrap_zero_describe_library_czero_6f12d5fff79771ad(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_6f12d5fff79771ad(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2618,7 +2647,7 @@ _gostring_ _wrap_zero_describe_group_czero_6f12d5fff79771ad(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2638,7 +2667,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_6f12d5fff79771ad(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_6f12d5fff79771ad(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2658,7 +2687,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_6f12d5fff79771ad(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_6f12d5fff79771ad() {
+long long _wrap_zero_abi_version_czero_a32e6dcc2c6fe69e() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2669,7 +2698,7 @@ long long _wrap_zero_abi_version_czero_6f12d5fff79771ad() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_6f12d5fff79771ad() {
+_gostring_ _wrap_zero_version_czero_a32e6dcc2c6fe69e() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -2683,7 +2712,7 @@ _gostring_ _wrap_zero_version_czero_6f12d5fff79771ad() {
 }
 
 
-long long _wrap_zero_has_feature_czero_6f12d5fff79771ad(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_a32e6dcc2c6fe69e(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

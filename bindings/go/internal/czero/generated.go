@@ -263,6 +263,11 @@ const (
 	ZERO_PART_PARAMS int32 = 1
 )
 
+// enum zero_export
+const (
+	ZERO_EXPORT_AS_KEPT int32 = 0
+)
+
 // enum zero_text_form
 const (
 	ZERO_TEXT_PLAIN int32 = 0
@@ -571,6 +576,7 @@ var Constants = []struct {
 	{"ZERO_SCOPE_EACH", int64(ZERO_SCOPE_EACH)},
 	{"ZERO_PART_ALL", int64(ZERO_PART_ALL)},
 	{"ZERO_PART_PARAMS", int64(ZERO_PART_PARAMS)},
+	{"ZERO_EXPORT_AS_KEPT", int64(ZERO_EXPORT_AS_KEPT)},
 	{"ZERO_TEXT_PLAIN", int64(ZERO_TEXT_PLAIN)},
 	{"ZERO_TEXT_JSON", int64(ZERO_TEXT_JSON)},
 	{"ZERO_MEMORY_TOTAL", int64(ZERO_MEMORY_TOTAL)},

@@ -219,183 +219,186 @@ typedef _gostring_ swig_type_189;
 typedef _gostring_ swig_type_190;
 typedef _gostring_ swig_type_191;
 typedef _gostring_ swig_type_192;
-typedef long long swig_type_193;
+typedef _gostring_ swig_type_193;
 typedef _gostring_ swig_type_194;
-typedef _gostring_ swig_type_195;
+typedef long long swig_type_195;
 typedef _gostring_ swig_type_196;
 typedef _gostring_ swig_type_197;
-typedef long long swig_type_198;
+typedef _gostring_ swig_type_198;
 typedef _gostring_ swig_type_199;
 typedef long long swig_type_200;
 typedef _gostring_ swig_type_201;
-typedef _gostring_ swig_type_202;
+typedef long long swig_type_202;
 typedef _gostring_ swig_type_203;
-typedef long long swig_type_204;
+typedef _gostring_ swig_type_204;
 typedef _gostring_ swig_type_205;
-typedef _gostring_ swig_type_206;
+typedef long long swig_type_206;
 typedef _gostring_ swig_type_207;
 typedef _gostring_ swig_type_208;
-typedef long long swig_type_209;
-typedef long long swig_type_210;
-typedef _gostring_ swig_type_211;
-typedef _gostring_ swig_type_212;
+typedef _gostring_ swig_type_209;
+typedef _gostring_ swig_type_210;
+typedef long long swig_type_211;
+typedef long long swig_type_212;
 typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
 typedef _gostring_ swig_type_215;
-typedef long long swig_type_216;
+typedef _gostring_ swig_type_216;
 typedef _gostring_ swig_type_217;
-typedef _gostring_ swig_type_218;
+typedef long long swig_type_218;
 typedef _gostring_ swig_type_219;
-typedef long long swig_type_220;
+typedef _gostring_ swig_type_220;
 typedef _gostring_ swig_type_221;
-typedef _gostring_ swig_type_222;
+typedef long long swig_type_222;
 typedef _gostring_ swig_type_223;
-typedef long long swig_type_224;
+typedef _gostring_ swig_type_224;
 typedef _gostring_ swig_type_225;
-typedef _gostring_ swig_type_226;
-typedef long long swig_type_227;
+typedef long long swig_type_226;
+typedef _gostring_ swig_type_227;
 typedef _gostring_ swig_type_228;
 typedef long long swig_type_229;
 typedef _gostring_ swig_type_230;
 typedef long long swig_type_231;
 typedef _gostring_ swig_type_232;
 typedef long long swig_type_233;
-typedef long long swig_type_234;
-typedef _gostring_ swig_type_235;
+typedef _gostring_ swig_type_234;
+typedef long long swig_type_235;
 typedef long long swig_type_236;
-extern void _wrap_Swig_free_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_czero_6f12d5fff79771ad(swig_intgo arg1);
+typedef _gostring_ swig_type_237;
+typedef long long swig_type_238;
+extern void _wrap_Swig_free_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_czero_a32e6dcc2c6fe69e(swig_intgo arg1);
 
 #cgo !zero_flags pkg-config: zero
 #cgo zero_flags LDFLAGS: -lzero
 
-extern swig_type_1 _wrap_zero_status_name_czero_6f12d5fff79771ad(int arg1);
-extern swig_type_2 _wrap_zero_dtype_nbytes_czero_6f12d5fff79771ad(int arg1, uintptr_t arg2);
-extern swig_type_3 _wrap_zero_config_create_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_4 _wrap_zero_config_set_i64_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, swig_type_5 arg3);
-extern swig_type_6 _wrap_zero_config_set_f64_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_7 _wrap_zero_config_set_str_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, swig_type_8 arg3);
-extern swig_type_9 _wrap_zero_key_bounds_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_10 arg2);
-extern swig_type_11 _wrap_zero_config_bounds_czero_6f12d5fff79771ad(int arg1, uintptr_t arg2);
-extern swig_type_12 _wrap_zero_config_set_allocator_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern void _wrap_zero_config_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_group_create_local_czero_6f12d5fff79771ad(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_17 _wrap_zero_group_create_mpi_czero_6f12d5fff79771ad(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_19 _wrap_zero_group_create_nccl_czero_6f12d5fff79771ad(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_23 _wrap_zero_group_unique_id_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
-extern swig_type_25 _wrap_zero_group_create_env_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_26 _wrap_zero_group_launcher_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_27 arg2, uintptr_t arg3);
-extern swig_type_28 _wrap_zero_group_split_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3, uintptr_t arg4);
-extern swig_type_31 _wrap_zero_group_rank_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_32 _wrap_zero_group_size_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_local_rank_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_local_size_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_35 _wrap_zero_group_host_count_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_36 _wrap_zero_group_share_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_39 _wrap_zero_group_status_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_40 _wrap_zero_group_abort_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_zero_group_set_deadline_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_43 arg2);
-extern swig_type_44 _wrap_zero_group_quiet_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_45 _wrap_zero_group_all_reduce_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_46 arg3, uintptr_t arg4, swig_type_47 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_48 _wrap_zero_group_reduce_scatter_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_49 arg3, uintptr_t arg4, swig_type_50 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_51 _wrap_zero_group_all_gather_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_52 arg3, uintptr_t arg4, swig_type_53 arg5, int arg6, uintptr_t arg7);
-extern swig_type_54 _wrap_zero_group_broadcast_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_55 arg3, int arg4, swig_type_56 arg5, uintptr_t arg6);
-extern swig_type_57 _wrap_zero_group_reduce_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3, uintptr_t arg4, swig_type_59 arg5, int arg6, int arg7, swig_type_60 arg8, uintptr_t arg9);
-extern swig_type_61 _wrap_zero_group_gather_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_62 arg3, uintptr_t arg4, swig_type_63 arg5, swig_type_64 arg6, int arg7, swig_type_65 arg8, uintptr_t arg9);
-extern swig_type_66 _wrap_zero_group_scatter_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, uintptr_t arg4, swig_type_68 arg5, swig_type_69 arg6, int arg7, swig_type_70 arg8, uintptr_t arg9);
-extern swig_type_71 _wrap_zero_group_all_to_all_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_72 arg3, uintptr_t arg4, swig_type_73 arg5, int arg6, uintptr_t arg7);
-extern swig_type_74 _wrap_zero_group_send_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3, int arg4, swig_type_76 arg5, uintptr_t arg6);
-extern swig_type_77 _wrap_zero_group_recv_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3, int arg4, swig_type_79 arg5, uintptr_t arg6);
-extern swig_type_80 _wrap_zero_group_barrier_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern void _wrap_zero_group_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_81 _wrap_zero_buffer_create_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_82 arg4, uintptr_t arg5);
-extern swig_type_83 _wrap_zero_buffer_shard_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_84 _wrap_zero_buffer_whole_acquire_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_85 _wrap_zero_buffer_whole_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_86 _wrap_zero_buffer_reduce_scatter_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_87 arg3, int arg4, uintptr_t arg5);
-extern swig_type_88 _wrap_zero_buffer_read_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_89 arg2, uintptr_t arg3, swig_type_90 arg4, uintptr_t arg5);
-extern swig_type_91 _wrap_zero_buffer_write_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_92 arg2, uintptr_t arg3, swig_type_93 arg4, uintptr_t arg5);
-extern void _wrap_zero_buffer_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_94 _wrap_zero_step_result_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_zero_verify_result_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_97 arg2);
-extern swig_type_98 _wrap_zero_optimizer_create_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_99 _wrap_zero_optimizer_add_set_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_100 _wrap_zero_optimizer_set_model_group_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_101 _wrap_zero_optimizer_add_param_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, int arg4, uintptr_t arg5, swig_type_103 arg6, uintptr_t arg7);
-extern swig_type_104 _wrap_zero_optimizer_set_order_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_105 arg3);
-extern swig_type_106 _wrap_zero_optimizer_add_module_buffer_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4, swig_type_108 arg5, int arg6, uintptr_t arg7);
-extern swig_type_109 _wrap_zero_optimizer_set_gather_order_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
-extern swig_type_111 _wrap_zero_optimizer_seal_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_112 _wrap_zero_optimizer_begin_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2);
-extern swig_type_113 _wrap_zero_optimizer_init_param_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_114 arg2, int arg3, double arg4, double arg5, swig_type_115 arg6);
-extern swig_type_116 _wrap_zero_optimizer_module_buffer_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_118 _wrap_zero_optimizer_sync_module_buffers_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_119 _wrap_zero_optimizer_param_acquire_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3, swig_type_121 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_122 _wrap_zero_optimizer_param_release_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_123 arg2);
-extern swig_type_124 _wrap_zero_optimizer_grad_acquire_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_126 _wrap_zero_optimizer_grad_ready_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_127 arg2, uintptr_t arg3, swig_type_128 arg4, swig_type_129 arg5, uintptr_t arg6);
-extern swig_type_130 _wrap_zero_optimizer_set_weight_czero_6f12d5fff79771ad(uintptr_t arg1, double arg2);
-extern swig_type_131 _wrap_zero_optimizer_micro_step_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_132 _wrap_zero_optimizer_step_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_133 _wrap_zero_optimizer_reduce_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_134 _wrap_zero_optimizer_apply_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_135 _wrap_zero_optimizer_gather_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_136 _wrap_zero_optimizer_view_count_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_137 _wrap_zero_optimizer_view_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_138 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_139 _wrap_zero_optimizer_verify_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_optimizer_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_140 _wrap_zero_optimizer_request_stop_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_141 arg2);
-extern swig_type_142 _wrap_zero_optimizer_set_f64_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_143 arg2, int arg3, double arg4);
-extern swig_type_144 _wrap_zero_optimizer_get_f64_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_145 arg2, int arg3, uintptr_t arg4);
-extern swig_type_146 _wrap_zero_optimizer_set_i64_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, swig_type_147 arg3);
-extern swig_type_148 _wrap_zero_optimizer_get_i64_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_149 _wrap_zero_optimizer_slot_count_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3);
-extern swig_type_151 _wrap_zero_optimizer_slot_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_154 _wrap_zero_optimizer_read_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_155 arg2, int arg3, swig_type_156 arg4, uintptr_t arg5, swig_type_157 arg6, uintptr_t arg7);
-extern swig_type_158 _wrap_zero_optimizer_write_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_159 arg2, int arg3, swig_type_160 arg4, uintptr_t arg5, swig_type_161 arg6, uintptr_t arg7);
-extern swig_type_162 _wrap_zero_optimizer_result_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_163 _wrap_zero_optimizer_refresh_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_164 _wrap_zero_optimizer_loss_scale_address_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_165 _wrap_zero_checkpoint_result_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_zero_optimizer_save_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_168 arg2, uintptr_t arg3);
-extern swig_type_169 _wrap_zero_optimizer_resume_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_171 _wrap_zero_checkpoint_create_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_172 _wrap_zero_checkpoint_add_optimizer_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_checkpoint_add_buffer_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3);
-extern swig_type_176 _wrap_zero_checkpoint_add_tensor_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_177 arg2, int arg3, uintptr_t arg4, swig_type_178 arg5, uintptr_t arg6, int arg7);
-extern swig_type_179 _wrap_zero_checkpoint_set_text_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3);
-extern swig_type_182 _wrap_zero_checkpoint_get_text_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, swig_type_184 arg4, uintptr_t arg5);
-extern swig_type_185 _wrap_zero_checkpoint_rename_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
-extern swig_type_188 _wrap_zero_checkpoint_save_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_190 _wrap_zero_checkpoint_load_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_191 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_192 _wrap_zero_checkpoint_skipped_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_193 arg3, uintptr_t arg4);
-extern void _wrap_zero_checkpoint_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_194 _wrap_zero_save_open_czero_6f12d5fff79771ad(swig_type_195 arg1, uintptr_t arg2);
-extern swig_type_196 _wrap_zero_save_list_czero_6f12d5fff79771ad(swig_type_197 arg1, int arg2, uintptr_t arg3, swig_type_198 arg4, uintptr_t arg5);
-extern swig_type_199 _wrap_zero_save_describe_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_200 arg4, uintptr_t arg5);
-extern swig_type_201 _wrap_zero_save_verify_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_202 _wrap_zero_save_compare_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_203 _wrap_zero_save_differences_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_204 arg4, uintptr_t arg5);
-extern swig_type_205 _wrap_zero_save_export_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_206 arg2);
-extern swig_type_207 _wrap_zero_save_prunable_czero_6f12d5fff79771ad(swig_type_208 arg1, swig_type_209 arg2, uintptr_t arg3, swig_type_210 arg4, uintptr_t arg5);
-extern swig_type_211 _wrap_zero_save_remove_czero_6f12d5fff79771ad(swig_type_212 arg1, swig_type_213 arg2);
-extern swig_type_214 _wrap_zero_save_progress_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_save_release_czero_6f12d5fff79771ad(uintptr_t arg1);
-extern swig_type_215 _wrap_zero_memory_stats_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_216 arg2);
-extern swig_type_217 _wrap_zero_stats_optimizer_memory_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_218 _wrap_zero_stats_buffer_memory_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_219 _wrap_zero_traffic_stats_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_220 arg2);
-extern swig_type_221 _wrap_zero_stats_group_traffic_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_222 _wrap_zero_stats_optimizer_traffic_czero_6f12d5fff79771ad(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_223 _wrap_zero_step_stats_init_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_224 arg2);
-extern swig_type_225 _wrap_zero_stats_optimizer_step_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_226 _wrap_zero_describe_library_czero_6f12d5fff79771ad(uintptr_t arg1, swig_type_227 arg2, uintptr_t arg3);
-extern swig_type_228 _wrap_zero_describe_group_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_229 arg3, uintptr_t arg4);
-extern swig_type_230 _wrap_zero_describe_optimizer_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_231 arg3, uintptr_t arg4);
-extern swig_type_232 _wrap_zero_stats_optimizer_trace_czero_6f12d5fff79771ad(uintptr_t arg1, uintptr_t arg2, swig_type_233 arg3, uintptr_t arg4);
-extern swig_type_234 _wrap_zero_abi_version_czero_6f12d5fff79771ad(void);
-extern swig_type_235 _wrap_zero_version_czero_6f12d5fff79771ad(void);
-extern swig_type_236 _wrap_zero_has_feature_czero_6f12d5fff79771ad(int arg1);
+extern swig_type_1 _wrap_zero_status_name_czero_a32e6dcc2c6fe69e(int arg1);
+extern swig_type_2 _wrap_zero_dtype_nbytes_czero_a32e6dcc2c6fe69e(int arg1, uintptr_t arg2);
+extern swig_type_3 _wrap_zero_config_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_4 _wrap_zero_config_set_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, swig_type_5 arg3);
+extern swig_type_6 _wrap_zero_config_set_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_7 _wrap_zero_config_set_str_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, swig_type_8 arg3);
+extern swig_type_9 _wrap_zero_key_bounds_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_zero_config_bounds_czero_a32e6dcc2c6fe69e(int arg1, uintptr_t arg2);
+extern swig_type_12 _wrap_zero_config_set_allocator_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern void _wrap_zero_config_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_17 _wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_19 _wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_23 _wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
+extern swig_type_25 _wrap_zero_group_create_env_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_26 _wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_27 arg2, uintptr_t arg3);
+extern swig_type_28 _wrap_zero_group_split_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3, uintptr_t arg4);
+extern swig_type_31 _wrap_zero_group_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_32 _wrap_zero_group_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_local_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_local_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_35 _wrap_zero_group_host_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_36 _wrap_zero_group_share_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_39 _wrap_zero_group_status_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_40 _wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_43 arg2);
+extern swig_type_44 _wrap_zero_group_quiet_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_45 _wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_46 arg3, uintptr_t arg4, swig_type_47 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_48 _wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_49 arg3, uintptr_t arg4, swig_type_50 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_51 _wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_52 arg3, uintptr_t arg4, swig_type_53 arg5, int arg6, uintptr_t arg7);
+extern swig_type_54 _wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_55 arg3, int arg4, swig_type_56 arg5, uintptr_t arg6);
+extern swig_type_57 _wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3, uintptr_t arg4, swig_type_59 arg5, int arg6, int arg7, swig_type_60 arg8, uintptr_t arg9);
+extern swig_type_61 _wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_62 arg3, uintptr_t arg4, swig_type_63 arg5, swig_type_64 arg6, int arg7, swig_type_65 arg8, uintptr_t arg9);
+extern swig_type_66 _wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, uintptr_t arg4, swig_type_68 arg5, swig_type_69 arg6, int arg7, swig_type_70 arg8, uintptr_t arg9);
+extern swig_type_71 _wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_72 arg3, uintptr_t arg4, swig_type_73 arg5, int arg6, uintptr_t arg7);
+extern swig_type_74 _wrap_zero_group_send_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3, int arg4, swig_type_76 arg5, uintptr_t arg6);
+extern swig_type_77 _wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3, int arg4, swig_type_79 arg5, uintptr_t arg6);
+extern swig_type_80 _wrap_zero_group_barrier_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern void _wrap_zero_group_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_81 _wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_82 arg4, uintptr_t arg5);
+extern swig_type_83 _wrap_zero_buffer_shard_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_84 _wrap_zero_buffer_whole_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_85 _wrap_zero_buffer_whole_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_86 _wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_87 arg3, int arg4, uintptr_t arg5);
+extern swig_type_88 _wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_89 arg2, uintptr_t arg3, swig_type_90 arg4, uintptr_t arg5);
+extern swig_type_91 _wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_92 arg2, uintptr_t arg3, swig_type_93 arg4, uintptr_t arg5);
+extern void _wrap_zero_buffer_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_94 _wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_95 arg2);
+extern swig_type_96 _wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_97 arg2);
+extern swig_type_98 _wrap_zero_optimizer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_99 _wrap_zero_optimizer_add_set_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_100 _wrap_zero_optimizer_set_model_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_101 _wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, int arg4, uintptr_t arg5, swig_type_103 arg6, uintptr_t arg7);
+extern swig_type_104 _wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_105 arg3);
+extern swig_type_106 _wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4, swig_type_108 arg5, int arg6, uintptr_t arg7);
+extern swig_type_109 _wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
+extern swig_type_111 _wrap_zero_optimizer_seal_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_112 _wrap_zero_optimizer_begin_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2);
+extern swig_type_113 _wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_114 arg2, int arg3, double arg4, double arg5, swig_type_115 arg6);
+extern swig_type_116 _wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_118 _wrap_zero_optimizer_sync_module_buffers_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_119 _wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3, swig_type_121 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_122 _wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_123 arg2);
+extern swig_type_124 _wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_126 _wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_127 arg2, uintptr_t arg3, swig_type_128 arg4, swig_type_129 arg5, uintptr_t arg6);
+extern swig_type_130 _wrap_zero_optimizer_set_weight_czero_a32e6dcc2c6fe69e(uintptr_t arg1, double arg2);
+extern swig_type_131 _wrap_zero_optimizer_micro_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_132 _wrap_zero_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_133 _wrap_zero_optimizer_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_134 _wrap_zero_optimizer_apply_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_135 _wrap_zero_optimizer_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_136 _wrap_zero_optimizer_view_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_137 _wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_138 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_139 _wrap_zero_optimizer_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_optimizer_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_140 _wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_141 arg2);
+extern swig_type_142 _wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_143 arg2, int arg3, double arg4);
+extern swig_type_144 _wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_145 arg2, int arg3, uintptr_t arg4);
+extern swig_type_146 _wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, swig_type_147 arg3);
+extern swig_type_148 _wrap_zero_optimizer_get_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_149 _wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3);
+extern swig_type_151 _wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_154 _wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_155 arg2, int arg3, swig_type_156 arg4, uintptr_t arg5, swig_type_157 arg6, uintptr_t arg7);
+extern swig_type_158 _wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_159 arg2, int arg3, swig_type_160 arg4, uintptr_t arg5, swig_type_161 arg6, uintptr_t arg7);
+extern swig_type_162 _wrap_zero_optimizer_result_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_163 _wrap_zero_optimizer_refresh_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_164 _wrap_zero_optimizer_loss_scale_address_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_165 _wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_167 _wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_168 arg2, uintptr_t arg3);
+extern swig_type_169 _wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_171 _wrap_zero_checkpoint_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_172 _wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
+extern swig_type_174 _wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3);
+extern swig_type_176 _wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_177 arg2, int arg3, uintptr_t arg4, swig_type_178 arg5, uintptr_t arg6, int arg7);
+extern swig_type_179 _wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3);
+extern swig_type_182 _wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, swig_type_184 arg4, uintptr_t arg5);
+extern swig_type_185 _wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
+extern swig_type_188 _wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_190 _wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_191 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_192 _wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_193 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_194 _wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_195 arg3, uintptr_t arg4);
+extern void _wrap_zero_checkpoint_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_196 _wrap_zero_save_open_czero_a32e6dcc2c6fe69e(swig_type_197 arg1, uintptr_t arg2);
+extern swig_type_198 _wrap_zero_save_list_czero_a32e6dcc2c6fe69e(swig_type_199 arg1, int arg2, uintptr_t arg3, swig_type_200 arg4, uintptr_t arg5);
+extern swig_type_201 _wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_202 arg4, uintptr_t arg5);
+extern swig_type_203 _wrap_zero_save_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_204 _wrap_zero_save_compare_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_205 _wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_206 arg4, uintptr_t arg5);
+extern swig_type_207 _wrap_zero_save_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_208 arg2);
+extern swig_type_209 _wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(swig_type_210 arg1, swig_type_211 arg2, uintptr_t arg3, swig_type_212 arg4, uintptr_t arg5);
+extern swig_type_213 _wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(swig_type_214 arg1, swig_type_215 arg2);
+extern swig_type_216 _wrap_zero_save_progress_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_save_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_217 _wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_218 arg2);
+extern swig_type_219 _wrap_zero_stats_optimizer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_220 _wrap_zero_stats_buffer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_221 _wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_222 arg2);
+extern swig_type_223 _wrap_zero_stats_group_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_224 _wrap_zero_stats_optimizer_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_225 _wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_226 arg2);
+extern swig_type_227 _wrap_zero_stats_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_228 _wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_229 arg2, uintptr_t arg3);
+extern swig_type_230 _wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_231 arg3, uintptr_t arg4);
+extern swig_type_232 _wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_233 arg3, uintptr_t arg4);
+extern swig_type_234 _wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, uintptr_t arg4);
+extern swig_type_236 _wrap_zero_abi_version_czero_a32e6dcc2c6fe69e(void);
+extern swig_type_237 _wrap_zero_version_czero_a32e6dcc2c6fe69e(void);
+extern swig_type_238 _wrap_zero_has_feature_czero_a32e6dcc2c6fe69e(int arg1);
 #undef intgo
 */
 import "C"
@@ -429,20 +432,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_6f12d5fff79771ad(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_a32e6dcc2c6fe69e(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Zero_status_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_zero_status_name_czero_6f12d5fff79771ad(C.int(_swig_i_0))
+	swig_r_p := C._wrap_zero_status_name_czero_a32e6dcc2c6fe69e(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -457,7 +460,7 @@ func Zero_dtype_nbytes(arg1 int32, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_dtype_nbytes_czero_6f12d5fff79771ad(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_dtype_nbytes_czero_a32e6dcc2c6fe69e(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -471,7 +474,7 @@ func Zero_config_create(arg1 *Config) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg1))
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
-	swig_r_p := C._wrap_zero_config_create_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_config_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -484,7 +487,7 @@ func Zero_config_set_i64(arg1 Config, arg2 int32, arg3 int64) (_swig_ret *Failur
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_i64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_i64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -497,7 +500,7 @@ func Zero_config_set_f64(arg1 Config, arg2 int32, arg3 float64) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_f64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -510,7 +513,7 @@ func Zero_config_set_str(arg1 Config, arg2 int32, arg3 string) (_swig_ret *Failu
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_str_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_config_set_str_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -528,7 +531,7 @@ func Zero_key_bounds_init(arg1 *KeyBounds, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_key_bounds_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
+	swig_r_p := C._wrap_zero_key_bounds_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -543,7 +546,7 @@ func Zero_config_bounds(arg1 int32, arg2 *KeyBounds) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_config_bounds_czero_6f12d5fff79771ad(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_config_bounds_czero_a32e6dcc2c6fe69e(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -574,7 +577,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_config_set_allocator_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_config_set_allocator_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -584,7 +587,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 func Zero_config_release(arg1 Config) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_config_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_config_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
@@ -599,7 +602,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_6f12d5fff79771ad(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -619,7 +622,7 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_6f12d5fff79771ad(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -638,7 +641,7 @@ func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_nccl_czero_6f12d5fff79771ad(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -663,7 +666,7 @@ func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_sw
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_unique_id_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -679,7 +682,7 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_create_env_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_create_env_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -699,7 +702,7 @@ func Zero_group_launcher(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Failur
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_launcher_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -717,7 +720,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -733,7 +736,7 @@ func Zero_group_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_rank_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_rank_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -749,7 +752,7 @@ func Zero_group_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_size_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_size_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -765,7 +768,7 @@ func Zero_group_local_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_rank_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_rank_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -781,7 +784,7 @@ func Zero_group_local_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_size_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_size_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -797,7 +800,7 @@ func Zero_group_host_count(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_host_count_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_host_count_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -820,7 +823,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -831,7 +834,7 @@ func Zero_group_status(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_status_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_status_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -843,7 +846,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -858,7 +861,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -874,7 +877,7 @@ func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_quiet_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_quiet_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -904,7 +907,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_46(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_47(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_46(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_47(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -934,7 +937,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_49(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_50(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_49(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_50(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -963,7 +966,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_52(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_53(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_52(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_53(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -987,7 +990,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_55(_swig_i_2), C.int(_swig_i_3), C.swig_type_56(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_55(_swig_i_2), C.int(_swig_i_3), C.swig_type_56(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1018,7 +1021,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_58(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_59(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_60(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_58(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_59(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_60(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1049,7 +1052,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_62(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_63(_swig_i_4), C.swig_type_64(_swig_i_5), C.int(_swig_i_6), C.swig_type_65(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_62(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_63(_swig_i_4), C.swig_type_64(_swig_i_5), C.int(_swig_i_6), C.swig_type_65(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1080,7 +1083,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_68(_swig_i_4), C.swig_type_69(_swig_i_5), C.int(_swig_i_6), C.swig_type_70(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_68(_swig_i_4), C.swig_type_69(_swig_i_5), C.int(_swig_i_6), C.swig_type_70(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1109,7 +1112,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_72(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_73(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_72(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_73(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1133,7 +1136,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_75(_swig_i_2), C.int(_swig_i_3), C.swig_type_76(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_75(_swig_i_2), C.int(_swig_i_3), C.swig_type_76(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1157,7 +1160,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_78(_swig_i_2), C.int(_swig_i_3), C.swig_type_79(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_78(_swig_i_2), C.int(_swig_i_3), C.swig_type_79(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1168,7 +1171,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_barrier_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_barrier_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1178,7 +1181,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 func Zero_group_release(arg1 Group) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_group_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_group_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *Buffer) (_swig_ret *Failure) {
@@ -1194,7 +1197,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1220,7 +1223,7 @@ func Zero_buffer_shard(arg1 Buffer, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_buffer_shard_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_buffer_shard_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1241,7 +1244,7 @@ func Zero_buffer_whole_acquire(arg1 Buffer, arg2 unsafe.Pointer, arg3 *uintptr) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1252,7 +1255,7 @@ func Zero_buffer_whole_release(arg1 Buffer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_buffer_whole_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_buffer_whole_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1275,7 +1278,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_87(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_87(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1298,7 +1301,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_90(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_90(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1321,7 +1324,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_93(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_93(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1331,7 +1334,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 func Zero_buffer_release(arg1 Buffer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_buffer_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_buffer_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
@@ -1342,7 +1345,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1357,7 +1360,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1375,7 +1378,7 @@ func Zero_optimizer_create(arg1 Group, arg2 Config, arg3 *Optimizer) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_create_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1393,7 +1396,7 @@ func Zero_optimizer_add_set(arg1 Optimizer, arg2 Config, arg3 *int64) (_swig_ret
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_add_set_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_add_set_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1406,7 +1409,7 @@ func Zero_optimizer_set_model_group(arg1 Optimizer, arg2 Group) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	var _swig_i_1 uintptr
  _swig_i_1 = uintptr(arg2) 
-	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1432,7 +1435,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_103(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_103(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1452,7 +1455,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_105(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_105(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1477,7 +1480,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_108(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_108(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1497,7 +1500,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1508,7 +1511,7 @@ func Zero_optimizer_seal(arg1 Optimizer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_optimizer_seal_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_optimizer_seal_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1520,7 +1523,7 @@ func Zero_optimizer_begin(arg1 Optimizer, arg2 int32) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_begin_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_begin_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1536,7 +1539,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_115(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_115(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1558,7 +1561,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1574,7 +1577,7 @@ func Zero_optimizer_sync_module_buffers(arg1 Optimizer, arg2 unsafe.Pointer) (_s
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1602,7 +1605,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_121(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_121(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1614,7 +1617,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1641,7 +1644,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1665,7 +1668,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_128(_swig_i_3), C.swig_type_129(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_128(_swig_i_3), C.swig_type_129(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1677,7 +1680,7 @@ func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1694,7 +1697,7 @@ func Zero_optimizer_micro_step(arg1 Optimizer, arg2 int32, arg3 unsafe.Pointer) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1715,7 +1718,7 @@ func Zero_optimizer_step(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_step_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_step_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1736,7 +1739,7 @@ func Zero_optimizer_reduce(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_reduce_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1752,7 +1755,7 @@ func Zero_optimizer_apply(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Failu
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_apply_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_apply_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1768,7 +1771,7 @@ func Zero_optimizer_gather(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_gather_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1784,7 +1787,7 @@ func Zero_optimizer_view_count(arg1 Optimizer, arg2 *int64) (_swig_ret *Failure)
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_view_count_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_view_count_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1817,7 +1820,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1838,7 +1841,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_verify_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_verify_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1848,7 +1851,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 func Zero_optimizer_release(arg1 Optimizer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_optimizer_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_optimizer_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure) {
@@ -1856,7 +1859,7 @@ func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1870,7 +1873,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1888,7 +1891,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1901,7 +1904,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_147(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_147(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1918,7 +1921,7 @@ func Zero_optimizer_get_i64(arg1 Optimizer, arg2 int32, arg3 *int64) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1935,7 +1938,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1963,7 +1966,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1988,7 +1991,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.int(_swig_i_2), C.swig_type_156(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_157(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.int(_swig_i_2), C.swig_type_156(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_157(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2013,7 +2016,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.int(_swig_i_2), C.swig_type_160(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_161(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.int(_swig_i_2), C.swig_type_160(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_161(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2034,7 +2037,7 @@ func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_result_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_result_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2050,7 +2053,7 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_refresh_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_refresh_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2071,7 +2074,7 @@ func Zero_optimizer_loss_scale_address(arg1 Optimizer, arg2 unsafe.Pointer, arg3
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2086,7 +2089,7 @@ func Zero_checkpoint_result_init(arg1 *CheckpointResult, arg2 uint64) (_swig_ret
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2103,7 +2106,7 @@ func Zero_optimizer_save(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer) (_swi
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_save_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2128,7 +2131,7 @@ func Zero_optimizer_resume(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_resume_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2149,7 +2152,7 @@ func Zero_checkpoint_create(arg1 Group, arg2 Config, arg3 *Checkpoint) (_swig_re
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_checkpoint_create_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2163,7 +2166,7 @@ func Zero_checkpoint_add_optimizer(arg1 Checkpoint, arg2 string, arg3 Optimizer)
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2180,7 +2183,7 @@ func Zero_checkpoint_add_buffer(arg1 Checkpoint, arg2 string, arg3 Buffer) (_swi
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2208,7 +2211,7 @@ func Zero_checkpoint_add_tensor(arg1 Checkpoint, arg2 string, arg3 int32, arg4 *
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_178(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
+	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_178(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2224,7 +2227,7 @@ func Zero_checkpoint_set_text(arg1 Checkpoint, arg2 string, arg3 string) (_swig_
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2253,7 +2256,7 @@ func Zero_checkpoint_get_text(arg1 Checkpoint, arg2 string, arg3 *byte, arg4 int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_184(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_184(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2269,7 +2272,7 @@ func Zero_checkpoint_rename(arg1 Checkpoint, arg2 string, arg3 string) (_swig_re
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_rename_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2297,7 +2300,7 @@ func Zero_checkpoint_save(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2323,7 +2326,33 @@ func Zero_checkpoint_load(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_load_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_checkpoint_export(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.Pointer, arg5 *CheckpointResult) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	var _swig_i_4 uintptr
+
+	defer keep(unsafe.Pointer(arg5))
+	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
+
+	swig_r_p := C._wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2348,7 +2377,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_193(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_195(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2358,7 +2387,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 func Zero_checkpoint_release(arg1 Checkpoint) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_checkpoint_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_checkpoint_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
@@ -2369,7 +2398,7 @@ func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_save_open_czero_6f12d5fff79771ad(*(*C.swig_type_195)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_save_open_czero_a32e6dcc2c6fe69e(*(*C.swig_type_197)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2394,7 +2423,7 @@ func Zero_save_list(arg1 string, arg2 int32, arg3 *byte, arg4 int64, arg5 *int64
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_list_czero_6f12d5fff79771ad(*(*C.swig_type_197)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_198(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_list_czero_a32e6dcc2c6fe69e(*(*C.swig_type_199)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_200(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2420,7 +2449,7 @@ func Zero_save_describe(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_describe_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_200(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_202(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2431,7 +2460,7 @@ func Zero_save_verify(arg1 Save) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_save_verify_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_save_verify_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2449,7 +2478,7 @@ func Zero_save_compare(arg1 Save, arg2 Save, arg3 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_compare_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_compare_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2472,7 +2501,7 @@ func Zero_save_differences(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_differences_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_204(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_206(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2484,7 +2513,7 @@ func Zero_save_export(arg1 Save, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_export_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2509,7 +2538,7 @@ func Zero_save_prunable(arg1 string, arg2 int64, arg3 *byte, arg4 int64, arg5 *i
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_prunable_czero_6f12d5fff79771ad(*(*C.swig_type_208)(unsafe.Pointer(&_swig_i_0)), C.swig_type_209(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_210(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(*(*C.swig_type_210)(unsafe.Pointer(&_swig_i_0)), C.swig_type_211(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_212(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2523,7 +2552,7 @@ func Zero_save_remove(arg1 string, arg2 string) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_remove_czero_6f12d5fff79771ad(*(*C.swig_type_212)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(*(*C.swig_type_214)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2550,7 +2579,7 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_progress_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_progress_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2560,7 +2589,7 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 func Zero_save_release(arg1 Save) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_save_release_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_save_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure) {
@@ -2571,7 +2600,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_216(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2588,7 +2617,7 @@ func Zero_stats_optimizer_memory(arg1 Optimizer, arg2 int32, arg3 *MemoryStats) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2605,7 +2634,7 @@ func Zero_stats_buffer_memory(arg1 Buffer, arg2 int32, arg3 *MemoryStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2620,7 +2649,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2637,7 +2666,7 @@ func Zero_stats_group_traffic(arg1 Group, arg2 int32, arg3 *TrafficStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_group_traffic_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_group_traffic_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2654,7 +2683,7 @@ func Zero_stats_optimizer_traffic(arg1 Optimizer, arg2 int32, arg3 *TrafficStats
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2669,7 +2698,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_224(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2685,7 +2714,7 @@ func Zero_stats_optimizer_step(arg1 Optimizer, arg2 *StepStats) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2705,7 +2734,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2727,7 +2756,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_229(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2749,7 +2778,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_233(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2771,7 +2800,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_6f12d5fff79771ad(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_233(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2780,13 +2809,13 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 
 func Zero_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_zero_abi_version_czero_6f12d5fff79771ad())
+	swig_r = (int64)(C._wrap_zero_abi_version_czero_a32e6dcc2c6fe69e())
 	return swig_r
 }
 
 func Zero_version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_zero_version_czero_6f12d5fff79771ad()
+	swig_r_p := C._wrap_zero_version_czero_a32e6dcc2c6fe69e()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -2796,7 +2825,7 @@ func Zero_version() (_swig_ret string) {
 func Zero_has_feature(arg1 int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_zero_has_feature_czero_6f12d5fff79771ad(C.int(_swig_i_0)))
+	swig_r = (int64)(C._wrap_zero_has_feature_czero_a32e6dcc2c6fe69e(C.int(_swig_i_0)))
 	return swig_r
 }
 

@@ -31,7 +31,7 @@ export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
 export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!
-export load!, rename!, request_stop, resume!, save, skipped
+export export_params, load!, rename!, request_stop, resume!, save, skipped
 export slots, verify, views
 export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save
 export describe, memory_stats, step_stats, trace, traffic_stats

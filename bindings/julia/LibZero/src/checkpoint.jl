@@ -82,7 +82,7 @@ rename!(checkpoint::Checkpoint, (in_file, here)::Pair) = zero_checkpoint_rename(
 """
     CheckpointResult
 
-The outcome of a save or a load: `step` (steps applied), `nbytes`, `file_count`, times (`write_ns`, `sync_ns`, `commit_ns`), `direct` (1:
+The outcome of a save, a load or an export: `step` (steps applied), `nbytes`, `file_count`, times (`write_ns`, `sync_ns`, `commit_ns`), `direct` (1:
 files went past the page cache), and of a load `missing`, `extra` and `converted` (how many names [`skipped`](@ref) tells) and `fallback`
 (damaged saves that are newer than the one taken). `stall_ns` is the time in which a save kept this rank from using the optimizers, and
 `snapshot_nbytes` what an asynchronous one copied.
@@ -102,10 +102,21 @@ save(optimizer::Optimizer, folder::AbstractString) = zero_optimizer_save(optimiz
 """
     load!(checkpoint, folder; part = :all)
 
-Loads the newest valid save in `folder`, or the save that `folder` is; with `part = :params` the values of parameters alone. Optimizers
-are sealed or between steps, and run afterwards. Returns a [`CheckpointResult`](@ref). A collective.
+Loads the newest valid save in `folder`, or the save that `folder` is; with `part = :params` the values of parameters alone. `folder` may
+then also name plain safetensors of any tool: a file, or a folder of files. Optimizers are sealed or between steps, and run afterwards.
+Returns a [`CheckpointResult`](@ref). A collective.
 """
 load!(checkpoint::Checkpoint, folder::AbstractString; part = :all) = zero_checkpoint_load(checkpoint, folder, code(PART, part))
+
+"""
+    export_params(checkpoint, path; as = nothing)
+
+Writes the parameters as plain safetensors, which other tools read: one file if `path` ends with `.safetensors`, otherwise a folder. `as` is
+`Float32`, `Float16` or `LibZero.BFloat16`; `nothing` writes each parameter as the optimizer keeps it. Returns a [`CheckpointResult`](@ref).
+A collective.
+"""
+export_params(checkpoint::Checkpoint, path::AbstractString; as::Union{Type,Nothing} = nothing) =
+    zero_checkpoint_export(checkpoint, path, as === nothing ? ZERO_EXPORT_AS_KEPT : dtype(as))
 
 """
     resume!(optimizer, folder)

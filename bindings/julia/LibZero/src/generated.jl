@@ -219,6 +219,9 @@ const ZERO_SCOPE_EACH = Int32(1)
 const ZERO_PART_ALL = Int32(0)
 const ZERO_PART_PARAMS = Int32(1)
 
+# enum zero_export
+const ZERO_EXPORT_AS_KEPT = Int32(0)
+
 # enum zero_text_form
 const ZERO_TEXT_PLAIN = Int32(0)
 const ZERO_TEXT_JSON = Int32(1)
@@ -439,6 +442,9 @@ const SCOPE = Enumeration("scope", [
 const PART = Enumeration("part", [
     :all => ZERO_PART_ALL,
     :params => ZERO_PART_PARAMS,
+])
+const EXPORT = Enumeration("export", [
+    :as_kept => ZERO_EXPORT_AS_KEPT,
 ])
 const TEXT_FORM = Enumeration("text form", [
     :plain => ZERO_TEXT_PLAIN,
@@ -694,6 +700,8 @@ mutable struct Functions
     zero_checkpoint_save_async::Ptr{Cvoid}
     zero_checkpoint_load::Ptr{Cvoid}
     zero_checkpoint_load_async::Ptr{Cvoid}
+    zero_checkpoint_export::Ptr{Cvoid}
+    zero_checkpoint_export_async::Ptr{Cvoid}
     zero_checkpoint_skipped::Ptr{Cvoid}
     zero_checkpoint_release::Ptr{Cvoid}
     zero_save_open::Ptr{Cvoid}
@@ -722,7 +730,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 170)...)
+    Functions() = new(ntuple(_ -> C_NULL, 172)...)
 end
 const libzero = Functions()
 
@@ -1400,6 +1408,15 @@ function zero_checkpoint_load(checkpoint, folder, part, stream = C_NULL)
     return out_result[]
 end
 
+function zero_checkpoint_export(checkpoint, path, dtype, stream = C_NULL)
+    out_result = Ref(CheckpointResult())
+    finish() do request
+        ccall(entry(libzero.zero_checkpoint_export_async), Int32, (Handle, Cstring, Int32, Ptr{Cvoid}, Ptr{CheckpointResult}, Ptr{Handle}),
+              checkpoint, path, dtype, stream, out_result, request)
+    end
+    return out_result[]
+end
+
 function zero_checkpoint_skipped(checkpoint)
     return text() do out, out_nbytes, out_needed
         ccall(entry(libzero.zero_checkpoint_skipped), Int32, (Handle, Ptr{UInt8}, Int64, Ptr{Int64}),
@@ -1744,6 +1761,7 @@ const CONSTANTS = [
     "ZERO_SCOPE_EACH" => Int64(ZERO_SCOPE_EACH),
     "ZERO_PART_ALL" => Int64(ZERO_PART_ALL),
     "ZERO_PART_PARAMS" => Int64(ZERO_PART_PARAMS),
+    "ZERO_EXPORT_AS_KEPT" => Int64(ZERO_EXPORT_AS_KEPT),
     "ZERO_TEXT_PLAIN" => Int64(ZERO_TEXT_PLAIN),
     "ZERO_TEXT_JSON" => Int64(ZERO_TEXT_JSON),
     "ZERO_MEMORY_TOTAL" => Int64(ZERO_MEMORY_TOTAL),

@@ -31,6 +31,30 @@
         end
     end
 
+    @testset "parameters travel as plain files" begin
+        mktempdir() do folder
+            path = joinpath(folder, "model.safetensors")
+            "Calls `body(checkpoint)` with a checkpoint of the optimizer."
+            with_params(body, optimizer, group) = Checkpoint(checkpoint -> body(push!(checkpoint, optimizer)), group)
+            before = saved_run(3, 3, 1) do optimizer, w, group, rank
+                with_params(optimizer, group) do checkpoint
+                    files = export_params(checkpoint, path).file_count
+                    export_params(checkpoint, joinpath(folder, "halves"); as = Float16)
+                    (files, error_name(() -> export_params(checkpoint, path; as = Int64)), value(optimizer, w))
+                end
+            end
+            after = saved_run(2, 1, nothing) do optimizer, w, group, rank
+                with_params(optimizer, group) do checkpoint
+                    states = error_name(() -> load!(checkpoint, path))
+                    converted = load!(checkpoint, joinpath(folder, "halves"); part = :params).converted
+                    (states, converted, load!(checkpoint, path; part = :params).converted, value(optimizer, w))
+                end
+            end
+            @test before == fill((1, "ZERO_E_INVALID_ARGUMENT", before[1][3]), 3)
+            @test after == fill(("ZERO_E_INVALID_ARGUMENT", 1, 0, before[1][3]), 2)
+        end
+    end
+
     @testset "arrays, buffers and texts of the program are in the save" begin
         mktempdir() do folder
             "Makes a checkpoint of everything; `array` and the buffer's shards hold `value`."

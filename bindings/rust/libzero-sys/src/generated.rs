@@ -277,6 +277,9 @@ pub const ZERO_SCOPE_EACH: i32 = 1;
 pub const ZERO_PART_ALL: i32 = 0;
 pub const ZERO_PART_PARAMS: i32 = 1;
 
+// enum zero_export
+pub const ZERO_EXPORT_AS_KEPT: i32 = 0;
+
 // enum zero_text_form
 pub const ZERO_TEXT_PLAIN: i32 = 0;
 pub const ZERO_TEXT_JSON: i32 = 1;
@@ -827,6 +830,12 @@ extern "C" {
     /// See `zero/checkpoint.h`.
     pub fn zero_checkpoint_load_async(checkpoint: *mut zero_checkpoint, folder: *const c_char, part: i32, stream: *mut c_void, out_result: *mut zero_checkpoint_result, out: *mut *mut zero_request) -> i32;
 
+    /// See `zero/checkpoint.h`; waits for other ranks.
+    pub fn zero_checkpoint_export(checkpoint: *mut zero_checkpoint, path: *const c_char, dtype: i32, stream: *mut c_void, out_result: *mut zero_checkpoint_result) -> i32;
+
+    /// See `zero/checkpoint.h`.
+    pub fn zero_checkpoint_export_async(checkpoint: *mut zero_checkpoint, path: *const c_char, dtype: i32, stream: *mut c_void, out_result: *mut zero_checkpoint_result, out: *mut *mut zero_request) -> i32;
+
     /// See `zero/checkpoint.h`; writes a text to `out[..out_nbytes]`.
     pub fn zero_checkpoint_skipped(checkpoint: *const zero_checkpoint, out: *mut c_char, out_nbytes: i64, out_needed: *mut i64) -> i32;
 
@@ -1093,6 +1102,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_SCOPE_EACH", ZERO_SCOPE_EACH as i64),
     ("ZERO_PART_ALL", ZERO_PART_ALL as i64),
     ("ZERO_PART_PARAMS", ZERO_PART_PARAMS as i64),
+    ("ZERO_EXPORT_AS_KEPT", ZERO_EXPORT_AS_KEPT as i64),
     ("ZERO_TEXT_PLAIN", ZERO_TEXT_PLAIN as i64),
     ("ZERO_TEXT_JSON", ZERO_TEXT_JSON as i64),
     ("ZERO_MEMORY_TOTAL", ZERO_MEMORY_TOTAL as i64),

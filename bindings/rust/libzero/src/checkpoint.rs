@@ -8,19 +8,19 @@ use libzero_sys as sys;
 use crate::buffer::Buffer;
 use crate::config::{c_text, config_ptr, Config};
 use crate::element::Element;
-use crate::enums::{Part, TensorScope};
+use crate::enums::{DType, Part, TensorScope};
 use crate::error::{check, Result};
 use crate::group::{Group, NO_STREAM};
 use crate::optimizer::Optimizer;
 use crate::stats::init;
 use crate::text;
 
-/// The outcome of a save or a load.
+/// The outcome of a save, a load or an export.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckpointResult {
     /// Steps applied, of the first optimizer.
     pub step: i64,
-    /// Of all files of the save; of a load: bytes that this rank read.
+    /// Save, export: bytes of all files. Load: bytes that this rank read.
     pub nbytes: i64,
     /// Files without the manifest.
     pub file_count: i64,
@@ -170,12 +170,24 @@ impl<'a> Checkpoint<'a> {
         Ok(CheckpointResult::from(result))
     }
 
-    /// Loads the newest valid save in `folder`, or the save that `folder` is. A collective between steps.
+    /// Loads the newest valid save in `folder`, or the save that `folder` is. With [`Part::Params`], `folder` may also name plain safetensors
+    /// of any tool: a file, or a folder of files. A collective between steps.
     pub fn load(&mut self, folder: &str, part: Part) -> Result<CheckpointResult> {
         let folder = c_text("folder", folder)?;
         let mut result = init(sys::zero_checkpoint_result_init)?;
         // SAFETY: what is loaded is borrowed by `&mut`, and `result` knows its own size.
         check(unsafe { sys::zero_checkpoint_load(self.handle.as_ptr(), folder.as_ptr(), part.raw(), NO_STREAM, &mut result) })?;
+        Ok(CheckpointResult::from(result))
+    }
+
+    /// Writes the parameters as plain safetensors, which other tools read: one file if `path` ends with `.safetensors`, otherwise a folder.
+    /// `None` writes each parameter as the optimizer keeps it. A collective between steps.
+    pub fn export(&mut self, path: &str, dtype: Option<DType>) -> Result<CheckpointResult> {
+        let path = c_text("path", path)?;
+        let dtype = dtype.map_or(sys::ZERO_EXPORT_AS_KEPT, DType::raw);
+        let mut result = init(sys::zero_checkpoint_result_init)?;
+        // SAFETY: what is exported is borrowed, and `result` knows its own size.
+        check(unsafe { sys::zero_checkpoint_export(self.handle.as_ptr(), path.as_ptr(), dtype, NO_STREAM, &mut result) })?;
         Ok(CheckpointResult::from(result))
     }
 

@@ -5,7 +5,7 @@ mod training;
 
 use std::path::PathBuf;
 
-use libzero::{Buffer, Checkpoint, Code, Key, Optimizer, Part, TensorScope};
+use libzero::{Buffer, Checkpoint, Code, DType, Key, Optimizer, Part, TensorScope};
 
 use training::*;
 
@@ -78,6 +78,26 @@ fn several_things_are_in_one_save() {
             assert!(buffer.shard().unwrap().iter().all(|&value| value == 2.5));
         });
     }
+}
+
+#[test]
+fn parameters_travel_as_plain_files() {
+    let folder = Folder::new("plain");
+    let path = format!("{}/model.safetensors", folder.path());
+    ranks::run(3, |group, _| {
+        let (mut optimizer, _) = begun(&group, &descent(&[(Key::Stage, 3)]));
+        let mut checkpoint = Checkpoint::new(&group, None).unwrap();
+        checkpoint.add_optimizer("", &mut optimizer).unwrap();
+        assert_eq!(checkpoint.export(&path, None).unwrap().file_count, 1);
+        assert_eq!(checkpoint.export(&path, Some(DType::I64)).unwrap_err().code(), Code::InvalidArgument);
+    });
+    ranks::run(2, |group, _| {
+        let (mut optimizer, _) = begun(&group, &descent(&[(Key::Stage, 1)]));
+        let mut checkpoint = Checkpoint::new(&group, None).unwrap();
+        checkpoint.add_optimizer("", &mut optimizer).unwrap();
+        assert_eq!(checkpoint.load(&path, Part::All).unwrap_err().code(), Code::InvalidArgument);
+        assert_eq!(checkpoint.load(&path, Part::Params).unwrap().missing, 0);
+    });
 }
 
 #[test]

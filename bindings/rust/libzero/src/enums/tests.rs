@@ -52,6 +52,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "SNAPSHOT",
         "PART",
         "TEXT",
+        "EXPORT",
         "SLOT",
         "SOURCE",
         "SYNC",
