@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "counters.h"
+#include "gpt/hugging_face.h"
 #include "gpt/options.h"
 #include "gpt/plot.h"
 #include "gpt/products.h"
@@ -134,6 +135,8 @@ static int work(struct trainer *t, struct files *files) {
   if (report_memory(t->optimizer, outcome.memory)) return -1;
   outcome.process_peak = report_process_peak();
   if (trainer_hash(t, &outcome.hash) || report_write(t->group, o, &outcome, files) || (o->sample && sample_print(t))) return -1;
+  if (o->write_logits && sample_write_logits(t, files->logits)) return -1;
+  if (o->export_to && hugging_face_export(o, &t->run->shape, t->group, t->optimizer)) return -1;
   if (t->rank == 0) printf("loss=%.4f hash=%016" PRIx64 "\n", outcome.validation, outcome.hash);
   return t->rank == 0 ? flush_output() : 0;
 }
@@ -147,7 +150,7 @@ static int open_outputs(const struct options *o, struct files *files) {
 static int rank_main(void *context, int64_t rank) {
   struct whole_run *whole = context;
   const struct options *o = whole->run.options;
-  struct files none = {NULL, NULL, NULL, NULL};
+  struct files none = {NULL, NULL, NULL, NULL, NULL};
   struct trainer trainer = {.run = &whole->run, .rank = rank};
   int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer) ||
                saves_open(&trainer.saves, &o->saves, trainer.group, trainer.optimizer, &trainer.first_step);
@@ -192,7 +195,8 @@ static int run(const struct options *o) {
   saves_catch_signals();
   const int status = products_choose((enum products)o->products) ||
                      (o->tokens ? text_read_tokens(o->tokens, text) : text_read(o->text, text)) ||
-                     text_check(text, o->batch, o->context, whole.run.shape.vocabulary) || start_ranks(&whole);
+                     text_check(text, o->batch, o->context, whole.run.shape.vocabulary) ||
+                     hugging_face_check(o, &whole.run.shape) || start_ranks(&whole);
   text_release(text);
   return status ? EXIT_FAILURE : saves_exit_code(&o->saves, *whole.run.stop_reason);
 }

@@ -4,6 +4,7 @@ zero_example(
   train_gpt
   check.c
   counters.c
+  gpt/hugging_face.c
   gpt/layers.c
   gpt/model.c
   gpt/options.c

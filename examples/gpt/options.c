@@ -38,6 +38,8 @@ static const char kUsage[] =
     "  --weight-decay X       of matrices; default 0.1\n"
     "  --clip-norm X          scale gradients down to a global norm of at most X; 0: never; default 1\n"
     "  --seed N               of first values, batches and samples; default 1\n"
+    "  --init PATH            begin with GPT-2 files of Hugging Face's layout: a folder, or a .safetensors file; --resume wins\n"
+    "  --export PATH          at the end, write the model for transformers: a new folder, or a .safetensors file without config.json\n"
     "  --validate K           loss on the last tenth of the text every K steps; default 0: at the end only\n"
     "  --validation-batches N batches of sequences for that; default 8\n"
     "  --sample TEXT          at the end, write the model's continuation of this text\n"
@@ -48,6 +50,7 @@ static const char kUsage[] =
     "  --plot FILE            draw that as an SVG picture (needs --csv, and Debian's python3-matplotlib)\n"
     "  --write-first FILE     write the first values of all parameters as raw 32-bit floats\n"
     "  --write-gradients FILE the same of the gradients of the first step\n"
+    "  --write-logits FILE    at the end, write the logits of the text's first tokens as raw 32-bit floats\n"
     "  --report               print a table row: memory, traffic, speed, loss, hash\n"
     "  --report-header        print the head of that table and stop\n"
     "  --report-file FILE     write the same and more as lines of key=value\n"
@@ -94,6 +97,8 @@ static const struct rule kRules[] = {
     {"weight-decay", kNumber, AT(weight_decay), 0, 1e6, NULL},
     {"clip-norm", kNumber, AT(clip_norm), 0, 1e30, NULL},
     {"seed", kWhole, AT(seed), 0, 1e15, NULL},
+    {"init", kText, AT(init), 0, 0, NULL},
+    {"export", kText, AT(export_to), 0, 0, NULL},
     {"validate", kWhole, AT(validate), 0, 1e12, NULL},
     {"validation-batches", kWhole, AT(validation_batches), 1, 1e6, NULL},
     {"sample", kText, AT(sample), 0, 0, NULL},
@@ -104,6 +109,7 @@ static const struct rule kRules[] = {
     {"plot", kText, AT(plot), 0, 0, NULL},
     {"write-first", kText, AT(write_first), 0, 0, NULL},
     {"write-gradients", kText, AT(write_gradients), 0, 0, NULL},
+    {"write-logits", kText, AT(write_logits), 0, 0, NULL},
     {"report", kFlag, AT(report), 0, 0, NULL},
     {"report-header", kFlag, AT(report_header), 0, 0, NULL},
     {"report-file", kText, AT(report_file), 0, 0, NULL},

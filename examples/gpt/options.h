@@ -34,11 +34,14 @@ struct options {
   int64_t sample_length;
   double temperature;
   int64_t products; /* an enum products */
-  const char *csv;  /* these five: or NULL */
+  const char *init;   /* these eight: or NULL */
+  const char *export_to;
+  const char *csv;
   const char *plot;
   const char *report_file;
   const char *write_first;
   const char *write_gradients;
+  const char *write_logits;
   int report;
   int report_header;
   int quiet;

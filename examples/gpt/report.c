@@ -29,11 +29,11 @@ static int open_one(const char *path, const char *begin, FILE **out) {
 
 int files_open(const struct options *o, struct files *out) {
   char stage[32];
-  *out = (struct files){NULL, NULL, NULL, NULL};
+  *out = (struct files){NULL, NULL, NULL, NULL, NULL};
   snprintf(stage, sizeof stage, "stage=%" PRId64 "\n", o->stage);
   return open_one(o->csv, "row,step or stage,loss or category,validation or now,rate or peak,norm or formula,constant\n", &out->csv) ||
                  open_one(o->report_file, stage, &out->report) || open_one(o->write_first, "", &out->first) ||
-                 open_one(o->write_gradients, "", &out->gradients)
+                 open_one(o->write_gradients, "", &out->gradients) || open_one(o->write_logits, "", &out->logits)
              ? -1
              : 0;
 }
@@ -49,6 +49,7 @@ int files_close(const struct options *o, struct files *files) {
   int status = close_one(o->csv, &files->csv);
   status |= close_one(o->report_file, &files->report);
   status |= close_one(o->write_first, &files->first);
+  status |= close_one(o->write_logits, &files->logits);
   return close_one(o->write_gradients, &files->gradients) | status;
 }
 

@@ -11,7 +11,7 @@
 
 /// The outputs of rank 0; NULL on other ranks, and for options that were not given.
 struct files {
-  FILE *csv, *report, *first, *gradients;
+  FILE *csv, *report, *first, *gradients, *logits;
 };
 
 /// Opens them, and writes what is known before the training: a file that cannot be written costs

@@ -18,15 +18,20 @@ struct writer {
   uint64_t random;
 };
 
+static int forward(struct trainer *t, struct model *model) {
+  for (int layer = 0; layer < model->shape->layer_count; layer++) {
+    const real *params[2];
+    if (parameters_acquire(&t->parameters, layer, 2, params)) return -1;
+    model_forward(model, layer, params);
+    if (parameters_give_back(&t->parameters, layer, 2)) return -1;
+  }
+  return 0;
+}
+
 /// The tokens that the model has not seen yet.
 static int advance(struct writer *w) {
   model_continue(&w->model, w->ids, w->done, w->known - w->done);
-  for (int layer = 0; layer < w->model.shape->layer_count; layer++) {
-    const real *params[2];
-    if (parameters_acquire(&w->trainer->parameters, layer, 2, params)) return -1;
-    model_forward(&w->model, layer, params);
-    if (parameters_give_back(&w->trainer->parameters, layer, 2)) return -1;
-  }
+  if (forward(w->trainer, &w->model)) return -1;
   w->done = w->known;
   return 0;
 }
@@ -84,5 +89,18 @@ int sample_print(struct trainer *t) {
   status = status || write_on(&writer);
   model_release(&writer.model);
   free(writer.ids);
+  return status ? -1 : 0;
+}
+
+int sample_write_logits(struct trainer *t, FILE *file) {
+  const int64_t length = t->run->options->context;
+  struct model model = {.memory = NULL};
+  int status = model_create(&model, &t->run->shape, 1, length, 0);
+  if (status) fprintf(stderr, "train_gpt: out of memory\n");
+  text_copy(&t->run->text, 0, length, t->ids, t->targets);
+  model_continue(&model, t->ids, 0, length);
+  status = status || forward(t, &model);
+  if (!status && file) fwrite(model.logits, sizeof *model.logits, (size_t)(length * model.shape->vocabulary), file); /* files_close() tells */
+  model_release(&model);
   return status ? -1 : 0;
 }

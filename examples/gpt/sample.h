@@ -9,4 +9,8 @@
 /// in stage 3 every byte gathers all parameters. Returns 0, or -1 after a line on standard error.
 int sample_print(struct trainer *trainer);
 
+/// Writes the logits that follow each of the first tokens of the text, as many as --context says, to
+/// rank 0's file. A collective.
+int sample_write_logits(struct trainer *trainer, FILE *file);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "../check.h"
 #include "../precision.h"
+#include "hugging_face.h"
 #include "report.h"
 
 static int out_of_memory(void) {
@@ -78,9 +79,10 @@ static int create_optimizer(struct trainer *t) {
   return status ? -1 : 0;
 }
 
-/// Each rank makes what it keeps: none ever holds the whole model.
+/// Each rank makes or reads what it keeps: none ever holds the whole model.
 static int give_first_values(struct trainer *t) {
   const struct shape *shape = &t->run->shape;
+  if (t->run->options->init) return hugging_face_load(t->run->options, shape, t->group, t->optimizer);
   for (int i = 0; i < shape->tensor_count; i++) {
     const struct tensor *tensor = &shape->tensors[i];
     const int is_constant = tensor->deviation == 0;

@@ -22,6 +22,7 @@ zero_script_test(gpt_bad_input gpt_bad_input.sh $<TARGET_FILE:train_gpt> ${scrat
 zero_script_test(gpt_outputs gpt_outputs.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_outputs ${products})
 zero_script_test(gpt_same_hash gpt_same_hash.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_same_hash ${products})
 set_tests_properties(gpt_bad_input gpt_same_hash PROPERTIES LABELS "examples;ranks")
+zero_script_test(gpt_files gpt_files.sh $<TARGET_FILE:train_gpt> ${scratch}/gpt_files ${products})
 zero_script_test(gpt_saves saves.sh ${scratch}/gpt_saves 2 2 $<TARGET_FILE:train_gpt> --ranks 2 --steps 40 --batch 4 --context 32)
 add_dependencies(rank_tests train_gpt)
 get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
@@ -36,5 +37,14 @@ if(Python3_FOUND)
   zero_script_test(gpt_torch gpt_torch.sh $<TARGET_FILE:train_gpt> ${gpt_folder}/compare_torch.py ${scratch}/gpt_torch ${products}
                    ${PROJECT_SOURCE_DIR}/build/peers/bin/python ${Python3_EXECUTABLE})
   set_tests_properties(gpt_torch PROPERTIES SKIP_RETURN_CODE 77)
+  # The packages are in environments of their own: safetensors alone is small.
+  foreach(test "gpt_safetensors;venv" "gpt_transformers;peers")
+    list(GET test 0 name)
+    list(GET test 1 venv)
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py $<TARGET_FILE:train_gpt> ${scratch}/${name}
+                                  ${PROJECT_SOURCE_DIR}/build/${venv} ${products})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1800 LABELS examples SKIP_RETURN_CODE 77 ENVIRONMENT_MODIFICATION "${zero_without_launcher}")
+  endforeach()
+  set_tests_properties(gpt_safetensors PROPERTIES DEPENDS checkpoint_interop)  # which makes the same environment
   set_tests_properties(gpt_python PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/bindings/python")
 endif()

@@ -75,6 +75,11 @@ reject "none: No such file" --tokens "$scratch/none"
 reject "sample is for a text" --tokens "$scratch/text" --sample x
 reject "plot draws what --csv writes; give both" --plot "$scratch/picture"
 reject "plot: .*\(matplotlib is not installed\|nowhere/file: No such file\)" --csv "$scratch/csv" --plot "$scratch/nowhere/file"
+reject "export .*nowhere/model: No such file" --export "$scratch/nowhere/model"
+mkdir "$scratch/taken" && : >"$scratch/taken/x.safetensors"
+reject "export .*taken: holds a model or saves already" --export "$scratch/taken"
+mkdir "$scratch/init" && echo '{"n_layer": 4, "n_head": 2}' >"$scratch/init/config.json"
+reject "init .*: config.json has n_head 2, but model tiny has 4" --init "$scratch/init"
 [ "$products" = blas ] || reject "this build has no BLAS: install one (Debian: libopenblas-dev)" --products blas
 
 # Under a launcher its ranks are those of the training: the program starts none.
@@ -90,7 +95,7 @@ reject "batch 4: expected a multiple of 3" --batch 4 --micro-steps 3
 variables=
 
 # Files that cannot be written are told before the training.
-for option in report-file csv write-first write-gradients; do
+for option in report-file csv write-first write-gradients write-logits; do
   reject "^train_gpt: $scratch/nowhere/file: No such file" --$option "$scratch/nowhere/file"
   for mode in threads processes; do
     case $option in report-file | csv) [ ! -e /dev/full ] || reject "^train_gpt: /dev/full: No space" --mode $mode --$option /dev/full ;; esac
