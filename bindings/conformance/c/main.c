@@ -6,6 +6,7 @@ int main(void) {
   group_scenarios();
   buffer_scenarios();
   optimizer_scenarios();
+  save_scenarios();
   misuse_scenarios();
   print_tables();
   return 0;

@@ -38,9 +38,8 @@ static void name_group(char *name, size_t nbytes) {
   snprintf(name, nbytes, "conformance.c.%ld.%d", (long)getpid(), group_count++);
 }
 
-void ranks_run(const char *scenario, int64_t size, rank_body body, const void *context) {
+void ranks_add(struct text *line, int64_t size, rank_body body, const void *context) {
   struct rank_thread threads[kMostRanks] = {0};
-  struct text line = {0};
   char group_name[64];
   name_group(group_name, sizeof group_name);
   for (int64_t i = 0; i < size; i++) {
@@ -53,8 +52,13 @@ void ranks_run(const char *scenario, int64_t size, rank_body body, const void *c
   }
   for (int64_t i = 0; i < size; i++) pthread_join(threads[i].thread, NULL);
   for (int64_t i = 0; i < size; i++) {
-    if (threads[i].rank.text.length > 0) text_add(&line, "%s", threads[i].rank.text.chars);
+    if (threads[i].rank.text.length > 0) text_add(line, "%s", threads[i].rank.text.chars);
     zero_group_release(threads[i].rank.group);
   }
+}
+
+void ranks_run(const char *scenario, int64_t size, rank_body body, const void *context) {
+  struct text line = {0};
+  ranks_add(&line, size, body, context);
   text_print(scenario, &line);
 }

@@ -16,5 +16,8 @@ struct rank {
 
 typedef void (*rank_body)(struct rank *self);
 
-/// Runs `body` on `size` ranks of a new group, then prints the scenario's line: what each rank had to say, in the order of ranks.
+/// Runs `body` on `size` ranks of a new group, and adds what each rank had to say to the line, in the order of ranks.
+void ranks_add(struct text *line, int64_t size, rank_body body, const void *context);
+
+/// As ranks_add, and prints the scenario's line.
 void ranks_run(const char *scenario, int64_t size, rank_body body, const void *context);

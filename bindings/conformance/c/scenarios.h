@@ -5,5 +5,6 @@ void library_scenarios(void);
 void group_scenarios(void);
 void buffer_scenarios(void);
 void optimizer_scenarios(void);
+void save_scenarios(void);
 void misuse_scenarios(void);
 void print_tables(void);

@@ -5,11 +5,12 @@ import groups
 import library
 import misuse
 import optimizers
+import saves
 import tables
 
 
 def main():
-    for part in (library, groups, buffers, optimizers, misuse, tables):
+    for part in (library, groups, buffers, optimizers, saves, misuse, tables):
         for name, body in part.scenarios():
             print(f"{name}: {body() or '-'}", flush=True)
 

@@ -6,6 +6,7 @@ func main() {
 	groupScenarios()
 	bufferScenarios()
 	optimizerScenarios()
+	saveScenarios()
 	misuseScenarios()
 	printTables()
 }

@@ -19,6 +19,13 @@ type rank struct {
 
 // runRanks runs body on the ranks of a new group, then prints the scenario's line: what each rank had to say, in the order of ranks.
 func runRanks(scenario string, size int, body func(*rank)) {
+	var whole line
+	whole.addRanks(size, body)
+	whole.print(scenario)
+}
+
+// addRanks runs body on the ranks of a new group, and adds what each rank had to say, in the order of ranks.
+func (l *line) addRanks(size int, body func(*rank)) {
 	name := ranks.Name()
 	all := make([]rank, size)
 	var running sync.WaitGroup
@@ -32,10 +39,8 @@ func runRanks(scenario string, size int, body func(*rank)) {
 		}(&all[id])
 	}
 	running.Wait()
-	var whole line
 	for id := range all {
-		whole.words = append(whole.words, all[id].words...)
+		l.words = append(l.words, all[id].words...)
 		all[id].group.Close()
 	}
-	whole.print(scenario)
 }

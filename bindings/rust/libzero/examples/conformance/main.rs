@@ -8,6 +8,7 @@ mod lines;
 mod misuse;
 mod optimizers;
 mod ranks;
+mod saves;
 mod training;
 mod values;
 
@@ -16,6 +17,7 @@ fn main() -> libzero::Result<()> {
     groups::print()?;
     buffers::print()?;
     optimizers::print()?;
+    saves::print()?;
     misuse::print()?;
     layout::print();
     Ok(())

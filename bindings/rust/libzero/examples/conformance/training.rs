@@ -45,14 +45,18 @@ impl<T: Value> Training<T> {
     /// With first values.
     pub fn begun(group: &Group, config: Option<&Config>) -> Result<Self> {
         let mut training = Self::sealed(group, config)?;
-        if training.rank == 0 {
-            for (param, count) in training.params() {
-                let id = param.id() as usize;
-                training.optimizer.param_mut(param)?.copy_from_slice(&array(count, id));
+        training.begin()?;
+        Ok(training)
+    }
+
+    /// First values of rank 0.
+    pub fn begin(&mut self) -> Result<()> {
+        if self.rank == 0 {
+            for (param, count) in self.params() {
+                self.optimizer.param_mut(param)?.copy_from_slice(&array(count, param.id() as usize));
             }
         }
-        training.optimizer.begin(Source::Root)?;
-        Ok(training)
+        self.optimizer.begin(Source::Root)
     }
 
     /// The parameters in the order of their ids, and their elements.
