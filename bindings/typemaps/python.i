@@ -8,9 +8,13 @@
 %rename("$ignore", %$isenumitem) "";
 %rename("$ignore", %$isconstant) "";
 
-/* Threads wait in the blocking calls, which release the interpreter lock, so the forms with requests are not needed. */
+/* Threads wait in the blocking calls, which release the interpreter lock, so only saves have a form with a request. */
 %rename("$ignore", %$isfunction, regextarget=1) "_async$";
-%rename("$ignore", %$isfunction, regextarget=1) "^zero_request_";
+%rename("%s") zero_optimizer_save_async;
+%rename("%s") zero_checkpoint_save_async;
+%ignore zero_request_group;
+%ignore zero_request_buffer;
+%ignore zero_request_release;
 %ignore zero_config_set_allocator;
 %ignore zero_last_error_copy;
 %ignore zero_config_release;
@@ -129,6 +133,29 @@ ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
 ZERO_OWNED(zero_save)
 
+/* A request's capsule keeps the struct that the operation fills. The end of the capsule waits for the operation first. */
+static void end_request(PyObject *capsule) {
+  zero_request *handle = (zero_request *)PyCapsule_GetPointer(capsule, "zero_request");
+  PyObject *filled = (PyObject *)PyCapsule_GetContext(capsule);
+  SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+  zero_request_release(handle);
+  SWIG_PYTHON_THREAD_END_ALLOW;
+  Py_XDECREF(filled);
+}
+
+static PyObject *own_request(zero_request *handle, PyObject *filled) {
+  PyObject *capsule;
+  if (handle == NULL) return SWIG_Py_Void();
+  capsule = PyCapsule_New(handle, "zero_request", end_request);
+  if (capsule == NULL) {
+    zero_request_release(handle);
+  } else if (filled != NULL) {
+    Py_INCREF(filled);
+    PyCapsule_SetContext(capsule, filled);
+  }
+  return capsule;
+}
+
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
   const char *found = PyCapsule_CheckExact(object) ? PyCapsule_GetName(object) : Py_TYPE(object)->tp_name;
@@ -239,6 +266,10 @@ ZERO_HANDLE(zero_optimizer)
 ZERO_HANDLE(zero_checkpoint)
 ZERO_HANDLE(zero_save)
 
+%typemap(in) zero_request * "if (!take_handle($input, \"zero_request\", (void **)&$1)) SWIG_fail;"
+%typemap(in, numinputs=0) zero_request ** (zero_request *made = NULL) "$1 = &made;"
+%typemap(argout) zero_request ** { $result = SWIG_Python_AppendOutput($result, own_request(*$1, NULL)); }
+
 %define ZERO_STRUCT(type)
 %typemap(in) type * (Py_buffer view = no_buffer) {
   if (!take_struct($input, sizeof(type), &view)) SWIG_fail;
@@ -253,6 +284,17 @@ ZERO_STRUCT(zero_step_stats)
 ZERO_STRUCT(zero_traffic_stats)
 ZERO_STRUCT(zero_verify_result)
 ZERO_STRUCT(zero_checkpoint_result)
+
+/* A struct that is filled after the call has returned. */
+%typemap(in) (zero_checkpoint_result *out_result, zero_request **out) (Py_buffer view = no_buffer, zero_request *made = NULL) {
+  if (!take_struct($input, sizeof(zero_checkpoint_result), &view)) SWIG_fail;
+  $1 = (zero_checkpoint_result *)view.buf;
+  $2 = &made;
+}
+%typemap(argout) (zero_checkpoint_result *out_result, zero_request **out) {
+  $result = SWIG_Python_AppendOutput($result, own_request(*$2, $input));
+}
+%typemap(freearg) (zero_checkpoint_result *out_result, zero_request **out) "PyBuffer_Release(&view$argnum);"
 
 /* Arrays: their own length, in their own elements. */
 %define ZERO_ARRAY(pointer, length, writable)

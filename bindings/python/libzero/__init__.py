@@ -53,6 +53,7 @@ from .library import abi_version, describe, has_feature, status_name, version
 from .optimizer import Optimizer
 from .param import KeptSlot, Param, View
 from .save import Save, list_saves, prunable_saves, remove_save
+from .saving import Saving
 
 __all__ = [
     "ABI_MAJOR",
@@ -84,6 +85,7 @@ __all__ = [
     "Reduce",
     "Rounding",
     "Save",
+    "Saving",
     "Scope",
     "Shard",
     "Slot",

@@ -13,6 +13,7 @@ from .handle import Owner, native_of
 from .library import text, zero
 from .names import number
 from .optimizer import Optimizer
+from .saving import Saving
 from .structure import prepared
 
 
@@ -56,6 +57,14 @@ class Checkpoint(Owner):
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
         zero.zero_checkpoint_save(self.native, os.fspath(folder), result)
         return result
+
+    def save_async(self, folder: str | os.PathLike) -> Saving:
+        """Begins save() and returns once this rank has a snapshot of what it saves; steps may follow at once.
+
+        Key.CHECKPOINT_SNAPSHOT says what is copied. Later saves and loads of the run wait until this one has ended.
+        """
+        result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
+        return Saving(zero.zero_checkpoint_save_async(self.native, os.fspath(folder), result), result)
 
     def load(self, folder: str | os.PathLike, part: Part | int | str = Part.ALL) -> CheckpointResult:
         """Loads the newest valid save in `folder`, or the save that `folder` is. With Part.PARAMS it may name plain safetensors."""

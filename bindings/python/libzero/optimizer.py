@@ -35,6 +35,7 @@ from .lent import lent_array
 from .library import text, zero
 from .names import number, slot_name
 from .param import KeptSlot, Param, Params, View
+from .saving import Saving
 from .structure import prepared
 
 # Slots with one entry per so many elements.
@@ -206,6 +207,10 @@ class Optimizer(Owner):
     def save(self, folder: str | os.PathLike) -> None:
         """Saves the optimizer with all that belongs to it into a folder of its own inside `folder`, which must exist."""
         zero.zero_optimizer_save(self.native, os.fspath(folder))
+
+    def save_async(self, folder: str | os.PathLike) -> Saving:
+        """Begins save() and returns once this rank has a copy of what it saves; steps may follow at once."""
+        return Saving(zero.zero_optimizer_save_async(self.native, os.fspath(folder)))
 
     def resume(self, folder: str | os.PathLike) -> bool:
         """Loads the newest valid save in `folder`, instead of begin(); False where there is none."""

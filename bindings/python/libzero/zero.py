@@ -83,6 +83,12 @@ def zero_key_bounds_init(out, struct_size):
 def zero_config_bounds(key, out):
     return _zero.zero_config_bounds(key, out)
 
+def zero_request_test(request):
+    return _zero.zero_request_test(request)
+
+def zero_request_wait(request):
+    return _zero.zero_request_wait(request)
+
 def zero_group_create_local(name, rank, size, config):
     return _zero.zero_group_create_local(name, rank, size, config)
 
@@ -311,6 +317,9 @@ def zero_checkpoint_result_init(out, struct_size):
 def zero_optimizer_save(optimizer, folder):
     return _zero.zero_optimizer_save(optimizer, folder)
 
+def zero_optimizer_save_async(optimizer, folder):
+    return _zero.zero_optimizer_save_async(optimizer, folder)
+
 def zero_optimizer_resume(optimizer, folder):
     return _zero.zero_optimizer_resume(optimizer, folder)
 
@@ -337,6 +346,9 @@ def zero_checkpoint_rename(checkpoint, in_file, here):
 
 def zero_checkpoint_save(checkpoint, folder, out_result):
     return _zero.zero_checkpoint_save(checkpoint, folder, out_result)
+
+def zero_checkpoint_save_async(checkpoint, folder, out_result):
+    return _zero.zero_checkpoint_save_async(checkpoint, folder, out_result)
 
 def zero_checkpoint_load(checkpoint, folder, part, out_result):
     return _zero.zero_checkpoint_load(checkpoint, folder, part, out_result)

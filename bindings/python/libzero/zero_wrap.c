@@ -2989,24 +2989,25 @@ SWIG_Python_NonDynamicSetAttr(PyObject *obj, PyObject *name, PyObject *value) {
 #define SWIGTYPE_p_p_zero_config swig_types[7]
 #define SWIGTYPE_p_p_zero_group swig_types[8]
 #define SWIGTYPE_p_p_zero_optimizer swig_types[9]
-#define SWIGTYPE_p_p_zero_save swig_types[10]
-#define SWIGTYPE_p_uint64_t swig_types[11]
-#define SWIGTYPE_p_zero_buffer swig_types[12]
-#define SWIGTYPE_p_zero_checkpoint swig_types[13]
-#define SWIGTYPE_p_zero_checkpoint_result swig_types[14]
-#define SWIGTYPE_p_zero_config swig_types[15]
-#define SWIGTYPE_p_zero_group swig_types[16]
-#define SWIGTYPE_p_zero_key_bounds swig_types[17]
-#define SWIGTYPE_p_zero_memory_stats swig_types[18]
-#define SWIGTYPE_p_zero_optimizer swig_types[19]
-#define SWIGTYPE_p_zero_request swig_types[20]
-#define SWIGTYPE_p_zero_save swig_types[21]
-#define SWIGTYPE_p_zero_step_result swig_types[22]
-#define SWIGTYPE_p_zero_step_stats swig_types[23]
-#define SWIGTYPE_p_zero_traffic_stats swig_types[24]
-#define SWIGTYPE_p_zero_verify_result swig_types[25]
-static swig_type_info *swig_types[27];
-static swig_module_info swig_module = {swig_types, 26, 0, 0, 0, 0};
+#define SWIGTYPE_p_p_zero_request swig_types[10]
+#define SWIGTYPE_p_p_zero_save swig_types[11]
+#define SWIGTYPE_p_uint64_t swig_types[12]
+#define SWIGTYPE_p_zero_buffer swig_types[13]
+#define SWIGTYPE_p_zero_checkpoint swig_types[14]
+#define SWIGTYPE_p_zero_checkpoint_result swig_types[15]
+#define SWIGTYPE_p_zero_config swig_types[16]
+#define SWIGTYPE_p_zero_group swig_types[17]
+#define SWIGTYPE_p_zero_key_bounds swig_types[18]
+#define SWIGTYPE_p_zero_memory_stats swig_types[19]
+#define SWIGTYPE_p_zero_optimizer swig_types[20]
+#define SWIGTYPE_p_zero_request swig_types[21]
+#define SWIGTYPE_p_zero_save swig_types[22]
+#define SWIGTYPE_p_zero_step_result swig_types[23]
+#define SWIGTYPE_p_zero_step_stats swig_types[24]
+#define SWIGTYPE_p_zero_traffic_stats swig_types[25]
+#define SWIGTYPE_p_zero_verify_result swig_types[26]
+static swig_type_info *swig_types[28];
+static swig_module_info swig_module = {swig_types, 27, 0, 0, 0, 0};
 #define SWIG_TypeQuery(name) SWIG_TypeQueryModule(&swig_module, &swig_module, name)
 #define SWIG_MangledTypeQuery(name) SWIG_MangledTypeQueryModule(&swig_module, &swig_module, name)
 
@@ -3113,6 +3114,29 @@ ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
 ZERO_OWNED(zero_save)
+
+/* A request's capsule keeps the struct that the operation fills. The end of the capsule waits for the operation first. */
+static void end_request(PyObject *capsule) {
+  zero_request *handle = (zero_request *)PyCapsule_GetPointer(capsule, "zero_request");
+  PyObject *filled = (PyObject *)PyCapsule_GetContext(capsule);
+  SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+  zero_request_release(handle);
+  SWIG_PYTHON_THREAD_END_ALLOW;
+  Py_XDECREF(filled);
+}
+
+static PyObject *own_request(zero_request *handle, PyObject *filled) {
+  PyObject *capsule;
+  if (handle == NULL) return SWIG_Py_Void();
+  capsule = PyCapsule_New(handle, "zero_request", end_request);
+  if (capsule == NULL) {
+    zero_request_release(handle);
+  } else if (filled != NULL) {
+    Py_INCREF(filled);
+    PyCapsule_SetContext(capsule, filled);
+  }
+  return capsule;
+}
 
 /* None is NULL. */
 static int take_handle(PyObject *object, const char *type, void **out) {
@@ -3556,6 +3580,64 @@ SWIGINTERN PyObject *_wrap_zero_config_bounds(PyObject *self, PyObject *args) {
   return resultobj;
 fail:
   PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_request_test(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_request *arg1 = (zero_request *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t value2 = 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = &value2;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_request", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_request_test(arg1,arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg2));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_request_wait(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_request *arg1 = (zero_request *) 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_request", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_request_wait(arg1);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
   return NULL;
 }
 
@@ -6299,6 +6381,42 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_save_async(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_request **arg4 = (zero_request **) 0 ;
+  zero_request *made4 = NULL ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg3 = NULL;
+  arg4 = &made4;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save_async", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_save_async(arg1,(char const *)arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, own_request(*arg4, NULL)); 
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_resume(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -6608,6 +6726,50 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_save(PyObject *self, PyObject *args) 
       SWIG_fail;
     }
     resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view4);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view4);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_checkpoint_save_async(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_checkpoint_result *arg4 = (zero_checkpoint_result *) 0 ;
+  zero_request **arg5 = (zero_request **) 0 ;
+  Py_buffer view4 = no_buffer ;
+  zero_request *made4 = NULL ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  arg3 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save_async", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
+  if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
+    arg4 = (zero_checkpoint_result *)view4.buf;
+    arg5 = &made4;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_checkpoint_save_async(arg1,(char const *)arg2,arg3,arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, own_request(*arg5, swig_obj[2]));
   }
   PyBuffer_Release(&view4);
   return resultobj;
@@ -7579,6 +7741,8 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_config_set_str", _wrap_zero_config_set_str, METH_VARARGS, NULL},
 	 { "zero_key_bounds_init", _wrap_zero_key_bounds_init, METH_VARARGS, NULL},
 	 { "zero_config_bounds", _wrap_zero_config_bounds, METH_VARARGS, NULL},
+	 { "zero_request_test", _wrap_zero_request_test, METH_O, NULL},
+	 { "zero_request_wait", _wrap_zero_request_wait, METH_O, NULL},
 	 { "zero_group_create_local", _wrap_zero_group_create_local, METH_VARARGS, NULL},
 	 { "zero_group_create_mpi", _wrap_zero_group_create_mpi, METH_VARARGS, NULL},
 	 { "zero_group_create_nccl", _wrap_zero_group_create_nccl, METH_VARARGS, NULL},
@@ -7655,6 +7819,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},
 	 { "zero_checkpoint_result_init", _wrap_zero_checkpoint_result_init, METH_VARARGS, NULL},
 	 { "zero_optimizer_save", _wrap_zero_optimizer_save, METH_VARARGS, NULL},
+	 { "zero_optimizer_save_async", _wrap_zero_optimizer_save_async, METH_VARARGS, NULL},
 	 { "zero_optimizer_resume", _wrap_zero_optimizer_resume, METH_VARARGS, NULL},
 	 { "zero_checkpoint_create", _wrap_zero_checkpoint_create, METH_VARARGS, NULL},
 	 { "zero_checkpoint_add_optimizer", _wrap_zero_checkpoint_add_optimizer, METH_VARARGS, NULL},
@@ -7664,6 +7829,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_checkpoint_get_text", _wrap_zero_checkpoint_get_text, METH_VARARGS, NULL},
 	 { "zero_checkpoint_rename", _wrap_zero_checkpoint_rename, METH_VARARGS, NULL},
 	 { "zero_checkpoint_save", _wrap_zero_checkpoint_save, METH_VARARGS, NULL},
+	 { "zero_checkpoint_save_async", _wrap_zero_checkpoint_save_async, METH_VARARGS, NULL},
 	 { "zero_checkpoint_load", _wrap_zero_checkpoint_load, METH_VARARGS, NULL},
 	 { "zero_checkpoint_export", _wrap_zero_checkpoint_export, METH_VARARGS, NULL},
 	 { "zero_checkpoint_skipped", _wrap_zero_checkpoint_skipped, METH_VARARGS, NULL},
@@ -7708,6 +7874,7 @@ static swig_type_info _swigt__p_p_zero_checkpoint = {"_p_p_zero_checkpoint", "ze
 static swig_type_info _swigt__p_p_zero_config = {"_p_p_zero_config", "zero_config **|struct zero_config **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_group = {"_p_p_zero_group", "zero_group **|struct zero_group **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_optimizer = {"_p_p_zero_optimizer", "zero_optimizer **|struct zero_optimizer **", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_p_zero_request = {"_p_p_zero_request", "zero_request **|struct zero_request **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_save = {"_p_p_zero_save", "zero_save **|struct zero_save **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_uint64_t = {"_p_uint64_t", "uint64_t *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_buffer = {"_p_zero_buffer", "zero_buffer *|struct zero_buffer *", 0, 0, (void*)0, 0};
@@ -7736,6 +7903,7 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_p_zero_config,
   &_swigt__p_p_zero_group,
   &_swigt__p_p_zero_optimizer,
+  &_swigt__p_p_zero_request,
   &_swigt__p_p_zero_save,
   &_swigt__p_uint64_t,
   &_swigt__p_zero_buffer,
@@ -7764,6 +7932,7 @@ static swig_cast_info _swigc__p_p_zero_checkpoint[] = {  {&_swigt__p_p_zero_chec
 static swig_cast_info _swigc__p_p_zero_config[] = {  {&_swigt__p_p_zero_config, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_group[] = {  {&_swigt__p_p_zero_group, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_optimizer[] = {  {&_swigt__p_p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_p_zero_request[] = {  {&_swigt__p_p_zero_request, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_save[] = {  {&_swigt__p_p_zero_save, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_uint64_t[] = {  {&_swigt__p_uint64_t, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_buffer[] = {  {&_swigt__p_zero_buffer, 0, 0, 0},{0, 0, 0, 0}};
@@ -7792,6 +7961,7 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_p_zero_config,
   _swigc__p_p_zero_group,
   _swigc__p_p_zero_optimizer,
+  _swigc__p_p_zero_request,
   _swigc__p_p_zero_save,
   _swigc__p_uint64_t,
   _swigc__p_zero_buffer,

@@ -65,7 +65,8 @@ class ImportTest(unittest.TestCase):
 
     def other_abi(self):
         functions = (name for name in dir(zero) if name.startswith("zero_") and name != "zero_abi_version")
-        within = ["zero_last_error_copy", *(f"zero_{kind}_release" for kind in ("config", "group", "buffer", "optimizer", "checkpoint", "save"))]
+        kinds = ("config", "group", "buffer", "optimizer", "checkpoint", "save", "request")
+        within = ["zero_last_error_copy", *(f"zero_{kind}_release" for kind in kinds)]
         stubs = "".join(f"void {name}(void) {{}}\n" for name in [*functions, *within])
         version = f"long long zero_abi_version(void) {{ return {(ABI_MAJOR + 7) * 65536}; }}\n"
         return self.compile(version + stubs, f"libzero.so.{ABI_MAJOR}")
