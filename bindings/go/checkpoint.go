@@ -244,11 +244,15 @@ func (c *Checkpoint) files(
 		}
 		return call(raw, &result)
 	})
+	return resultOf(&result), err
+}
+
+func resultOf(result *czero.CheckpointResult) CheckpointResult {
 	return CheckpointResult{
 		Step: int(result.Step), Bytes: int(result.Nbytes), Files: int(result.FileCount), Direct: result.Direct != 0,
 		Missing: int(result.Missing), Extra: int(result.Extra), Converted: int(result.Converted), Fallback: int(result.Fallback),
 		Copied: int(result.SnapshotNbytes), Stall: time.Duration(result.StallNs),
-	}, err
+	}
 }
 
 // RequestStop asks all ranks to stop: the next Step or Reduce of all of them has the largest reason as StopReason. At any time.

@@ -8,13 +8,18 @@
 #cgo zero_flags LDFLAGS: -lzero
 %}
 
-/* Constants and structs come from generated.go. Goroutines wait in the blocking calls, so the forms with requests are not needed. */
+/* Constants and structs come from generated.go. Goroutines wait in the blocking calls, so only saves have a form with a
+   request. */
 %rename("$ignore", %$isclass) "";
 %rename("$ignore", %$isenum) "";
 %rename("$ignore", %$isenumitem) "";
 %rename("$ignore", %$isconstant) "";
 %rename("$ignore", %$isfunction, regextarget=1) "_async$";
-%rename("$ignore", %$isfunction, regextarget=1) "^zero_request_";
+%rename("%s") zero_optimizer_save_async;
+%rename("%s") zero_checkpoint_save_async;
+%ignore zero_request_test;
+%ignore zero_request_group;
+%ignore zero_request_buffer;
 %ignore zero_last_error_copy;
 %warnfilter(SWIGWARN_PARSE_KEYWORD) zero_key_bounds::type;
 
@@ -118,6 +123,7 @@ ZERO_HANDLE(zero_buffer, Buffer)
 ZERO_HANDLE(zero_optimizer, Optimizer)
 ZERO_HANDLE(zero_checkpoint, Checkpoint)
 ZERO_HANDLE(zero_save, Save)
+ZERO_HANDLE(zero_request, Request)
 
 /* Texts are copied for the length of a call; "" is NULL where that means "none". Texts that libzero returns live as long as it does. */
 %typemap(in) const char * (char *copy)
