@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use libzero_sys as sys;
 
@@ -84,6 +85,9 @@ impl From<sys::zero_checkpoint_result> for CheckpointResult {
 pub struct Checkpoint<'a> {
     handle: NonNull<sys::zero_checkpoint>,
     parts: PhantomData<&'a mut ()>,
+    lazy: bool,
+    /// Of the optimizers that a lazy save reads while they go on.
+    pub(crate) read: Vec<Arc<()>>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -92,7 +96,8 @@ impl<'a> Checkpoint<'a> {
         let mut handle = ptr::null_mut();
         // SAFETY: group and config have their handles, and `handle` receives the checkpoint.
         check(unsafe { sys::zero_checkpoint_create(group.as_ptr(), config_ptr(config), &mut handle) })?;
-        Ok(Checkpoint { handle: NonNull::new(handle).expect("a new checkpoint has a handle"), parts: PhantomData })
+        let handle = NonNull::new(handle).expect("a new checkpoint has a handle");
+        Ok(Checkpoint { handle, parts: PhantomData, lazy: config.map_or(false, Config::is_lazy), read: Vec::new() })
     }
 
     /// Adds an optimizer with all that belongs to it. `prefix` stands before its names in files.
@@ -100,6 +105,9 @@ impl<'a> Checkpoint<'a> {
         let prefix = c_text("prefix", prefix)?;
         // SAFETY: both have their handles, and the text ends with a NUL.
         check(unsafe { sys::zero_checkpoint_add_optimizer(self.handle.as_ptr(), prefix.as_ptr(), optimizer.as_ptr()) })?;
+        if self.lazy {
+            self.read.push(optimizer.readers());
+        }
         Ok(self)
     }
 
@@ -197,6 +205,10 @@ impl<'a> Checkpoint<'a> {
             // SAFETY: `out` has `nbytes` bytes.
             unsafe { sys::zero_checkpoint_skipped(self.handle.as_ptr(), out, nbytes, needed) }
         })
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut sys::zero_checkpoint {
+        self.handle.as_ptr()
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Config {
     handle: NonNull<sys::zero_config>,
     grad_dtype: Option<DType>,
     tied_to: Option<i64>,
+    custom: bool,
+    lazy: bool,
 }
 
 // SAFETY: zero/config.h: "one thread per config at a time", and release on any thread.
@@ -40,7 +42,8 @@ impl Config {
         let mut handle = ptr::null_mut();
         // SAFETY: `handle` receives the config.
         check(unsafe { sys::zero_config_create(&mut handle) })?;
-        Ok(Config { handle: NonNull::new(handle).expect("a new config has a handle"), grad_dtype: None, tied_to: None })
+        let handle = NonNull::new(handle).expect("a new config has a handle");
+        Ok(Config { handle, grad_dtype: None, tied_to: None, custom: false, lazy: false })
     }
 
     /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs. What would make slices
@@ -91,12 +94,23 @@ impl Config {
         self.tied_to
     }
 
+    /// [`Key::Algorithm`] is `custom`.
+    pub(crate) fn is_custom(&self) -> bool {
+        self.custom
+    }
+
+    /// [`Key::CheckpointSnapshot`] is [`Snapshot::Lazy`].
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
     fn set_i64(&mut self, key: Key, value: i64) -> Result<()> {
         check_slices_stay_sound(key.raw(), value)?;
         self.set_number(key.raw(), value)?;
         match key.raw() {
             sys::ZERO_KEY_GRAD_DTYPE => self.grad_dtype = Some(DType::from_raw(value as i32)),
             sys::ZERO_KEY_TIED_TO => self.tied_to = Some(value),
+            sys::ZERO_KEY_CHECKPOINT_SNAPSHOT => self.lazy = value == i64::from(sys::ZERO_SNAPSHOT_LAZY),
             _ => {}
         }
         Ok(())
@@ -113,9 +127,13 @@ impl Config {
     }
 
     fn set_str(&mut self, key: Key, value: &str) -> Result<()> {
-        let value = c_text("value", value)?;
+        let text = c_text("value", value)?;
         // SAFETY: the handle is this config's; the text is copied.
-        check(unsafe { sys::zero_config_set_str(self.handle.as_ptr(), key.raw(), value.as_ptr()) })
+        check(unsafe { sys::zero_config_set_str(self.handle.as_ptr(), key.raw(), text.as_ptr()) })?;
+        if key.raw() == sys::ZERO_KEY_ALGORITHM {
+            self.custom = value == "custom";
+        }
+        Ok(())
     }
 }
 

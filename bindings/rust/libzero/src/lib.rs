@@ -63,6 +63,7 @@ mod library;
 mod messages;
 mod optimizer;
 mod save;
+mod saving;
 mod stats;
 mod text;
 
@@ -87,6 +88,7 @@ pub use optimizer::{
     VerifyResult, View,
 };
 pub use save::{list_saves, prunable_saves, remove_save, Save};
+pub use saving::Saving;
 pub use stats::{MemoryStats, StepStats, TrafficStats};
 
 #[cfg(doctest)]

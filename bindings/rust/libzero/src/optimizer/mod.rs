@@ -12,6 +12,7 @@ mod verification;
 mod views;
 
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use libzero_sys as sys;
 
@@ -88,6 +89,10 @@ pub struct Optimizer {
     module_buffers: Vec<ModuleTensor>,
     /// The first begin has passed: acquired parameters are read-only.
     begun: bool,
+    /// The algorithm is the caller's own.
+    custom: bool,
+    /// Each save that reads the optimizer's memory while steps go on holds another one.
+    readers: Arc<()>,
 }
 
 // SAFETY: zero/optimizer.h: "one thread per optimizer at a time", and release on any thread.
@@ -105,6 +110,8 @@ impl Optimizer {
             params: Vec::new(),
             module_buffers: Vec::new(),
             begun: false,
+            custom: config.map_or(false, Config::is_custom),
+            readers: Arc::new(()),
         })
     }
 
@@ -120,6 +127,10 @@ impl Optimizer {
         check(unsafe { sys::zero_optimizer_begin(self.as_ptr(), source.raw()) })?;
         self.begun = true;
         Ok(())
+    }
+
+    pub(crate) fn readers(&self) -> Arc<()> {
+        Arc::clone(&self.readers)
     }
 
     pub(crate) fn as_ptr(&self) -> *mut sys::zero_optimizer {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::ptr;
+use std::sync::Arc;
 
 use libzero_sys as sys;
 
@@ -78,6 +79,12 @@ impl<'a> View<'a> {
         let name = &self.optimizer.tensor(self.param)?.name;
         if slot.raw() == sys::ZERO_SLOT_PARAM && !self.reduced {
             let text = "views have parameters between reduce and gather; read and write reach them at other times";
+            return Err(Error::new(Code::State, text));
+        }
+        // A reduction of a custom algorithm has waited for saves.
+        let waited = self.reduced && self.optimizer.custom;
+        if !waited && slot.raw() != sys::ZERO_SLOT_GRAD && Arc::strong_count(&self.optimizer.readers) > 1 {
+            let text = format!("a save in the background reads slot {slot:?} of {name}; wait for the Saving first, or use Snapshot::Copy");
             return Err(Error::new(Code::State, text));
         }
         if self.taken & Self::bit(slot) != 0 {
