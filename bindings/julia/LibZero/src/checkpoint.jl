@@ -15,9 +15,11 @@ mutable struct Checkpoint <: Object
     handle::Handle
     open::Bool
     arrays::Vector{Any} # that save reads and load! writes
+    optimizers::Vector{Optimizer}
+    saving::Any # the last save, when there is no optimizer
 
     Checkpoint(group::Group, config::Config) =
-        finalizer(close_later, new(zero_checkpoint_create(group, config), true, Any[]))
+        finalizer(close_later, new(zero_checkpoint_create(group, config), true, Any[], Optimizer[], nothing))
 end
 
 Checkpoint(group::Group; options...) = with(config -> Checkpoint(group, config), Config(; options...))
@@ -32,6 +34,7 @@ Adds an optimizer with all that belongs to it; `prefix` stands before the names 
 """
 function Base.push!(checkpoint::Checkpoint, optimizer::Optimizer, prefix::AbstractString = "")
     zero_checkpoint_add_optimizer(checkpoint, prefix, optimizer)
+    push!(checkpoint.optimizers, optimizer)
     return checkpoint
 end
 
@@ -88,16 +91,6 @@ files went past the page cache), and of a load `missing`, `extra` and `converted
 `snapshot_nbytes` what an asynchronous one copied.
 """
 CheckpointResult
-
-"""
-    save(checkpoint, folder)
-    save(optimizer, folder)
-
-Saves everything into a folder of its own inside `folder`, which must exist. A save that fails changes nothing in memory. Of a checkpoint,
-returns a [`CheckpointResult`](@ref). A collective.
-"""
-save(checkpoint::Checkpoint, folder::AbstractString) = zero_checkpoint_save(checkpoint, folder)
-save(optimizer::Optimizer, folder::AbstractString) = zero_optimizer_save(optimizer, folder)
 
 """
     load!(checkpoint, folder; part = :all)

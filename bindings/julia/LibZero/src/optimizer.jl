@@ -28,11 +28,12 @@ mutable struct Optimizer <: Object
     grad_dtype::Any          # of parameters that do not say: a value of ZERO_KEY_GRAD_DTYPE
     tensors::Vector{Tensor}  # by id
     lent::Lent
+    saving::Any              # the last save of the run, of a checkpoint too
 
     function Optimizer(group::Group, config::Config)
         alone = group_size(group) == 1
         handle = zero_optimizer_create(group, config)
-        return finalizer(close_later, new(handle, true, alone, grad_dtype_in(config, 0), Tensor[], Lent()))
+        return finalizer(close_later, new(handle, true, alone, grad_dtype_in(config, 0), Tensor[], Lent(), nothing))
     end
 end
 
