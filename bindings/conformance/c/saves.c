@@ -249,6 +249,34 @@ static void load_new(struct rank *self) {
   model_release(&model);
 }
 
+static void save_in_background(struct rank *self) {
+  struct model model;
+  zero_checkpoint_result result;
+  zero_request *request;
+  zero_checkpoint *checkpoint = checkpoint_of(self, NULL, 0);
+  seal(&model, self, 2);
+  model_begin(&model);
+  must(zero_checkpoint_add_optimizer(checkpoint, "", model.optimizer));
+  must(zero_checkpoint_result_init(&result, sizeof result));
+  train(&model, 0, 1);
+  must(zero_checkpoint_save_async(checkpoint, self->context, NULL, &result, &request));
+  train(&model, 1, 3);
+  must(zero_request_wait(request));
+  zero_request_release(request);
+  if (self->id == 0) text_add(&self->text, "%" PRId64, result.step);
+  zero_checkpoint_release(checkpoint);
+  model_release(&model);
+}
+
+static void resume_alone(struct rank *self) {
+  struct model model;
+  seal(&model, self, 1);
+  resume(&model, self->context);
+  say_steps(&model);
+  model_say_result(&model);
+  model_release(&model);
+}
+
 /// Saves after each of two steps.
 static void save_twice(struct rank *self) {
   struct model model;
@@ -343,6 +371,7 @@ void save_scenarios(void) {
   run_in_folder("save-buffer", 3, save_table, 2, load_table);
   run_in_folder("save-names", 1, save_a_b, 1, load_b_c);
   run_in_folder("save-renamed", 1, save_old, 1, load_new);
+  run_in_folder("save-background", 2, save_in_background, 1, resume_alone);
   run_in_folder("save-compare", 1, save_twice, 1, compare);
   run_in_folder("save-remove", 1, save_twice, 1, remove_saves);
   run_in_folder("save-nothing", 1, find_nothing, 1, NULL);

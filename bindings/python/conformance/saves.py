@@ -135,6 +135,22 @@ def _load_new(folder, group):
         return _words(result.missing, result.extra, model.optimizer.get_i64(Key.STEP_COUNT), model.say_result())
 
 
+def _save_in_background(folder, group):
+    with _sealed(group, 2) as model, Checkpoint(group) as checkpoint:
+        model.begin()
+        _train(model, [0])
+        checkpoint.add_optimizer(model.optimizer)
+        with checkpoint.save_async(folder) as saving:
+            _train(model, [1, 2])
+        return _on_root(model, str(saving.result.step))
+
+
+def _resume_alone(folder, group):
+    with _sealed(group) as model:
+        found = model.optimizer.resume(folder)
+        return _words(int(found), model.optimizer.get_i64(Key.STEP_COUNT), model.say_result())
+
+
 def _save_twice(folder, group):
     with _sealed(group) as model:
         model.begin()
@@ -183,6 +199,7 @@ def scenarios():
     yield "save-buffer", lambda: _in_folder((3, _save_table), (2, _load_table))
     yield "save-names", lambda: _in_folder((1, _save_a_b), (1, _load_b_c))
     yield "save-renamed", lambda: _in_folder((1, _save_old), (1, _load_new))
+    yield "save-background", lambda: _in_folder((2, _save_in_background), (1, _resume_alone))
     yield "save-compare", lambda: _in_folder((1, _save_twice), (1, _compare))
     yield "save-remove", lambda: _in_folder((1, _save_twice), (1, _remove))
     yield "save-nothing", lambda: _in_folder((1, _find_nothing))

@@ -31,6 +31,7 @@ func saveScenarios() {
 	runInFolder("save-buffer", 3, saveTable, 2, loadTable)
 	runInFolder("save-names", 1, saveAB, 1, loadBC)
 	runInFolder("save-renamed", 1, saveOld, 1, loadNew)
+	runInFolder("save-background", 2, saveInBackground, 1, resumeAlone)
 	runInFolder("save-compare", 1, saveTwice, 1, compareSaves)
 	runInFolder("save-remove", 1, saveTwice, 1, removeSaves)
 	runInFolder("save-nothing", 1, findNothing, 1, nil)
@@ -194,6 +195,28 @@ func loadNew(r *rank, folder string) {
 	check(c.Rename("old.*", "new.*"))
 	result := must(c.Load(background, folder, zero.PartParams))
 	r.add("%d %d", result.Missing, result.Extra)
+	m.saySteps()
+	m.sayResult()
+}
+
+func saveInBackground(r *rank, folder string) {
+	m, c := sealed(r, 2), checkpointOf(r)
+	defer m.optimizer.Close()
+	defer c.Close()
+	m.begin()
+	check(c.AddOptimizer("", m.optimizer))
+	m.train(0, 1)
+	saving := must(c.SaveAsync(background, folder))
+	m.train(1, 3)
+	if result := must(saving.Wait(background)); r.id == 0 {
+		r.add("%d", result.Step)
+	}
+}
+
+func resumeAlone(r *rank, folder string) {
+	m := sealed(r, 1)
+	defer m.optimizer.Close()
+	m.resume(folder)
 	m.saySteps()
 	m.sayResult()
 }

@@ -21,6 +21,7 @@ function save_scenarios()
     say("save-buffer", in_folder(3 => save_table, 2 => load_table))
     say("save-names", in_folder(1 => save_a_b, 1 => load_b_c))
     say("save-renamed", in_folder(1 => save_old, 1 => load_new))
+    say("save-background", in_folder(2 => save_in_background, 1 => resume_alone))
     say("save-compare", in_folder(1 => save_twice, 1 => compare_saves))
     say("save-remove", in_folder(1 => save_twice, 1 => remove_saves))
     say("save-nothing", in_folder(1 => find_nothing))
@@ -134,6 +135,23 @@ function load_new(folder, group, rank)
             load!(checkpoint, folder; part = :params)
         end
         (result.missing, result.extra, model.optimizer[:step_count], say_result(model)...)
+    end
+end
+
+function save_in_background(folder, group, rank)
+    sealed_model(group, rank; stage = 2) do model
+        begin_model(model)
+        usual_step(model, 0)
+        saving = Checkpoint(checkpoint -> save_async(push!(checkpoint, model.optimizer), folder), group)
+        foreach(t -> usual_step(model, t), 1:2)
+        on_first(rank, fetch(saving).step)
+    end
+end
+
+function resume_alone(folder, group, rank)
+    sealed_model(group, rank) do model
+        found = resume!(model.optimizer, folder)
+        (Int(found), model.optimizer[:step_count], say_result(model)...)
     end
 end
 

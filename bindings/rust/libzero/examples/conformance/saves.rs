@@ -20,6 +20,7 @@ pub fn print() -> Result<()> {
     line("save-buffer", in_folder(3, save_table, Some((2, load_table)))?);
     line("save-names", in_folder(1, save_a_b, Some((1, load_b_c)))?);
     line("save-renamed", in_folder(1, save_old, Some((1, load_new)))?);
+    line("save-background", in_folder(2, save_in_background, Some((1, resume_alone)))?);
     line("save-compare", in_folder(1, save_twice, Some((1, compare)))?);
     line("save-remove", in_folder(1, save_twice, Some((1, remove)))?);
     line("save-nothing", in_folder(1, find_nothing, None)?);
@@ -174,6 +175,23 @@ fn load_new(group: &Group, folder: &str) -> Result<String> {
     let result = checkpoint.load(folder, Part::Params)?;
     drop(checkpoint);
     Ok(format!("{} {} {} {}", result.missing, result.extra, steps(&training)?, training.result()?))
+}
+
+fn save_in_background(group: &Group, folder: &str) -> Result<String> {
+    let mut training = Training::<f32>::begun(group, Some(&stage(2)?))?;
+    train(&mut training, 0)?;
+    let mut checkpoint = Checkpoint::new(group, None)?;
+    checkpoint.add_optimizer("", &mut training.optimizer)?;
+    let saving = checkpoint.save_async(folder)?;
+    train(&mut training, 1)?;
+    train(&mut training, 2)?;
+    on_root(group, saving.wait()?.step.to_string())
+}
+
+fn resume_alone(group: &Group, folder: &str) -> Result<String> {
+    let mut training = Training::<f32>::sealed(group, Some(&stage(1)?))?;
+    let found = i32::from(training.optimizer.resume(folder)?);
+    Ok(format!("{found} {} {}", steps(&training)?, training.result()?))
 }
 
 /// Saves after each of two steps.
