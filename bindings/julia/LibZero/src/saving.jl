@@ -55,6 +55,8 @@ end
 
 Saves everything into a folder of its own inside `folder`, which must exist. A save that fails changes nothing in memory. Of a checkpoint,
 returns a [`CheckpointResult`](@ref). A collective.
+
+Like [`save_async`](@ref), it copies first what this rank saves, so that other tasks run while files are written.
 """
 save(saved::Union{Checkpoint,Optimizer}, folder::AbstractString) = fetch(save_async(saved, folder))
 

@@ -110,6 +110,24 @@ struct ViewAcrossGather;
 /// ```
 struct StepWithinStep;
 
+/// A checkpoint that saves in the background is gone, and its optimizer is free.
+///
+/// ```compile_fail,E0382
+/// fn save(mut checkpoint: libzero::Checkpoint<'_>) -> libzero::Result<()> {
+///     let saving = checkpoint.save_async("saves")?;
+///     checkpoint.set_text("epoch", Some("3"))?;
+///     saving.wait().map(drop)
+/// }
+/// ```
+/// ```
+/// fn save(mut checkpoint: libzero::Checkpoint<'_>) -> libzero::Result<()> {
+///     checkpoint.set_text("epoch", Some("3"))?;
+///     let saving = checkpoint.save_async("saves")?;
+///     saving.wait().map(drop)
+/// }
+/// ```
+struct CheckpointAfterSaving;
+
 /// A shard is not written while it is looked at.
 ///
 /// ```compile_fail,E0502

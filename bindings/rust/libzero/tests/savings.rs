@@ -7,7 +7,7 @@ use std::mem;
 use std::path::PathBuf;
 use std::sync::Barrier;
 
-use libzero::{list_saves, Buffer, Checkpoint, Code, Config, Group, Key, Optimizer, Saving, Slot, Snapshot, TensorScope, TextForm};
+use libzero::{list_saves, Buffer, Checkpoint, Code, Config, Group, Key, Optimizer, Save, Saving, Slot, Snapshot, TensorScope, TextForm};
 
 use training::*;
 
@@ -103,19 +103,21 @@ fn a_save_is_not_done_before_all_ranks_take_part() {
 fn what_is_dropped_meanwhile_is_saved() {
     let folder = Folder::new("dropped");
     let savings = ranks::run(2, |group, rank| {
-        let (mut optimizer, _) = begun(&group, &descent(&[]));
+        let (mut optimizer, _) = begun(&group, &config(&[], "adam"));
         let mut buffer = Buffer::<f64>::new(&group, 1000, None).unwrap();
         let mut seen = vec![rank as i64; 1 << 20];
         drop(optimizer.save_async(folder.path()).unwrap()); // waits
         let mut checkpoint = Checkpoint::new(&group, None).unwrap();
         checkpoint.add_optimizer("", &mut optimizer).unwrap().add_buffer("table", &mut buffer).unwrap();
         checkpoint.add_tensor("seen", &[1 << 20], &mut seen, TensorScope::Each).unwrap();
-        checkpoint.save_async(folder.path()).unwrap()
+        [checkpoint.save_async(folder.path()).unwrap(), begin(&group, &mut optimizer, Snapshot::Lazy, &folder)]
     });
-    for saving in savings {
+    for saving in savings.into_iter().flatten() {
         assert_eq!(saving.wait().unwrap().step, 0);
     }
-    assert_eq!(list_saves(folder.path(), TextForm::Plain).unwrap().lines().count(), 2);
+    assert_eq!(list_saves(folder.path(), TextForm::Plain).unwrap().lines().count(), 3);
+    let newest = Save::open(folder.path()).unwrap();
+    newest.verify().unwrap();
 }
 
 #[test]
