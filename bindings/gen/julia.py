@@ -8,8 +8,9 @@ from interface import Array
 HEAD = "# Written by bindings/gen/generate.py from bindings/zero.i. Do not edit.\n"
 SCALARS = {"int32_t": "Int32", "int64_t": "Int64", "uint64_t": "UInt64", "double": "Float64"}
 TEXT = {"char *": "Ptr{UInt8}", "int64_t *": "Ptr{Int64}", "int64_t": "Int64"}
-# What errors and polling rest on has another form than the rest.
-BY_HAND = {"zero_last_error_copy", "zero_request_test"}
+# Errors and polling have another form than the rest; saves wait for other ranks in the call that begins them, unless those are waited for
+# before.
+BY_HAND = {"zero_last_error_copy", "zero_request_test", "zero_optimizer_save", "zero_checkpoint_save"}
 # Errors carry the name that the library gives their code.
 UNNAMED = {"zero_status"}
 WIDTH = 140

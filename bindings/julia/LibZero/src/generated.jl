@@ -1334,14 +1334,6 @@ function zero_checkpoint_result_init(struct_size)
     return out[]
 end
 
-function zero_optimizer_save(optimizer, folder, stream = C_NULL)
-    finish() do request
-        ccall(entry(libzero.zero_optimizer_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{Handle}),
-              optimizer, folder, stream, request)
-    end
-    return nothing
-end
-
 function zero_optimizer_resume(optimizer, folder, stream = C_NULL)
     out_found = Ref(Int64(0))
     finish() do request
@@ -1388,15 +1380,6 @@ end
 function zero_checkpoint_rename(checkpoint, in_file, here)
     check(ccall(entry(libzero.zero_checkpoint_rename), Int32, (Handle, Cstring, Cstring), checkpoint, in_file, here))
     return nothing
-end
-
-function zero_checkpoint_save(checkpoint, folder, stream = C_NULL)
-    out_result = Ref(CheckpointResult())
-    finish() do request
-        ccall(entry(libzero.zero_checkpoint_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{CheckpointResult}, Ptr{Handle}),
-              checkpoint, folder, stream, out_result, request)
-    end
-    return out_result[]
 end
 
 function zero_checkpoint_load(checkpoint, folder, part, stream = C_NULL)
