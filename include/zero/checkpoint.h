@@ -408,8 +408,8 @@ ZERO_API int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const
                                               zero_request **out);
 
 /**
- * Lists the names that the last load ignored or converted, one a line: "missing NAME",
- * "extra NAME", "converted NAME".
+ * Lists the names that the last load ignored or converted, one a line: the word missing, extra or
+ * converted, and the name in quotes.
  *
  * @param[in]  checkpoint  The checkpoint.
  * @param[out] out         The lines, always terminated, cut to fit. May be NULL if out_nbytes is 0.

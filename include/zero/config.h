@@ -296,8 +296,9 @@ enum zero_snapshot {
       allocated for the next save, until the optimizer is released. */
   ZERO_SNAPSHOT_COPY = 0,
   /** It reads the optimizer's memory while the program works with parameters and gradients. The
-      next update waits until all ranks have read theirs, or until at most
-      ZERO_KEY_CHECKPOINT_STAGING_BYTES are left, which it copies. Host memory only. */
+      next step (or reduce, where apply and gather are calls of their own) waits until all ranks
+      have read theirs, or until at most ZERO_KEY_CHECKPOINT_STAGING_BYTES are left, which it
+      copies. Do not write parameters or states through addresses before. Host memory only. */
   ZERO_SNAPSHOT_LAZY = 1
 };
 

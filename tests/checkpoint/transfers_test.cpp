@@ -134,8 +134,7 @@ TEST(Transfers, NoFileIsClosedUnderAReadWhenTheReaderOfPlainTensorsThrows) {
   const Folder saves = scratch.open();
   const LargeSave save(saves);
   const std::string path = scratch.path() + "/model.safetensors";
-  int64_t count = 0;
-  ASSERT_TRUE(export_save({saves, save.found.name, save.found.manifest}, path, 1 << 30, {}, nullptr, &count).ok());
+  ASSERT_TRUE(export_save({saves, save.found.name, save.found.manifest}, path, 1 << 30, {}, nullptr).ok());
   TensorFiles files;
   ASSERT_TRUE(TensorFiles::open(path, &files).ok());
   const int64_t tensor = files.find("embed.weight");

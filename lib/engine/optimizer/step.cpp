@@ -144,7 +144,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
                             "nothing was applied");
   }
-  if (gate_ != nullptr && settings_.algorithm == nullptr) ZERO_CO_AWAIT(await_readers());  // the caller updates parameters next
+  if (gate_ != nullptr && splits) ZERO_CO_AWAIT(await_readers());  // the caller may write through views next
   phase_ = Phase::reduced;
   applied_ = false;
   co_return write_result(out);

@@ -389,6 +389,29 @@ void _wrap_zero_config_release_czero_a32e6dcc2c6fe69e(zero_config *_swig_go_0) {
 }
 
 
+_gostring_ _wrap_zero_request_wait_czero_a32e6dcc2c6fe69e(zero_request *_swig_go_0) {
+  zero_request *arg1 = (zero_request *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_request *)_swig_go_0; 
+  
+  result = zero_request_wait(arg1);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_zero_request_release_czero_a32e6dcc2c6fe69e(zero_request *_swig_go_0) {
+  zero_request *arg1 = (zero_request *) 0 ;
+  
+  arg1 = (zero_request *)_swig_go_0; 
+  
+  zero_request_release(arg1);
+  
+}
+
+
 _gostring_ _wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
@@ -1905,6 +1928,33 @@ _gostring_ _wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(zero_optimizer *_swi
 }
 
 
+_gostring_ _wrap_zero_optimizer_save_async_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_request **arg4 = (zero_request **) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (void *)_swig_go_2; 
+  arg4 = (zero_request **)_swig_go_3; 
+  
+  result = zero_optimizer_save_async(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -2149,6 +2199,35 @@ _gostring_ _wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(zero_checkpoint *_s
   arg4 = (zero_checkpoint_result *)_swig_go_3; 
   
   result = zero_checkpoint_save(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  free(copy2); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_checkpoint_save_async_czero_a32e6dcc2c6fe69e(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
+  zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  void *arg3 = (void *) 0 ;
+  zero_checkpoint_result *arg4 = (zero_checkpoint_result *) 0 ;
+  zero_request **arg5 = (zero_request **) 0 ;
+  char *copy2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_checkpoint *)_swig_go_0; 
+  
+  copy2 = (char *)malloc((size_t)_swig_go_1.n + 1);
+  if (copy2 == NULL) abort(); /* as Go does */
+  memcpy(copy2, _swig_go_1.p, (size_t)_swig_go_1.n);
+  copy2[_swig_go_1.n] = '\0';
+  arg2 = copy2;
+  
+  arg3 = (void *)_swig_go_2; 
+  arg4 = (zero_checkpoint_result *)_swig_go_3; 
+  arg5 = (zero_request **)_swig_go_4; 
+  
+  result = zero_checkpoint_save_async(arg1,(char const *)arg2,arg3,arg4,arg5);
   _swig_go_result = take_failure(result); 
   free(copy2); 
   return _swig_go_result;

@@ -41,122 +41,122 @@ typedef _gostring_ swig_type_11;
 typedef _gostring_ swig_type_12;
 typedef _gostring_ swig_type_13;
 typedef _gostring_ swig_type_14;
-typedef long long swig_type_15;
+typedef _gostring_ swig_type_15;
 typedef long long swig_type_16;
-typedef _gostring_ swig_type_17;
-typedef long long swig_type_18;
-typedef _gostring_ swig_type_19;
+typedef long long swig_type_17;
+typedef _gostring_ swig_type_18;
+typedef long long swig_type_19;
 typedef _gostring_ swig_type_20;
-typedef long long swig_type_21;
+typedef _gostring_ swig_type_21;
 typedef long long swig_type_22;
-typedef _gostring_ swig_type_23;
-typedef long long swig_type_24;
-typedef _gostring_ swig_type_25;
+typedef long long swig_type_23;
+typedef _gostring_ swig_type_24;
+typedef long long swig_type_25;
 typedef _gostring_ swig_type_26;
-typedef long long swig_type_27;
-typedef _gostring_ swig_type_28;
-typedef long long swig_type_29;
+typedef _gostring_ swig_type_27;
+typedef long long swig_type_28;
+typedef _gostring_ swig_type_29;
 typedef long long swig_type_30;
-typedef _gostring_ swig_type_31;
+typedef long long swig_type_31;
 typedef _gostring_ swig_type_32;
 typedef _gostring_ swig_type_33;
 typedef _gostring_ swig_type_34;
 typedef _gostring_ swig_type_35;
 typedef _gostring_ swig_type_36;
-typedef long long swig_type_37;
+typedef _gostring_ swig_type_37;
 typedef long long swig_type_38;
-typedef _gostring_ swig_type_39;
+typedef long long swig_type_39;
 typedef _gostring_ swig_type_40;
 typedef _gostring_ swig_type_41;
 typedef _gostring_ swig_type_42;
-typedef long long swig_type_43;
-typedef _gostring_ swig_type_44;
+typedef _gostring_ swig_type_43;
+typedef long long swig_type_44;
 typedef _gostring_ swig_type_45;
-typedef long long swig_type_46;
+typedef _gostring_ swig_type_46;
 typedef long long swig_type_47;
-typedef _gostring_ swig_type_48;
-typedef long long swig_type_49;
+typedef long long swig_type_48;
+typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
-typedef _gostring_ swig_type_51;
-typedef long long swig_type_52;
+typedef long long swig_type_51;
+typedef _gostring_ swig_type_52;
 typedef long long swig_type_53;
-typedef _gostring_ swig_type_54;
-typedef long long swig_type_55;
+typedef long long swig_type_54;
+typedef _gostring_ swig_type_55;
 typedef long long swig_type_56;
-typedef _gostring_ swig_type_57;
-typedef long long swig_type_58;
+typedef long long swig_type_57;
+typedef _gostring_ swig_type_58;
 typedef long long swig_type_59;
 typedef long long swig_type_60;
-typedef _gostring_ swig_type_61;
-typedef long long swig_type_62;
+typedef long long swig_type_61;
+typedef _gostring_ swig_type_62;
 typedef long long swig_type_63;
 typedef long long swig_type_64;
 typedef long long swig_type_65;
-typedef _gostring_ swig_type_66;
-typedef long long swig_type_67;
+typedef long long swig_type_66;
+typedef _gostring_ swig_type_67;
 typedef long long swig_type_68;
 typedef long long swig_type_69;
 typedef long long swig_type_70;
-typedef _gostring_ swig_type_71;
-typedef long long swig_type_72;
+typedef long long swig_type_71;
+typedef _gostring_ swig_type_72;
 typedef long long swig_type_73;
-typedef _gostring_ swig_type_74;
-typedef long long swig_type_75;
+typedef long long swig_type_74;
+typedef _gostring_ swig_type_75;
 typedef long long swig_type_76;
-typedef _gostring_ swig_type_77;
-typedef long long swig_type_78;
+typedef long long swig_type_77;
+typedef _gostring_ swig_type_78;
 typedef long long swig_type_79;
-typedef _gostring_ swig_type_80;
+typedef long long swig_type_80;
 typedef _gostring_ swig_type_81;
-typedef long long swig_type_82;
-typedef _gostring_ swig_type_83;
+typedef _gostring_ swig_type_82;
+typedef long long swig_type_83;
 typedef _gostring_ swig_type_84;
 typedef _gostring_ swig_type_85;
 typedef _gostring_ swig_type_86;
-typedef long long swig_type_87;
-typedef _gostring_ swig_type_88;
-typedef long long swig_type_89;
+typedef _gostring_ swig_type_87;
+typedef long long swig_type_88;
+typedef _gostring_ swig_type_89;
 typedef long long swig_type_90;
-typedef _gostring_ swig_type_91;
-typedef long long swig_type_92;
+typedef long long swig_type_91;
+typedef _gostring_ swig_type_92;
 typedef long long swig_type_93;
-typedef _gostring_ swig_type_94;
-typedef long long swig_type_95;
-typedef _gostring_ swig_type_96;
-typedef long long swig_type_97;
-typedef _gostring_ swig_type_98;
+typedef long long swig_type_94;
+typedef _gostring_ swig_type_95;
+typedef long long swig_type_96;
+typedef _gostring_ swig_type_97;
+typedef long long swig_type_98;
 typedef _gostring_ swig_type_99;
 typedef _gostring_ swig_type_100;
 typedef _gostring_ swig_type_101;
 typedef _gostring_ swig_type_102;
-typedef long long swig_type_103;
-typedef _gostring_ swig_type_104;
-typedef long long swig_type_105;
-typedef _gostring_ swig_type_106;
+typedef _gostring_ swig_type_103;
+typedef long long swig_type_104;
+typedef _gostring_ swig_type_105;
+typedef long long swig_type_106;
 typedef _gostring_ swig_type_107;
-typedef long long swig_type_108;
-typedef _gostring_ swig_type_109;
-typedef long long swig_type_110;
-typedef _gostring_ swig_type_111;
+typedef _gostring_ swig_type_108;
+typedef long long swig_type_109;
+typedef _gostring_ swig_type_110;
+typedef long long swig_type_111;
 typedef _gostring_ swig_type_112;
 typedef _gostring_ swig_type_113;
-typedef long long swig_type_114;
+typedef _gostring_ swig_type_114;
 typedef long long swig_type_115;
-typedef _gostring_ swig_type_116;
-typedef long long swig_type_117;
-typedef _gostring_ swig_type_118;
+typedef long long swig_type_116;
+typedef _gostring_ swig_type_117;
+typedef long long swig_type_118;
 typedef _gostring_ swig_type_119;
-typedef long long swig_type_120;
+typedef _gostring_ swig_type_120;
 typedef long long swig_type_121;
-typedef _gostring_ swig_type_122;
-typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
-typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
-typedef long long swig_type_127;
+typedef long long swig_type_122;
+typedef _gostring_ swig_type_123;
+typedef long long swig_type_124;
+typedef _gostring_ swig_type_125;
+typedef long long swig_type_126;
+typedef _gostring_ swig_type_127;
 typedef long long swig_type_128;
 typedef long long swig_type_129;
-typedef _gostring_ swig_type_130;
+typedef long long swig_type_130;
 typedef _gostring_ swig_type_131;
 typedef _gostring_ swig_type_132;
 typedef _gostring_ swig_type_133;
@@ -164,36 +164,36 @@ typedef _gostring_ swig_type_134;
 typedef _gostring_ swig_type_135;
 typedef _gostring_ swig_type_136;
 typedef _gostring_ swig_type_137;
-typedef long long swig_type_138;
-typedef _gostring_ swig_type_139;
+typedef _gostring_ swig_type_138;
+typedef long long swig_type_139;
 typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef long long swig_type_143;
-typedef _gostring_ swig_type_144;
-typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
-typedef _gostring_ swig_type_148;
+typedef _gostring_ swig_type_141;
+typedef long long swig_type_142;
+typedef _gostring_ swig_type_143;
+typedef long long swig_type_144;
+typedef _gostring_ swig_type_145;
+typedef long long swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef long long swig_type_148;
 typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
-typedef _gostring_ swig_type_151;
-typedef long long swig_type_152;
+typedef _gostring_ swig_type_150;
+typedef long long swig_type_151;
+typedef _gostring_ swig_type_152;
 typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
+typedef long long swig_type_154;
+typedef _gostring_ swig_type_155;
 typedef long long swig_type_156;
 typedef long long swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
+typedef long long swig_type_158;
+typedef _gostring_ swig_type_159;
 typedef long long swig_type_160;
 typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
 typedef _gostring_ swig_type_164;
 typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef _gostring_ swig_type_166;
+typedef long long swig_type_167;
 typedef _gostring_ swig_type_168;
 typedef _gostring_ swig_type_169;
 typedef _gostring_ swig_type_170;
@@ -204,16 +204,16 @@ typedef _gostring_ swig_type_174;
 typedef _gostring_ swig_type_175;
 typedef _gostring_ swig_type_176;
 typedef _gostring_ swig_type_177;
-typedef long long swig_type_178;
+typedef _gostring_ swig_type_178;
 typedef _gostring_ swig_type_179;
 typedef _gostring_ swig_type_180;
-typedef _gostring_ swig_type_181;
+typedef long long swig_type_181;
 typedef _gostring_ swig_type_182;
 typedef _gostring_ swig_type_183;
-typedef long long swig_type_184;
+typedef _gostring_ swig_type_184;
 typedef _gostring_ swig_type_185;
 typedef _gostring_ swig_type_186;
-typedef _gostring_ swig_type_187;
+typedef long long swig_type_187;
 typedef _gostring_ swig_type_188;
 typedef _gostring_ swig_type_189;
 typedef _gostring_ swig_type_190;
@@ -221,50 +221,55 @@ typedef _gostring_ swig_type_191;
 typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
 typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
+typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
 typedef _gostring_ swig_type_197;
 typedef _gostring_ swig_type_198;
 typedef _gostring_ swig_type_199;
 typedef long long swig_type_200;
 typedef _gostring_ swig_type_201;
-typedef long long swig_type_202;
+typedef _gostring_ swig_type_202;
 typedef _gostring_ swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef _gostring_ swig_type_205;
-typedef long long swig_type_206;
-typedef _gostring_ swig_type_207;
+typedef long long swig_type_205;
+typedef _gostring_ swig_type_206;
+typedef long long swig_type_207;
 typedef _gostring_ swig_type_208;
 typedef _gostring_ swig_type_209;
 typedef _gostring_ swig_type_210;
 typedef long long swig_type_211;
-typedef long long swig_type_212;
+typedef _gostring_ swig_type_212;
 typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
 typedef _gostring_ swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef _gostring_ swig_type_217;
-typedef long long swig_type_218;
+typedef long long swig_type_216;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
 typedef _gostring_ swig_type_219;
 typedef _gostring_ swig_type_220;
 typedef _gostring_ swig_type_221;
-typedef long long swig_type_222;
-typedef _gostring_ swig_type_223;
+typedef _gostring_ swig_type_222;
+typedef long long swig_type_223;
 typedef _gostring_ swig_type_224;
 typedef _gostring_ swig_type_225;
-typedef long long swig_type_226;
-typedef _gostring_ swig_type_227;
+typedef _gostring_ swig_type_226;
+typedef long long swig_type_227;
 typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
+typedef _gostring_ swig_type_229;
 typedef _gostring_ swig_type_230;
 typedef long long swig_type_231;
 typedef _gostring_ swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
+typedef _gostring_ swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
 typedef long long swig_type_236;
 typedef _gostring_ swig_type_237;
 typedef long long swig_type_238;
+typedef _gostring_ swig_type_239;
+typedef long long swig_type_240;
+typedef long long swig_type_241;
+typedef _gostring_ swig_type_242;
+typedef long long swig_type_243;
 extern void _wrap_Swig_free_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_czero_a32e6dcc2c6fe69e(swig_intgo arg1);
 
@@ -281,124 +286,128 @@ extern swig_type_9 _wrap_zero_key_bounds_init_czero_a32e6dcc2c6fe69e(uintptr_t a
 extern swig_type_11 _wrap_zero_config_bounds_czero_a32e6dcc2c6fe69e(int arg1, uintptr_t arg2);
 extern swig_type_12 _wrap_zero_config_set_allocator_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
 extern void _wrap_zero_config_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(swig_type_14 arg1, swig_type_15 arg2, swig_type_16 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_17 _wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(swig_type_18 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_19 _wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(swig_type_20 arg1, swig_type_21 arg2, swig_type_22 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_23 _wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_24 arg3, uintptr_t arg4);
-extern swig_type_25 _wrap_zero_group_create_env_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_26 _wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_27 arg2, uintptr_t arg3);
-extern swig_type_28 _wrap_zero_group_split_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_29 arg2, swig_type_30 arg3, uintptr_t arg4);
-extern swig_type_31 _wrap_zero_group_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_32 _wrap_zero_group_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_local_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_local_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_35 _wrap_zero_group_host_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_36 _wrap_zero_group_share_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_39 _wrap_zero_group_status_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_40 _wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_43 arg2);
-extern swig_type_44 _wrap_zero_group_quiet_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_45 _wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_46 arg3, uintptr_t arg4, swig_type_47 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_48 _wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_49 arg3, uintptr_t arg4, swig_type_50 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_51 _wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_52 arg3, uintptr_t arg4, swig_type_53 arg5, int arg6, uintptr_t arg7);
-extern swig_type_54 _wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_55 arg3, int arg4, swig_type_56 arg5, uintptr_t arg6);
-extern swig_type_57 _wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3, uintptr_t arg4, swig_type_59 arg5, int arg6, int arg7, swig_type_60 arg8, uintptr_t arg9);
-extern swig_type_61 _wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_62 arg3, uintptr_t arg4, swig_type_63 arg5, swig_type_64 arg6, int arg7, swig_type_65 arg8, uintptr_t arg9);
-extern swig_type_66 _wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_67 arg3, uintptr_t arg4, swig_type_68 arg5, swig_type_69 arg6, int arg7, swig_type_70 arg8, uintptr_t arg9);
-extern swig_type_71 _wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_72 arg3, uintptr_t arg4, swig_type_73 arg5, int arg6, uintptr_t arg7);
-extern swig_type_74 _wrap_zero_group_send_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3, int arg4, swig_type_76 arg5, uintptr_t arg6);
-extern swig_type_77 _wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3, int arg4, swig_type_79 arg5, uintptr_t arg6);
-extern swig_type_80 _wrap_zero_group_barrier_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_request_wait_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern void _wrap_zero_request_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_14 _wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(swig_type_15 arg1, swig_type_16 arg2, swig_type_17 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_18 _wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(swig_type_19 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_20 _wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(swig_type_21 arg1, swig_type_22 arg2, swig_type_23 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_24 _wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_25 arg3, uintptr_t arg4);
+extern swig_type_26 _wrap_zero_group_create_env_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_27 _wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3);
+extern swig_type_29 _wrap_zero_group_split_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_30 arg2, swig_type_31 arg3, uintptr_t arg4);
+extern swig_type_32 _wrap_zero_group_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_local_rank_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_35 _wrap_zero_group_local_size_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_36 _wrap_zero_group_host_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_37 _wrap_zero_group_share_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_40 _wrap_zero_group_status_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_41 _wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_44 arg2);
+extern swig_type_45 _wrap_zero_group_quiet_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_46 _wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_49 _wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_52 _wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, int arg6, uintptr_t arg7);
+extern swig_type_55 _wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, int arg4, swig_type_57 arg5, uintptr_t arg6);
+extern swig_type_58 _wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, int arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
+extern swig_type_62 _wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, swig_type_65 arg6, int arg7, swig_type_66 arg8, uintptr_t arg9);
+extern swig_type_67 _wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_68 arg3, uintptr_t arg4, swig_type_69 arg5, swig_type_70 arg6, int arg7, swig_type_71 arg8, uintptr_t arg9);
+extern swig_type_72 _wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, uintptr_t arg4, swig_type_74 arg5, int arg6, uintptr_t arg7);
+extern swig_type_75 _wrap_zero_group_send_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
+extern swig_type_78 _wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, swig_type_80 arg5, uintptr_t arg6);
+extern swig_type_81 _wrap_zero_group_barrier_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
 extern void _wrap_zero_group_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_81 _wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_82 arg4, uintptr_t arg5);
-extern swig_type_83 _wrap_zero_buffer_shard_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_84 _wrap_zero_buffer_whole_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_85 _wrap_zero_buffer_whole_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_86 _wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_87 arg3, int arg4, uintptr_t arg5);
-extern swig_type_88 _wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_89 arg2, uintptr_t arg3, swig_type_90 arg4, uintptr_t arg5);
-extern swig_type_91 _wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_92 arg2, uintptr_t arg3, swig_type_93 arg4, uintptr_t arg5);
+extern swig_type_82 _wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_83 arg4, uintptr_t arg5);
+extern swig_type_84 _wrap_zero_buffer_shard_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_85 _wrap_zero_buffer_whole_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_86 _wrap_zero_buffer_whole_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_87 _wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_88 arg3, int arg4, uintptr_t arg5);
+extern swig_type_89 _wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_90 arg2, uintptr_t arg3, swig_type_91 arg4, uintptr_t arg5);
+extern swig_type_92 _wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_93 arg2, uintptr_t arg3, swig_type_94 arg4, uintptr_t arg5);
 extern void _wrap_zero_buffer_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_94 _wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_95 arg2);
-extern swig_type_96 _wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_97 arg2);
-extern swig_type_98 _wrap_zero_optimizer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_99 _wrap_zero_optimizer_add_set_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_100 _wrap_zero_optimizer_set_model_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_101 _wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, int arg4, uintptr_t arg5, swig_type_103 arg6, uintptr_t arg7);
-extern swig_type_104 _wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_105 arg3);
-extern swig_type_106 _wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4, swig_type_108 arg5, int arg6, uintptr_t arg7);
-extern swig_type_109 _wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
-extern swig_type_111 _wrap_zero_optimizer_seal_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_112 _wrap_zero_optimizer_begin_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2);
-extern swig_type_113 _wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_114 arg2, int arg3, double arg4, double arg5, swig_type_115 arg6);
-extern swig_type_116 _wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_117 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_118 _wrap_zero_optimizer_sync_module_buffers_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_119 _wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3, swig_type_121 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_122 _wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_123 arg2);
-extern swig_type_124 _wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_126 _wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_127 arg2, uintptr_t arg3, swig_type_128 arg4, swig_type_129 arg5, uintptr_t arg6);
-extern swig_type_130 _wrap_zero_optimizer_set_weight_czero_a32e6dcc2c6fe69e(uintptr_t arg1, double arg2);
-extern swig_type_131 _wrap_zero_optimizer_micro_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_132 _wrap_zero_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_133 _wrap_zero_optimizer_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_134 _wrap_zero_optimizer_apply_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_135 _wrap_zero_optimizer_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_136 _wrap_zero_optimizer_view_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_137 _wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_138 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_139 _wrap_zero_optimizer_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_95 _wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_96 arg2);
+extern swig_type_97 _wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_98 arg2);
+extern swig_type_99 _wrap_zero_optimizer_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_100 _wrap_zero_optimizer_add_set_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_101 _wrap_zero_optimizer_set_model_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_102 _wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_103 arg3, int arg4, uintptr_t arg5, swig_type_104 arg6, uintptr_t arg7);
+extern swig_type_105 _wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_106 arg3);
+extern swig_type_107 _wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_108 arg2, int arg3, uintptr_t arg4, swig_type_109 arg5, int arg6, uintptr_t arg7);
+extern swig_type_110 _wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_111 arg3);
+extern swig_type_112 _wrap_zero_optimizer_seal_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_113 _wrap_zero_optimizer_begin_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2);
+extern swig_type_114 _wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_115 arg2, int arg3, double arg4, double arg5, swig_type_116 arg6);
+extern swig_type_117 _wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_118 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_119 _wrap_zero_optimizer_sync_module_buffers_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_120 _wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3, swig_type_122 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_123 _wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_124 arg2);
+extern swig_type_125 _wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_126 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_127 _wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_128 arg2, uintptr_t arg3, swig_type_129 arg4, swig_type_130 arg5, uintptr_t arg6);
+extern swig_type_131 _wrap_zero_optimizer_set_weight_czero_a32e6dcc2c6fe69e(uintptr_t arg1, double arg2);
+extern swig_type_132 _wrap_zero_optimizer_micro_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_133 _wrap_zero_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_134 _wrap_zero_optimizer_reduce_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_135 _wrap_zero_optimizer_apply_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_136 _wrap_zero_optimizer_gather_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_137 _wrap_zero_optimizer_view_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_138 _wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_139 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_140 _wrap_zero_optimizer_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_optimizer_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_140 _wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_141 arg2);
-extern swig_type_142 _wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_143 arg2, int arg3, double arg4);
-extern swig_type_144 _wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_145 arg2, int arg3, uintptr_t arg4);
-extern swig_type_146 _wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, swig_type_147 arg3);
-extern swig_type_148 _wrap_zero_optimizer_get_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_149 _wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3);
-extern swig_type_151 _wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_154 _wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_155 arg2, int arg3, swig_type_156 arg4, uintptr_t arg5, swig_type_157 arg6, uintptr_t arg7);
-extern swig_type_158 _wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_159 arg2, int arg3, swig_type_160 arg4, uintptr_t arg5, swig_type_161 arg6, uintptr_t arg7);
-extern swig_type_162 _wrap_zero_optimizer_result_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_163 _wrap_zero_optimizer_refresh_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_164 _wrap_zero_optimizer_loss_scale_address_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_165 _wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_166 arg2);
-extern swig_type_167 _wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_168 arg2, uintptr_t arg3);
-extern swig_type_169 _wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_170 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_171 _wrap_zero_checkpoint_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_172 _wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_175 arg2, uintptr_t arg3);
-extern swig_type_176 _wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_177 arg2, int arg3, uintptr_t arg4, swig_type_178 arg5, uintptr_t arg6, int arg7);
-extern swig_type_179 _wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3);
-extern swig_type_182 _wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, swig_type_184 arg4, uintptr_t arg5);
-extern swig_type_185 _wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
-extern swig_type_188 _wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_189 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_190 _wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_191 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_192 _wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_193 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_194 _wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_195 arg3, uintptr_t arg4);
+extern swig_type_141 _wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_142 arg2);
+extern swig_type_143 _wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_144 arg2, int arg3, double arg4);
+extern swig_type_145 _wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_146 arg2, int arg3, uintptr_t arg4);
+extern swig_type_147 _wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, swig_type_148 arg3);
+extern swig_type_149 _wrap_zero_optimizer_get_i64_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_150 _wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_151 arg2, uintptr_t arg3);
+extern swig_type_152 _wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_153 arg2, swig_type_154 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_155 _wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_156 arg2, int arg3, swig_type_157 arg4, uintptr_t arg5, swig_type_158 arg6, uintptr_t arg7);
+extern swig_type_159 _wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_160 arg2, int arg3, swig_type_161 arg4, uintptr_t arg5, swig_type_162 arg6, uintptr_t arg7);
+extern swig_type_163 _wrap_zero_optimizer_result_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_164 _wrap_zero_optimizer_refresh_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_165 _wrap_zero_optimizer_loss_scale_address_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_166 _wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_169 arg2, uintptr_t arg3);
+extern swig_type_170 _wrap_zero_optimizer_save_async_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_171 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_172 _wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_173 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_174 _wrap_zero_checkpoint_create_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_175 _wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_176 arg2, uintptr_t arg3);
+extern swig_type_177 _wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_178 arg2, uintptr_t arg3);
+extern swig_type_179 _wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_180 arg2, int arg3, uintptr_t arg4, swig_type_181 arg5, uintptr_t arg6, int arg7);
+extern swig_type_182 _wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3);
+extern swig_type_185 _wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3, swig_type_187 arg4, uintptr_t arg5);
+extern swig_type_188 _wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3);
+extern swig_type_191 _wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_192 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_193 _wrap_zero_checkpoint_save_async_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_194 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_195 _wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_196 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_197 _wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_198 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_199 _wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_200 arg3, uintptr_t arg4);
 extern void _wrap_zero_checkpoint_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_196 _wrap_zero_save_open_czero_a32e6dcc2c6fe69e(swig_type_197 arg1, uintptr_t arg2);
-extern swig_type_198 _wrap_zero_save_list_czero_a32e6dcc2c6fe69e(swig_type_199 arg1, int arg2, uintptr_t arg3, swig_type_200 arg4, uintptr_t arg5);
-extern swig_type_201 _wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_202 arg4, uintptr_t arg5);
-extern swig_type_203 _wrap_zero_save_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_204 _wrap_zero_save_compare_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_205 _wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_206 arg4, uintptr_t arg5);
-extern swig_type_207 _wrap_zero_save_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_208 arg2);
-extern swig_type_209 _wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(swig_type_210 arg1, swig_type_211 arg2, uintptr_t arg3, swig_type_212 arg4, uintptr_t arg5);
-extern swig_type_213 _wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(swig_type_214 arg1, swig_type_215 arg2);
-extern swig_type_216 _wrap_zero_save_progress_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_201 _wrap_zero_save_open_czero_a32e6dcc2c6fe69e(swig_type_202 arg1, uintptr_t arg2);
+extern swig_type_203 _wrap_zero_save_list_czero_a32e6dcc2c6fe69e(swig_type_204 arg1, int arg2, uintptr_t arg3, swig_type_205 arg4, uintptr_t arg5);
+extern swig_type_206 _wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_207 arg4, uintptr_t arg5);
+extern swig_type_208 _wrap_zero_save_verify_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
+extern swig_type_209 _wrap_zero_save_compare_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_210 _wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_211 arg4, uintptr_t arg5);
+extern swig_type_212 _wrap_zero_save_export_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_213 arg2);
+extern swig_type_214 _wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(swig_type_215 arg1, swig_type_216 arg2, uintptr_t arg3, swig_type_217 arg4, uintptr_t arg5);
+extern swig_type_218 _wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(swig_type_219 arg1, swig_type_220 arg2);
+extern swig_type_221 _wrap_zero_save_progress_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_save_release_czero_a32e6dcc2c6fe69e(uintptr_t arg1);
-extern swig_type_217 _wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_218 arg2);
-extern swig_type_219 _wrap_zero_stats_optimizer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_220 _wrap_zero_stats_buffer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_221 _wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_222 arg2);
-extern swig_type_223 _wrap_zero_stats_group_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_224 _wrap_zero_stats_optimizer_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_225 _wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_226 arg2);
-extern swig_type_227 _wrap_zero_stats_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_228 _wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_229 arg2, uintptr_t arg3);
-extern swig_type_230 _wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_231 arg3, uintptr_t arg4);
-extern swig_type_232 _wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_233 arg3, uintptr_t arg4);
-extern swig_type_234 _wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, uintptr_t arg4);
-extern swig_type_236 _wrap_zero_abi_version_czero_a32e6dcc2c6fe69e(void);
-extern swig_type_237 _wrap_zero_version_czero_a32e6dcc2c6fe69e(void);
-extern swig_type_238 _wrap_zero_has_feature_czero_a32e6dcc2c6fe69e(int arg1);
+extern swig_type_222 _wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_223 arg2);
+extern swig_type_224 _wrap_zero_stats_optimizer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_225 _wrap_zero_stats_buffer_memory_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_226 _wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_227 arg2);
+extern swig_type_228 _wrap_zero_stats_group_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_229 _wrap_zero_stats_optimizer_traffic_czero_a32e6dcc2c6fe69e(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_230 _wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_231 arg2);
+extern swig_type_232 _wrap_zero_stats_optimizer_step_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_233 _wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(uintptr_t arg1, swig_type_234 arg2, uintptr_t arg3);
+extern swig_type_235 _wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_236 arg3, uintptr_t arg4);
+extern swig_type_237 _wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_238 arg3, uintptr_t arg4);
+extern swig_type_239 _wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(uintptr_t arg1, uintptr_t arg2, swig_type_240 arg3, uintptr_t arg4);
+extern swig_type_241 _wrap_zero_abi_version_czero_a32e6dcc2c6fe69e(void);
+extern swig_type_242 _wrap_zero_version_czero_a32e6dcc2c6fe69e(void);
+extern swig_type_243 _wrap_zero_has_feature_czero_a32e6dcc2c6fe69e(int arg1);
 #undef intgo
 */
 import "C"
@@ -590,6 +599,23 @@ func Zero_config_release(arg1 Config) {
 	C._wrap_zero_config_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
 }
 
+func Zero_request_wait(arg1 Request) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	swig_r_p := C._wrap_zero_request_wait_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_request_release(arg1 Request) {
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	C._wrap_zero_request_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0))
+}
+
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -602,7 +628,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(*(*C.swig_type_14)(unsafe.Pointer(&_swig_i_0)), C.swig_type_15(_swig_i_1), C.swig_type_16(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_a32e6dcc2c6fe69e(*(*C.swig_type_15)(unsafe.Pointer(&_swig_i_0)), C.swig_type_16(_swig_i_1), C.swig_type_17(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -622,7 +648,7 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(C.swig_type_18(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_a32e6dcc2c6fe69e(C.swig_type_19(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -641,7 +667,7 @@ func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(*(*C.swig_type_20)(unsafe.Pointer(&_swig_i_0)), C.swig_type_21(_swig_i_1), C.swig_type_22(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_a32e6dcc2c6fe69e(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0)), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -666,7 +692,7 @@ func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_sw
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_24(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_unique_id_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_25(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -702,7 +728,7 @@ func Zero_group_launcher(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Failur
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_27(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_launcher_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -720,7 +746,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_29(_swig_i_1), C.swig_type_30(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_type_31(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -823,7 +849,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_type_38(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -846,7 +872,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -861,7 +887,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -907,7 +933,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_46(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_47(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -937,7 +963,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_49(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_50(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -966,7 +992,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_52(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_53(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -990,7 +1016,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_55(_swig_i_2), C.int(_swig_i_3), C.swig_type_56(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.int(_swig_i_3), C.swig_type_57(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1021,7 +1047,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_58(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_59(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_60(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1052,7 +1078,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_62(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_63(_swig_i_4), C.swig_type_64(_swig_i_5), C.int(_swig_i_6), C.swig_type_65(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.swig_type_65(_swig_i_5), C.int(_swig_i_6), C.swig_type_66(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1083,7 +1109,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_67(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_68(_swig_i_4), C.swig_type_69(_swig_i_5), C.int(_swig_i_6), C.swig_type_70(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_68(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_69(_swig_i_4), C.swig_type_70(_swig_i_5), C.int(_swig_i_6), C.swig_type_71(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1112,7 +1138,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_72(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_73(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_74(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1136,7 +1162,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_75(_swig_i_2), C.int(_swig_i_3), C.swig_type_76(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1160,7 +1186,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_78(_swig_i_2), C.int(_swig_i_3), C.swig_type_79(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.swig_type_80(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1197,7 +1223,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_82(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_83(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1278,7 +1304,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_87(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_88(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1301,7 +1327,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_89(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_90(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_91(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1324,7 +1350,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_93(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_94(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1345,7 +1371,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1360,7 +1386,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1435,7 +1461,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_103(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_104(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1455,7 +1481,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_105(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_106(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1480,7 +1506,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_108(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_109(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1500,7 +1526,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_111(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1539,7 +1565,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_115(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_116(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1561,7 +1587,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_118(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1605,7 +1631,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_121(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_122(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1617,7 +1643,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1644,7 +1670,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1668,7 +1694,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_128(_swig_i_3), C.swig_type_129(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_129(_swig_i_3), C.swig_type_130(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1820,7 +1846,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1859,7 +1885,7 @@ func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1873,7 +1899,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1891,7 +1917,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1904,7 +1930,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_147(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_148(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1938,7 +1964,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1966,7 +1992,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1), C.swig_type_153(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.swig_type_154(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1991,7 +2017,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.int(_swig_i_2), C.swig_type_156(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_157(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.int(_swig_i_2), C.swig_type_157(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_158(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2016,7 +2042,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.int(_swig_i_2), C.swig_type_160(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_161(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_160(_swig_i_1), C.int(_swig_i_2), C.swig_type_161(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_162(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2089,7 +2115,7 @@ func Zero_checkpoint_result_init(arg1 *CheckpointResult, arg2 uint64) (_swig_ret
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2106,7 +2132,32 @@ func Zero_optimizer_save(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer) (_swi
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_optimizer_save_async(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg4 *Request) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	_swig_i_1 := arg2
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	swig_r_p := C._wrap_zero_optimizer_save_async_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2131,7 +2182,7 @@ func Zero_optimizer_resume(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_resume_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2166,7 +2217,7 @@ func Zero_checkpoint_add_optimizer(arg1 Checkpoint, arg2 string, arg3 Optimizer)
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2183,7 +2234,7 @@ func Zero_checkpoint_add_buffer(arg1 Checkpoint, arg2 string, arg3 Buffer) (_swi
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2211,7 +2262,7 @@ func Zero_checkpoint_add_tensor(arg1 Checkpoint, arg2 string, arg3 int32, arg4 *
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_178(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
+	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_181(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2227,7 +2278,7 @@ func Zero_checkpoint_set_text(arg1 Checkpoint, arg2 string, arg3 string) (_swig_
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2256,7 +2307,7 @@ func Zero_checkpoint_get_text(arg1 Checkpoint, arg2 string, arg3 *byte, arg4 int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_184(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_187(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2272,7 +2323,7 @@ func Zero_checkpoint_rename(arg1 Checkpoint, arg2 string, arg3 string) (_swig_re
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_rename_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2300,7 +2351,37 @@ func Zero_checkpoint_save(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_save_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_checkpoint_save_async(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg4 *CheckpointResult, arg5 *Request) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	_swig_i_1 := arg2
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	var _swig_i_4 uintptr
+
+	defer keep(unsafe.Pointer(arg5))
+	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
+
+	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2326,7 +2407,7 @@ func Zero_checkpoint_load(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_load_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2352,7 +2433,7 @@ func Zero_checkpoint_export(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsaf
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2377,7 +2458,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_195(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_200(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2398,7 +2479,7 @@ func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_save_open_czero_a32e6dcc2c6fe69e(*(*C.swig_type_197)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_save_open_czero_a32e6dcc2c6fe69e(*(*C.swig_type_202)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2423,7 +2504,7 @@ func Zero_save_list(arg1 string, arg2 int32, arg3 *byte, arg4 int64, arg5 *int64
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_list_czero_a32e6dcc2c6fe69e(*(*C.swig_type_199)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_200(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_list_czero_a32e6dcc2c6fe69e(*(*C.swig_type_204)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_205(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2449,7 +2530,7 @@ func Zero_save_describe(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_202(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_describe_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_207(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2501,7 +2582,7 @@ func Zero_save_differences(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_206(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_differences_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_211(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2513,7 +2594,7 @@ func Zero_save_export(arg1 Save, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_export_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2538,7 +2619,7 @@ func Zero_save_prunable(arg1 string, arg2 int64, arg3 *byte, arg4 int64, arg5 *i
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(*(*C.swig_type_210)(unsafe.Pointer(&_swig_i_0)), C.swig_type_211(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_212(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_prunable_czero_a32e6dcc2c6fe69e(*(*C.swig_type_215)(unsafe.Pointer(&_swig_i_0)), C.swig_type_216(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_217(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2552,7 +2633,7 @@ func Zero_save_remove(arg1 string, arg2 string) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(*(*C.swig_type_214)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_remove_czero_a32e6dcc2c6fe69e(*(*C.swig_type_219)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2600,7 +2681,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2649,7 +2730,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2698,7 +2779,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2734,7 +2815,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2756,7 +2837,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_236(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2778,7 +2859,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_233(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_238(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2800,7 +2881,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_a32e6dcc2c6fe69e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_240(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 

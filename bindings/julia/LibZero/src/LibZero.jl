@@ -22,7 +22,7 @@ module LibZero
 
 import Libdl
 
-export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, ZeroError
+export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, Saving, ZeroError
 export CheckpointResult, KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, launcher, mpi_group, nccl_group, unique_id
 export abort, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
@@ -31,7 +31,7 @@ export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
 export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!
-export export_params, load!, rename!, request_stop, resume!, save, skipped
+export load!, rename!, request_stop, resume!, save, save_async, skipped
 export slots, verify, views
 export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save
 export describe, memory_stats, step_stats, trace, traffic_stats
@@ -60,6 +60,7 @@ include("gradient.jl")
 include("step.jl")
 include("slot.jl")
 include("checkpoint.jl")
+include("saving.jl")
 include("stats.jl")
 include("saved.jl")
 
