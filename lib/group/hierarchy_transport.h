@@ -51,6 +51,9 @@ class HierarchyTransport final : public Transport {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { near_->unshare(mapping); }
+  Status enter_memory() override { return near_->enter_memory(); }
+  uint64_t entries() const override { return near_->entries(); }
+  uint64_t close_memory() override { return near_->close_memory(); }
   int64_t descriptors_to_meet() const override { return near_->descriptors_to_meet(); }
   Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
                      std::shared_ptr<Transport> *out) override;

@@ -142,6 +142,16 @@ class Transport {
   virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
   /// Stops offering a shared mapping in place; call it before letting go of the mapping.
   virtual void unshare(const Mapping & /*mapping*/) {}
+  /// @name Shared memory into which peers write. A rank enters the memory of its peers before it writes there. A rank that has failed closes
+  /// its own memory, and no peer enters it any more. Any thread.
+  /// @{
+  /// Enters the memory of every peer. If a peer has closed its memory this returns the failure, and the rank must not write.
+  virtual Status enter_memory() { return {}; }
+  /// The number of times that peers have entered this rank's memory.
+  virtual uint64_t entries() const { return 0; }
+  /// Closes this rank's memory and returns entries() of that moment, which is final.
+  virtual uint64_t close_memory() { return 0; }
+  /// @}
   /// File descriptors that this process needs, for a moment, to share memory or to derive a transport.
   virtual int64_t descriptors_to_meet() const { return 0; }
   /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).

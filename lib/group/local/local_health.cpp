@@ -106,6 +106,25 @@ Status LocalTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
   return check_present(peer, &doing);
 }
 
+/// One word of each owner decides: a peer either enters before the owner closes its memory, and is counted, or finds it closed.
+Status LocalTransport::enter_memory() {
+  for (int64_t peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    if ((segment(peer).header().entries.fetch_add(1, std::memory_order_acq_rel) & SegmentHeader::kClosed) == 0) continue;
+    // Nothing was written yet, so the peers that were entered need not count it.
+    for (int64_t entered = 0; entered <= peer; ++entered) {
+      if (entered != rank_) segment(entered).header().entries.fetch_sub(1, std::memory_order_acq_rel);
+    }
+    return fail(Status::error(ZERO_E_PEER_FAILED, "rank %lld has failed and closed its memory before rank %lld wrote there", name_of(peer),
+                              name_of(rank_)));
+  }
+  return {};
+}
+
+uint64_t LocalTransport::close_memory() {
+  return own().header().entries.fetch_or(SegmentHeader::kClosed, std::memory_order_acq_rel) & ~SegmentHeader::kClosed;
+}
+
 SegmentHeader &LocalTransport::root_header(int64_t peer) const {
   if (root_segments_ == nullptr) return segment(peer).header();
   return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();

@@ -105,6 +105,8 @@ struct Bringing {
 };
 
 struct SegmentHeader {
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;  ///< in `entries`
+
   Doorbell bell;                                     ///< rung for the owner
   std::atomic<uint64_t> awaited;                     ///< 1 + the peer that the owner waits for before it looks for others
   alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
@@ -118,6 +120,7 @@ struct SegmentHeader {
   Standing message;                                  ///< that the owner waits for, the last of several,
   std::atomic<int64_t> message_peer;                 ///< and the rank it comes from or goes to, as texts name it
   alignas(kCacheLine) PoisonRecord poison;
+  alignas(kCacheLine) std::atomic<uint64_t> entries;  ///< times that peers have entered the owner's shared memory, to write there
 };
 
 /// A segment as mapped by this process. Zeroed memory is a valid segment.

@@ -68,6 +68,9 @@ class LocalTransport final : public Transport {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override;
+  Status enter_memory() override;
+  uint64_t entries() const override { return own().header().entries.load(std::memory_order_acquire) & ~SegmentHeader::kClosed; }
+  uint64_t close_memory() override;
   int64_t descriptors_to_meet() const override;
   Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
                      std::shared_ptr<Transport> *out) override;

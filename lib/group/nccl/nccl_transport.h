@@ -72,6 +72,9 @@ class NcclTransport final : public Transport {
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
+  Status enter_memory() override { return under_->enter_memory(); }
+  uint64_t entries() const override { return under_->entries(); }
+  uint64_t close_memory() override { return under_->close_memory(); }
   int64_t descriptors_to_meet() const override { return under_->descriptors_to_meet(); }
   Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
                      std::shared_ptr<Transport> *out) override;
