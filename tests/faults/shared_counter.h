@@ -21,6 +21,7 @@ class SharedCounter {
   ~SharedCounter() { ::munmap(value_, sizeof(std::atomic<int64_t>)); }
 
   void add() { value_->fetch_add(1); }
+  int64_t value() const { return value_->load(); }
   /// At most `limit_ms`.
   void await(int64_t value, int64_t limit_ms) const {
     const Deadline deadline = Deadline::after_ms(limit_ms);

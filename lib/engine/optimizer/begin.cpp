@@ -26,7 +26,9 @@ Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_AWAIT(await_readers());
   const std::string text = std::string("source = ") + find_choice(kSources, source)->name + "\n";
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "ranks called zero_optimizer_begin with different sources", text));
+  half_done_ = "zero_optimizer_begin";
   ZERO_CO_AWAIT(first_values_.take_over(source));
+  end_change();
   phase_ = Phase::running;
   co_return verifier_.move_window();
 }

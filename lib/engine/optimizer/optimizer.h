@@ -223,11 +223,27 @@ class Optimizer {
     return run_counted(std::move(body), caller, uses, Counted(under_way_));
   }
   Task run_counted(Task body, Caller caller, Uses uses, Counted queued);
+  /// That no call other than param_acquires was begun and has not ended.
+  Status check_idle(const char *call) const;
   void lose(const Status &cause);
   /// Passes an error on; one of those that last loses the optimizer.
   Status lasting(Status status);
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
   Task in_order(Task body, void *stream);
+  /// @}
+
+  /// @name What a rank reads after others were lost (salvage.cpp)
+  /// @{
+  static constexpr const char *kStep = "the step";
+  bool salvages() const;
+  Status half_applied(const char *what) const;
+  Status check_reads(const char *call, Phase first, Phase last) const;
+  Status begin_change();
+  void end_change();
+  void close_memory();
+  bool holds_param(int64_t id) const;
+  std::byte *entries_here(const Slot &slot, int64_t id, Range range, bool *out_follows) const;
+  Task read_or_salvage(Task reads, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   /// @}
 
   /// @name Seal (seal.cpp)
@@ -260,7 +276,7 @@ class Optimizer {
 
   /// @name Parameters and slots (param_access.cpp, state_access.cpp)
   /// @{
-  Task acquire_counted(Task body, Counted queued);
+  Task acquire_counted(Task body, int64_t id, Counted queued);
   Task acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream);
   Status find_memory(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_host_memory(const void *memory, const char *argument) const;
@@ -269,8 +285,10 @@ class Optimizer {
   Status follow_one_of_users(void *stream) const;
   Status find_slot(int32_t number, int64_t id, const Slot **out) const;
   Status check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const;
+  Status check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const;
   Task read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
   Task write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count);
+  Task write_entries(const Slot &slot, int64_t id, Range range, const void *data, bool *out_any);
   const Slot *unwritten_remainder(int64_t id) const;
   Task follow_owners(const Slot &state, int64_t id);
   /// @}
@@ -381,6 +399,8 @@ class Optimizer {
   std::shared_ptr<void> saved_run_;    ///< of checkpoints
   std::shared_ptr<ReadGate> gate_;     ///< closed while a save reads what is kept; nullptr: none does
   Status failure_;                     ///< why the optimizer is lost
+  const char *half_done_ = nullptr;    ///< what has changed a part of what is kept: a step, or a call; nullptr: nothing
+  uint64_t entries_ = 0;               ///< of peers into this rank's memory, when the last step ended
 
   std::vector<Access> access_;
   int64_t acquired_count_ = 0;

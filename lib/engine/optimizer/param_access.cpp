@@ -8,12 +8,13 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), Counted(acquiring_));
+  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), id, Counted(acquiring_));
 }
 
-Task Optimizer::acquire_counted(Task body, Counted queued) {
+Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
   const Counted counted(std::move(queued));
-  ZERO_CO_TRY(usable());
+  const Status stands = usable();
+  if (!stands.ok() && !(salvages() && holds_param(id))) co_return stands;
   groups_.take_deadline();
   Status status;
   try {
@@ -27,7 +28,7 @@ Task Optimizer::acquire_counted(Task body, Counted queued) {
 }
 
 Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(check_reads("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
   ZERO_CO_TRY(params_.check_id(id));
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   const int64_t count = params_[id].count;
@@ -45,6 +46,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   if (count > 0) {
     const Status arrived = co_await gathers_.arrived(plan_.param(params_.holder(id)).bucket);
+    if (!arrived.ok() && salvages()) co_return half_applied(kStep);
     if (!arrived.ok()) lose(arrived);
     ZERO_CO_TRY(arrived);
   }

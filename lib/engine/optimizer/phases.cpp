@@ -40,8 +40,13 @@ Status Optimizer::check_phase(const char *call, Phase first, Phase last) const {
   return Status::error(ZERO_E_STATE, "%s %s", call, missing);
 }
 
-Status Optimizer::check_call(const char *call, Phase first, Phase last) const {
+Status Optimizer::check_idle(const char *call) const {
   ZERO_CHECK(under_way_.load(std::memory_order_acquire) == 0, ZERO_E_STATE, "%s must wait until the operation under way has ended", call);
+  return {};
+}
+
+Status Optimizer::check_call(const char *call, Phase first, Phase last) const {
+  ZERO_TRY(check_idle(call));
   return check_phase(call, first, last);
 }
 
@@ -58,6 +63,7 @@ void Optimizer::lose(const Status &cause) {
   if (!failure_.ok()) return;
   failure_ = cause;
   groups_.fail(cause);
+  close_memory();
 }
 
 /// What memory was short for, or an argument was wrong for, can be asked for again.

@@ -292,7 +292,10 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
   return {};
 }
 
-void SavedState::begin_load() const { optimizer_->phase_ = Optimizer::Phase::sealed; }
+void SavedState::begin_load() const {
+  optimizer_->phase_ = Optimizer::Phase::sealed;
+  optimizer_->half_done_ = "a load";
+}
 
 /// If it fails here, ranks that wait inside the optimizer get the error.
 Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const {
@@ -335,6 +338,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
     }
   }
   ZERO_CO_AWAIT(optimizer.first_values_.take_loaded());
+  optimizer.end_change();
   optimizer.phase_ = Optimizer::Phase::running;
   ZERO_CO_TRY(optimizer.kernels_.status());
   co_return optimizer.verifier_.move_window();

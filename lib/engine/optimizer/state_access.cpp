@@ -74,20 +74,25 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
 }
 
 Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
-  return run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read);
+  return read_or_salvage(run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read), id, slot, offset, data, count);
 }
 
 Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
   return run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
 }
 
+Status Optimizer::check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const {
+  ZERO_TRY(check_entries(id, slot, offset, count, out));
+  ZERO_TRY(check_host_memory(data, "data"));
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (phase_ == Phase::reduced && splits_), ZERO_E_STATE,
+             "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
+  return {};
+}
+
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   const Slot *from = nullptr;
   ZERO_CO_TRY(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
-  ZERO_CO_TRY(check_entries(id, slot, offset, count, &from));
-  ZERO_CO_TRY(check_host_memory(data, "data"));
-  ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
-                "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
+  ZERO_CO_TRY(check_read(id, slot, offset, data, count, &from));
   if (params_[id].count == 0) co_return Status();
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   const SlotPlace &place = tensors_.place(*from, id);
@@ -110,9 +115,20 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   if (params_[id].count == 0) co_return Status();
   ZERO_CO_AWAIT(await_readers());
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
-  const SlotPlace &place = tensors_.place(*to, id);
+  bool any = false;
+  const Status written = co_await write_entries(*to, id, {offset, offset + count}, data, &any);
+  if (!written.ok() && any) half_done_ = "zero_optimizer_write";
+  ZERO_CO_TRY(written);
+  co_return verifier_.note_write(id, slot);
+}
+
+/// *out_any: whether any rank has begun to write.
+Task Optimizer::write_entries(const Slot &to, int64_t id, Range range, const void *data, bool *out_any) {
+  const int32_t slot = to.number;
+  const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
+  const SlotPlace &place = tensors_.place(to, id);
   const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
-  std::byte *own = tensors_.own_cut(*to, id);
+  std::byte *own = tensors_.own_cut(to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   const Slot *completes = slot == ZERO_SLOT_PARAM ? unwritten_remainder(id) : nullptr;
   Remainders remainders;
@@ -120,16 +136,16 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
     Status kept = remainders.keep(memory_source(), own, tensors_.own_cut(*completes, id), tensors_.own(id).count());
     ZERO_CO_AWAIT(agree_on(*groups_.gather(), std::move(kept), "zero_optimizer_write"));
   }
-  bool any = false;
-  ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, {offset, offset + count}, data, &any));
+  ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, range, data, out_any));
+  const bool any = *out_any;
   if (any) first_values_.note_state(slot, params_.holder(id));
   if (of_param) first_values_.note_params(phase_ == Phase::running, any);
-  if (!of_param) ZERO_CO_AWAIT(follow_owners(*to, id));
+  if (!of_param) ZERO_CO_AWAIT(follow_owners(to, id));
   if (completes != nullptr && any) {
     ZERO_CO_AWAIT(agree_on(*groups_.gather(), remainders.clear_changed(), "zero_optimizer_write"));
     ZERO_CO_AWAIT(follow_owners(*completes, id));
   }
-  co_return verifier_.note_write(id, slot);
+  co_return Status();
 }
 
 /// Of the master, where it is a remainder that was not written itself since the last begin; otherwise nullptr.
@@ -166,13 +182,14 @@ Status Optimizer::view_count(int64_t *out) const {
 }
 
 Status Optimizer::view(int64_t index, int32_t slot, View *out) {
-  ZERO_TRY(check_call("zero_optimizer_view", Phase::running, Phase::reduced));
+  ZERO_TRY(check_idle("zero_optimizer_view"));
+  ZERO_TRY(check_reads("zero_optimizer_view", Phase::running, Phase::reduced));
   const auto count = static_cast<int64_t>(views_.size());
   ZERO_TRY(check_index(index, count, "index", "views"));
   View view = views_[static_cast<size_t>(index)];
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, view.param, &from));
-  ZERO_CHECK(slot != ZERO_SLOT_GRAD || phase_ == Phase::reduced, ZERO_E_STATE,
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (phase_ == Phase::reduced && splits_), ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
   view.data = tensors_.at(*from, view.param, view.offset);
   *out = view;

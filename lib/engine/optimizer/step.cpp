@@ -145,6 +145,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
                             "nothing was applied");
   }
   if (gate_ != nullptr && splits) ZERO_CO_AWAIT(await_readers());  // the caller may write through views next
+  // In the one copy, updates of others show from here on.
+  if (settings_.algorithm == nullptr && one_copy() && !skips_) ZERO_CO_TRY(begin_change());
   phase_ = Phase::reduced;
   applied_ = false;
   co_return write_result(out);
@@ -276,6 +278,7 @@ Task Optimizer::update() {
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
   const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), ballot_.filled(), sums_,
                             replicated_};
+  ZERO_CO_TRY(begin_change());
   const Status updated = co_await updates_.run(*groups_.gather(), scalars);
   if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
   ZERO_CO_TRY(updated);
@@ -310,6 +313,7 @@ void Optimizer::count_replicas(int32_t slot, int64_t bucket) const {
 Task Optimizer::gather_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
+  if (!skips_) half_done_ = kStep;
   if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(device_judges_);
   if (device_judges_ && replicated_) {
     ZERO_CO_AWAIT(line_up_.run());
@@ -344,6 +348,7 @@ Status Optimizer::forget_masters_after_device() {
 void Optimizer::end_step() {
   gradients_.reset();
   first_values_.note_step();
+  end_change();
   phase_ = Phase::running;
 }
 

@@ -24,16 +24,16 @@ void TrailingGathers::submit(int64_t bucket, Task gather) {
   watched_ = watch_.on(queue_, group_->place().local_rank);
 }
 
-/// Gathers end in the order in which they were submitted.
+/// Gathers end in the order in which they were submitted. One that failed stays, so that its error is returned for its bucket and all
+/// later ones whenever they are asked for.
 Task TrailingGathers::wait(int64_t bucket) {
   while (operations_[static_cast<size_t>(bucket)] != nullptr) {
     std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
     OperationEnd end(*queue_, *oldest);
     ZERO_CO_AWAIT(end);
-    const Status status = oldest->status();
+    ZERO_CO_TRY(oldest->status());
     oldest.reset();
     ++next_;
-    if (!status.ok()) co_return status;
   }
   co_return Status();
 }
@@ -45,11 +45,13 @@ Task TrailingGathers::drain() {
 
 Status TrailingGathers::finish() {
   Status status;
-  for (; next_ < order_.size(); ++next_) {
-    std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
+  for (size_t i = next_; i < order_.size(); ++i) {
+    std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[i])];
     const Status ended = queue_->wait(oldest);
     if (status.ok()) status = ended;
+    if (!status.ok()) continue;
     oldest.reset();
+    ++next_;
   }
   return status;
 }
