@@ -188,6 +188,25 @@
  * too. So are the saves and loads of checkpoint.h. Every rank calls them in the same order. Errors
  * also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  *
+ * **After ranks were lost** (ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, except ZERO_E_MISMATCH), three
+ * calls still read the data that lies on this rank. They need no other rank:
+ * - zero_optimizer_view(). Ask for zero_optimizer_view_count() before ranks are lost.
+ * - zero_optimizer_read() of a range that lies on this rank: in its own shard, or in a slot that it
+ *   holds whole.
+ * - zero_optimizer_param_acquire() of a parameter that it holds whole. Releasing the optimizer
+ *   releases the parameter.
+ *
+ * All other calls return the loss. The values are those that the last step left. If ranks were lost
+ * between the first update of a step and its end, the values may mix two steps. The three calls
+ * then return ZERO_E_CORRUPT, "the step was half applied": create a new optimizer and load a save
+ * (checkpoint.h). They also return it after a begin, a write or a load that was interrupted.
+ *
+ * In stages 1 and 2 over several hosts, parameters may arrive behind a step. If a parameter did not
+ * arrive, param_acquire returns ZERO_E_CORRUPT for it, but the shards of that step are complete.
+ *
+ * Ranks of one host may write into one another's memory. A rank that fails closes its memory first,
+ * and peers that are still running then write nothing there.
+ *
  * **Errors of all functions.** ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT; ZERO_E_STATE if the call
  * is made in the wrong phase (the text names the missing call); ZERO_E_UNSUPPORTED if `stream` is
  * not NULL without ZERO_KEY_DEVICE.
@@ -606,7 +625,8 @@ ZERO_API int32_t zero_optimizer_sync_module_buffers_async(zero_optimizer *optimi
  * @param[in]  stream     NULL, or a stream of ZERO_KEY_DEVICE.
  * @param[out] out_data   dst, or the library's address (aligned to 64 bytes); NULL for a tensor
  *                        without elements.
- * @return ZERO_OK; in stage 3 after begin also an error of collectives.
+ * @return ZERO_OK; in stage 3 after begin also an error of collectives. ZERO_E_CORRUPT if ranks
+ *         were lost within a step.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_param_acquire(zero_optimizer *optimizer, int64_t id, void *dst,
@@ -821,7 +841,8 @@ ZERO_API int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int6
  * @param[out] out_count   The elements of this view.
  * @param[out] out_data    The address. For ZERO_SLOT_UPDATE_COUNT it is the tensor's one entry,
  *                         which is read-only.
- * @return ZERO_OK; ZERO_E_UNSUPPORTED for a slot that the algorithm does not have.
+ * @return ZERO_OK; ZERO_E_UNSUPPORTED for a slot that the algorithm does not have. ZERO_E_CORRUPT
+ *         if ranks were lost within a step.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot,

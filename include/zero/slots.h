@@ -126,6 +126,10 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
  * Reads entries of one slot of a tensor, whichever rank owns them. A collective: each rank gives
  * its own range, which may be empty.
  *
+ * After ranks were lost it is no collective any more. It then serves a range that lies on this rank
+ * (optimizer.h), also if this call is the first to find the loss; the next call that needs other
+ * ranks returns the loss. A range that is empty, or lies on other ranks, returns the loss.
+ *
  * @param[in]  optimizer  The optimizer.
  * @param[in]  id         The parameter, the same on all ranks.
  * @param[in]  slot       A zero_slot, the same on all ranks. ZERO_SLOT_GRAD is readable between
@@ -135,7 +139,7 @@ ZERO_API int32_t zero_optimizer_slot(const zero_optimizer *optimizer, int64_t id
  *                        count is 0.
  * @param[in]  count      The number of entries.
  * @param[in]  stream     NULL, or a stream of ZERO_KEY_DEVICE.
- * @return ZERO_OK or an error of collectives.
+ * @return ZERO_OK or an error of collectives. ZERO_E_CORRUPT if ranks were lost within a step.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_read(zero_optimizer *optimizer, int64_t id, int32_t slot,

@@ -53,7 +53,7 @@ extern "C" {
  * - After seal, an error in an optimizer's collective loses the optimizer on all ranks. Only
  *   ZERO_E_INVALID_ARGUMENT, ZERO_E_STATE and ZERO_E_UNSUPPORTED do not. With ZERO_E_OUT_OF_MEMORY
  *   too the optimizer is lost, and the other ranks return ZERO_E_PEER_FAILED. Later calls return
- *   the error again.
+ *   the error again, except calls that read what lies on this rank (optimizer.h).
  * - A seal, zero_buffer_create() or zero_buffer_whole_acquire() that returns ZERO_E_PEER_FAILED
  *   leaves the group usable.
  * - An optimizer works in groups of its own. After a failed step, the group that the optimizer was
@@ -101,7 +101,8 @@ enum zero_status {
   ZERO_E_REPLICAS_DIFFER = -200,
   /** Gradients arrived so far out of order that the pool would exceed its limit. */
   ZERO_E_POOL_LIMIT = -201,
-  /** Data in memory was changed by something other than libzero (ZERO_KEY_VERIFY_EVERY). */
+  /** Data in memory was changed by something other than libzero (ZERO_KEY_VERIFY_EVERY), or ranks
+      were lost while a step had changed a part of it. */
   ZERO_E_CORRUPT = -202,
   /** CUDA reported an error while memory of a device was read or written; the text holds its
       reason. */

@@ -1,18 +1,24 @@
-# Ranks of an MPI job that are stopped, killed or slow.
+# Ranks of an MPI job that are stopped, killed or slow, and what the others keep.
 
 include(${PROJECT_SOURCE_DIR}/tests/mpi_launchers.cmake)
 get_property(flavours GLOBAL PROPERTY ZERO_MPI_FLAVOURS)
 if(flavours)
-  add_executable(mpi_fault_ranks mpi_fault_ranks.cpp)
-  target_include_directories(mpi_fault_ranks PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(mpi_fault_ranks PRIVATE zero_internal zero_options)
+  foreach(program mpi_fault_ranks mpi_salvage_ranks)
+    add_executable(${program} ${program}.cpp)
+    target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${program} PRIVATE zero_internal zero_options)
+  endforeach()
 endif()
 foreach(flavour ${flavours})
   get_property(mpirun GLOBAL PROPERTY ZERO_MPI_${flavour}_MPIRUN)
   foreach(way flat hosts)
-    foreach(mode stop kill survive slow)
+    foreach(mode stop kill survive salvage slow)
       set(name mpi_fault_${mode}_${way}_${flavour})
-      add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/mpi_faults.sh ${mode} ${way} 4 1500 $<TARGET_FILE:mpi_fault_ranks>
+      set(program mpi_fault_ranks)
+      if(mode STREQUAL salvage)
+        set(program mpi_salvage_ranks)
+      endif()
+      add_test(NAME ${name} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/mpi_faults.sh ${mode} ${way} 4 1500 $<TARGET_FILE:${program}>
                                     ${mpirun} -n)
       set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS "mpi;faults" RUN_SERIAL ON)
       zero_mpi_environment(${name} ${flavour})

@@ -6,11 +6,12 @@
 #      kill: the last rank is killed; every other rank is ended by the launcher or reports: with WAY hosts, where ranks watch each other,
 #      within 1 s that one is lost, otherwise within the deadline + 500 ms.
 #      survive: the same with a launcher that ends nobody, so every other rank reports. Exit status 77 where the launcher cannot do that.
+#      salvage: as survive, of ranks that train; every other rank then reads what lies on it, in stages 0 to 3.
 #      slow: the last rank comes late, but before the deadline; no rank reports an error.
 # In all modes nothing is left 6 s later: no process, no file in shared memory. Exit status 0 when all of that held.
 set -u
 if [ $# -lt 6 ]; then
-  echo "usage: mpi_faults.sh stop|kill|survive|slow flat|hosts RANKS DEADLINE_MS PROGRAM LAUNCHER..." >&2
+  echo "usage: mpi_faults.sh stop|kill|survive|salvage|slow flat|hosts RANKS DEADLINE_MS PROGRAM LAUNCHER..." >&2
   exit 2
 fi
 
@@ -23,7 +24,7 @@ mode=$1 way=$2 ranks=$3 deadline=$4 program=$5
 shift 5
 last=$((ranks - 1))
 fault=$mode
-if [ "$mode" = survive ]; then
+if [ "$mode" = survive ] || [ "$mode" = salvage ]; then
   fault=kill
   if ! "$1" --version 2>/dev/null | grep -Eq 'OpenRTE|Open MPI'; then
     echo "skipped: this launcher ends all ranks when one ends"
@@ -118,7 +119,7 @@ case $mode in
       [ "$milliseconds" -le "$limit" ] || fail "a rank reported after $milliseconds ms, limit $limit"
     done
     ;;
-  survive)
+  survive | salvage)
     wait_until $((deadline / 100 + 30)) all_reported "$last"
     if [ "$way" = hosts ]; then
       check_reports ZERO_E_PEER_LOST 1000 "rank $last "
@@ -137,7 +138,11 @@ if [ "$fault" = kill ]; then
   # No rank ended itself by a fault of its own.
   grep -Ei 'signal:? *(4|6|7|8|11)([^0-9]|$)' "$folder/output" && fail "a survivor crashed"
 fi
-if [ "$mode" = survive ]; then
+if [ "$mode" = salvage ]; then
+  salvaged=$(grep -hs '^salvaged' "$folder"/rank.* | wc -l)
+  [ "$salvaged" -eq $((4 * last)) ] || fail "$salvaged of $((4 * last)) salvages: $(grep -hs '^not salvaged' "$folder"/rank.*)"
+fi
+if [ "$mode" = survive ] || [ "$mode" = salvage ]; then
   released=$(grep -hs '^released' "$folder"/rank.* | wc -l)
   [ "$released" -eq "$last" ] || fail "$released of $last survivors released the group"
 elif [ "$mode" != slow ] && [ "$status" -eq 0 ]; then

@@ -4,6 +4,7 @@
 #include "group/local/local_transport.h"
 #include "group/tcp/tcp_id.h"
 #include "group/tcp/tcp_transport.h"
+#include "tests/engine/training.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/transport_driver.h"
@@ -198,6 +199,46 @@ TEST_F(TcpHosts, ARankThatIsKilledIsNamedOnBothHosts) {
   for (size_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(results.texts[rank].rfind(lost, 0), 0u) << results.describe();
     EXPECT_NE(results.texts[rank].find(named), std::string::npos) << results.describe();
+  }
+}
+
+/// Trains until a rank is lost, then reads what lies on this rank. "salvaged", or what differs.
+std::string train_and_salvage(const std::shared_ptr<Group> &group, int64_t stage) {
+  Model model;
+  model.ranks = group->size();
+  model.counts = {3000, 700};
+  Manner manner;
+  manner.stage = stage;
+  const auto optimizer = begun_optimizer(group, model, manner);
+  (void)train_step(*optimizer, model, manner, 0);
+  View view{};
+  std::vector<float> read(3000);
+  void *data = nullptr;
+  if (!optimizer->view(0, ZERO_SLOT_FIRST_MOMENT, &view).ok()) return "no view";
+  const auto *values = static_cast<const float *>(view.data);
+  const std::vector<float> before(values, values + view.count);
+  if (group->rank() == kRanks - 1) ::raise(SIGKILL);
+  const std::vector<float> gradient(3000, 0.5F);
+  Status lost;
+  for (const int64_t id : {1, 0}) {
+    if (lost.ok()) lost = optimizer->grad_ready(id, gradient.data(), 0, model.counts[static_cast<size_t>(id)]);
+  }
+  if (lost.ok()) lost = run_task(*optimizer, optimizer->step(nullptr));
+  if (lost.code() != ZERO_E_PEER_LOST) return outcome(lost);
+  if (const Status viewed = optimizer->view(0, ZERO_SLOT_FIRST_MOMENT, &view); !viewed.ok()) return outcome(viewed);
+  if (std::memcmp(view.data, before.data(), before.size() * sizeof(float)) != 0) return "the view differs";
+  const Status own = run_task(*optimizer, optimizer->read(view.param, ZERO_SLOT_FIRST_MOMENT, view.offset, read.data(), view.count));
+  if (!own.ok()) return outcome(own);
+  if (std::memcmp(read.data(), before.data(), before.size() * sizeof(float)) != 0) return "the read differs";
+  const Status acquired = run_task(*optimizer, optimizer->param_acquire(0, nullptr, 0, &data));
+  return acquired.code() == (stage < 3 ? ZERO_OK : ZERO_E_PEER_LOST) ? "salvaged" : outcome(acquired);
+}
+
+TEST_F(TcpHosts, ARankThatIsKilledLeavesTheOthersWhatLiesOnThem) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    board_->has_id = false;
+    const ProcessResults results = run(kTimeoutMs, [stage](int64_t, Group &group) { return train_and_salvage(group.shared_from_this(), stage); });
+    for (size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(results.texts[rank], "salvaged") << "stage " << stage << results.describe();
   }
 }
 
