@@ -1,8 +1,12 @@
 /// @file What a rank still reads after others were lost: its own shards, and parameters that it holds whole, as they were after the last step
 /// that ended; an error where a step had begun to change them.
 #include "tests/engine/rank_worlds.h"
+#include "tests/engine/stumbling_transport.h"
 #include "tests/engine/training.h"
+#include "tests/group/thread_ranks.h"
 #include "tests/status_text.h"
+
+#include "group/collectives.h"
 
 #include <gtest/gtest.h>
 
@@ -263,6 +267,54 @@ TEST_P(Salvage, SaysThatTheStepWasHalfAppliedWhenARankLeftBehindTheUpdate) {
     expect_none_salvaged(optimizer, setting_, held);
     expect_others_fail(optimizer);
   });
+}
+
+/// Two ranks of which rank 1 gives up in the vote of its second step, which rank 0 passes. body(optimizer, held, step's error).
+template <class Body>
+void run_stumble(const Setting &setting, Stumble &stumble, Body &&body) {
+  Model model = model_of(setting);
+  model.ranks = 2;
+  const std::string name = meeting_name();
+  run_thread_ranks(2, [&](int64_t rank) {
+    OperationQueue queue;
+    std::shared_ptr<Transport> local;
+    ASSERT_TRUE(queue.run(connect_local(name, rank, 2, {60'000, 65'536}, &local)).ok());
+    const auto group = std::make_shared<Group>(std::make_shared<StumblingTransport>(local, stumble), std::make_shared<HostReducer>(1), 60'000);
+    const auto optimizer = begun_optimizer(group, model, manner_of(setting));
+    (void)train_step(*optimizer, model, manner_of(setting), 0);
+    const Held held = hold(*optimizer, model);
+    ASSERT_TRUE(queue.run(barrier(*group)).ok());
+    stumble.armed = true;
+    ASSERT_TRUE(queue.run(barrier(*group)).ok());
+    give_gradients(*optimizer, model, manner_of(setting), 1);
+    const Status failed = run_task(*optimizer, optimizer->step(nullptr));
+    EXPECT_EQ(failed.code(), ZERO_E_TIMEOUT) << failed.text();
+    if (rank == stumble.gives_up) stumble.gave_up = true;
+    body(*optimizer, model, held);
+    ASSERT_TRUE(queue.run(barrier(*group)).ok());
+  });
+}
+
+TEST(SalvageVote, APeerThatPassedTheVoteWritesNothingOnceTheRankHasGivenUp) {
+  for (const Setting &setting : {Setting{0, true, 0}, Setting{1, true, 0}, Setting{2, true, 0}, Setting{1, true, 0, true}}) {
+    Stumble stumble;
+    run_stumble(setting, stumble, [&](Optimizer &optimizer, const Model &model, const Held &held) {
+      expect_salvages(optimizer, model, setting, held);
+    });
+    EXPECT_TRUE(stumble.at_the_door);
+    EXPECT_FALSE(stumble.entered);
+  }
+}
+
+TEST(SalvageVote, ARankThatGivesUpKnowsThatAPeerHasBegunToWrite) {
+  for (const Setting &setting : {Setting{0, true, 0}, Setting{1, true, 0}, Setting{2, true, 0}, Setting{1, true, 0, true}}) {
+    Stumble stumble;
+    stumble.enters_first = true;
+    run_stumble(setting, stumble, [&](Optimizer &optimizer, const Model &, const Held &held) {
+      expect_none_salvaged(optimizer, setting, held);
+    });
+    EXPECT_TRUE(stumble.entered);
+  }
 }
 
 TEST(SalvageCalls, ReadsServeARangeOfThisRankEvenIfTheyFindTheLossThemselves) {
