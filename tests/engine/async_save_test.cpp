@@ -357,8 +357,8 @@ TEST_P(EitherSnapshot, ManySavesLeaveNothingBehind) {
                   static_cast<long long>(saves), static_cast<long long>(memory), static_cast<long long>(status_kb("VmRSS:")),
                   static_cast<long long>(files), static_cast<long long>(descriptors()), static_cast<long long>(threads),
                   static_cast<long long>(status_kb("Threads:")));
-      // Sanitizers keep what was freed for a while.
-      EXPECT_TRUE(few_tests() || status_kb("VmRSS:") <= memory + 2048);
+      // Sanitizers keep freed memory for a while, and arenas of threads a few blocks. A leak of one bucket would take more.
+      EXPECT_TRUE(few_tests() || status_kb("VmRSS:") <= memory + 4096);
       EXPECT_LE(descriptors(), files + 1);  // the last threads of the other rank may still end
       EXPECT_LE(status_kb("Threads:"), threads + 1);
     }
