@@ -312,6 +312,23 @@ TEST(Checkpoint, ParametersTravelAsPlainFiles) {
   });
 }
 
+/// The call of one rank is refused for an argument: the next save of all ranks meets nothing of it.
+TEST(Checkpoint, ARefusedCallOfOneRankCostsNothing) {
+  const Folder folder;
+  run_ranks(3, [&](zero_group *group, int64_t rank) {
+    zero_optimizer *optimizer = sealed_optimizer(group, 1);
+    ZERO_EXPECT_OK(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
+    if (rank == 1) {
+      EXPECT_TRUE(failed_with(zero_optimizer_save_async(optimizer, folder.path(), nullptr, nullptr), ZERO_E_INVALID_ARGUMENT, "out"));
+    }
+    ZERO_EXPECT_OK(zero_optimizer_save(optimizer, folder.path(), nullptr));
+    take_step(optimizer, rank, 0);
+    ZERO_EXPECT_OK(zero_optimizer_save(optimizer, folder.path(), nullptr));
+    zero_optimizer_release(optimizer);
+  });
+  EXPECT_EQ(folder.entries(), 2);
+}
+
 /// One thread holds both ranks, so that no call may wait for the other rank; steps go on while files are written.
 TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
   const Folder folder;

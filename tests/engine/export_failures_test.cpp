@@ -1,6 +1,6 @@
 /// @file Exports that are refused or fail: the same error on all ranks, and nothing of the export is left.
 #include "tests/engine/exports.h"
-#include "tests/engine/forwarded_calls.h"
+#include "tests/forwarded_calls.h"
 #include "tests/status_text.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(Exported, CallsThatDisagreeOrComeTooEarlyWriteNothing) {
 }
 
 /// The system's calls, of which one fails.
-class OneFails final : public ForwardedCalls {
+class OneFails final : public tests::ForwardedCalls {
  public:
   OneFails(const char *call, const char *name, int reason) : call_(call), name_(name), reason_(reason) {}
 

@@ -1,7 +1,7 @@
 /// @file Parameters as plain safetensors, from several ranks: the values of the run in every world, stage and dtype.
 #include "checkpoint/open_save.h"
 #include "tests/engine/exports.h"
-#include "tests/engine/forwarded_calls.h"
+#include "tests/forwarded_calls.h"
 #include "tests/status_text.h"
 
 #include <gtest/gtest.h>
@@ -254,7 +254,7 @@ TEST(Exported, SeveralOptimizersHavePrefixes) {
 }
 
 /// The system's calls, of which those that open files of saves are counted.
-class CountedOpens final : public ForwardedCalls {
+class CountedOpens final : public tests::ForwardedCalls {
  public:
   OwnedFd open_at(int folder, const char *name, int flags, mode_t mode) override {
     const std::string opened = name;

@@ -118,7 +118,10 @@ Task Checkpoint::guarded(Task body, std::shared_ptr<Busy> busy) {
   }
   busy->release();
   // The others wait for this rank in a vote that it will not come to: they are told. Copies of a status share its text.
-  if (!status.ok() && !is_agreed(status) && run_->group != nullptr) run_->group->fail(status);
+  if (!status.ok() && !is_agreed(status)) {
+    if (run_->group == nullptr || run_->making != nullptr) (void)co_await open_group(Caller::save);
+    if (run_->group != nullptr) run_->group->fail(status);
+  }
   co_return status;
 }
 
@@ -147,6 +150,7 @@ Task Checkpoint::ordered(Task body, void *stream, size_t index) {
 void Checkpoint::make_group() {
   if (!run_->is_idle()) return;
   run_->let_go();
+  if (run_->making != nullptr) return;  // by a call that then failed on this rank
   if (run_->group == nullptr || !run_->group->usable().ok()) split_group();
 }
 
