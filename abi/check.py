@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADERS = ["zero.h", "status.h", "dtype.h", "config.h", "request.h", "group.h", "buffer.h", "optimizer.h", "slots.h",
+HEADERS = ["zero.h", "status.h", "dtype.h", "config.h", "request.h", "group.h", "buffer.h", "optimizer.h", "slots.h", "replicas.h",
            "graph.h", "stop.h", "checkpoint.h", "save.h", "stats.h"]
 LEFT_OUT = 77
 # Parts of the C library, some of them separate files in older ones, and its loader.

@@ -24,7 +24,7 @@ ZERO_FIELD(zero_key_bounds, min_f64, 40);
 ZERO_FIELD(zero_key_bounds, max_f64, 48);
 ZERO_FIELD(zero_key_bounds, default_f64, 56);
 
-ZERO_STRUCT(zero_step_result, 64, stop_reason);
+ZERO_STRUCT(zero_step_result, 80, spread);
 ZERO_FIELD(zero_step_result, struct_size, 0);
 ZERO_FIELD(zero_step_result, step, 8);
 ZERO_FIELD(zero_step_result, skipped, 16);
@@ -33,6 +33,8 @@ ZERO_FIELD(zero_step_result, unfilled_count, 32);
 ZERO_FIELD(zero_step_result, grad_norm, 40);
 ZERO_FIELD(zero_step_result, loss_scale, 48);
 ZERO_FIELD(zero_step_result, stop_reason, 56);
+ZERO_FIELD(zero_step_result, synced, 64);
+ZERO_FIELD(zero_step_result, spread, 72);
 
 ZERO_STRUCT(zero_verify_result, 88, shard_nbytes);
 ZERO_FIELD(zero_verify_result, struct_size, 0);

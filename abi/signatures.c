@@ -132,6 +132,8 @@ int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void 
 int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);
 int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
+int32_t zero_optimizer_sync(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
+int32_t zero_optimizer_sync_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result);
 int32_t zero_optimizer_reduce_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out);
 int32_t zero_optimizer_apply(zero_optimizer *optimizer, void *stream);

@@ -54,6 +54,7 @@ ZERO_BLOCKING(zero_optimizer_sync_module_buffers)
 ZERO_BLOCKING(zero_optimizer_param_acquire)
 ZERO_BLOCKING(zero_optimizer_micro_step)
 ZERO_BLOCKING(zero_optimizer_step)
+ZERO_BLOCKING(zero_optimizer_sync)
 ZERO_BLOCKING(zero_optimizer_reduce)
 ZERO_BLOCKING(zero_optimizer_apply)
 ZERO_BLOCKING(zero_optimizer_gather)
@@ -94,6 +95,7 @@ ZERO_BLOCKING(zero_checkpoint_export)
 %include <zero/group.h>
 %include <zero/buffer.h>
 %include <zero/optimizer.h>
+%include <zero/replicas.h>
 %include <zero/stop.h>
 %include <zero/slots.h>
 %include <zero/graph.h>

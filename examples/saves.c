@@ -123,7 +123,8 @@ static int save_now(struct saves *s, int64_t done, double *out_seconds) {
   struct timespec begin;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   snprintf(text, sizeof text, "%" PRId64, done);
-  if (failed(zero_checkpoint_set_text(s->checkpoint, "next_step", text), "zero_checkpoint_set_text") ||
+  if (failed(zero_optimizer_sync(s->optimizer, NULL, NULL), "zero_optimizer_sync") ||
+      failed(zero_checkpoint_set_text(s->checkpoint, "next_step", text), "zero_checkpoint_set_text") ||
       failed(zero_checkpoint_save(s->checkpoint, s->options->folder, NULL, NULL), "zero_checkpoint_save")) {
     return -1;
   }

@@ -66,7 +66,7 @@ static int validate(struct trainer *t, int64_t step, struct progress *progress, 
   struct sent now;
   out->validation = -1;
   if (step < o->steps && (o->validate == 0 || step % o->validate != 0)) return 0;
-  if (report_sent(t->optimizer, &now)) return -1;
+  if (failed(zero_optimizer_sync(t->optimizer, NULL, NULL), "zero_optimizer_sync") || report_sent(t->optimizer, &now)) return -1;
   out->sent += now.reduced - counted->reduced + now.gathered - counted->gathered;
   if (trainer_validate(t, &out->validation) || report_sent(t->optimizer, counted)) return -1;
   progress_pause(progress, begun);

@@ -60,6 +60,9 @@ const (
 	KeyDevice              = Key(czero.ZERO_KEY_DEVICE)                // i64, for memory of devices, which C calls take
 	KeyCUDAModule          = Key(czero.ZERO_KEY_CUDA_MODULE)           // str
 	KeyTier                = Key(czero.ZERO_KEY_TIER)                  // i64, a Tier; only TierHost, because slices are the host's
+	KeyReplicaRanks        = Key(czero.ZERO_KEY_REPLICA_RANKS)         // i64: ranks of one replica; -1: those of a host
+	KeySyncPeriod          = Key(czero.ZERO_KEY_SYNC_PERIOD)           // i64: steps from one synchronisation of replicas to the next
+	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
 )
 
 // Keys of parameters.
@@ -89,6 +92,8 @@ const (
 	KeyInitialAccumulator = Key(czero.ZERO_KEY_INITIAL_ACCUMULATOR)
 	KeyNewtonSchulzSteps  = Key(czero.ZERO_KEY_NEWTON_SCHULZ_STEPS)
 	KeyAverageDecay       = Key(czero.ZERO_KEY_AVERAGE_DECAY)
+	KeyOuterLR            = Key(czero.ZERO_KEY_OUTER_LR)       // of synchronisations of replicas
+	KeyOuterMomentum      = Key(czero.ZERO_KEY_OUTER_MOMENTUM) // of synchronisations of replicas
 )
 
 // Scalars of a running optimizer, all i64: for Optimizer.SetI64.

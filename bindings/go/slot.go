@@ -17,9 +17,11 @@ const (
 	SlotMaster       = Slot(czero.ZERO_SLOT_MASTER)        // of 16-bit and 8-bit parameters
 	SlotAverage      = Slot(czero.ZERO_SLOT_AVERAGE)       // with KeyAverage
 	SlotParamScale   = Slot(czero.ZERO_SLOT_PARAM_SCALE)   // of 8-bit parameters
+	SlotAnchor       = Slot(czero.ZERO_SLOT_ANCHOR)        // with KeySyncPeriod above 1: what all replicas last had in common
 	SlotUpdateCount  = Slot(czero.ZERO_SLOT_UPDATE_COUNT)  // with UnfilledUntouched: steps that updated the parameter
 	SlotFirstMoment  = Slot(czero.ZERO_SLOT_FIRST_MOMENT)  // adam, adamw: m; sgd: the momentum buffer
 	SlotSecondMoment = Slot(czero.ZERO_SLOT_SECOND_MOMENT) // adam, adamw: v
+	SlotOuterMoment  = Slot(czero.ZERO_SLOT_OUTER_MOMENT)  // with KeyOuterMomentum
 	SlotFirstScale   = Slot(czero.ZERO_SLOT_FIRST_SCALE)   // of 8-bit first moments
 	SlotSecondScale  = Slot(czero.ZERO_SLOT_SECOND_SCALE)  // of 8-bit second moments
 	SlotCustom       = Slot(czero.ZERO_SLOT_CUSTOM)        // the first of the algorithm "custom"; SlotCustom + 1 is the second

@@ -16,12 +16,20 @@ type StepResult struct {
 	GradNorm     float64 // of the reduced gradient, with KeyGradNorm or KeyClipNorm; otherwise 0
 	LossScale    float64 // what the loss of the next step is multiplied by
 	StopReason   int     // the largest that a rank gave to RequestStop; 0: none did
+	Synced       bool    // replicas were synchronised in this step, or since by Sync
+	Spread       float64 // with Synced: how far replicas agreed, 1 = all changed alike; otherwise 0
 }
 
 // Step reduces the gradients, applies them and makes the new parameters visible. Gradients never made ready count as zero. All ranks apply,
 // or all skip, or all get an error. A collective.
 func (o *Optimizer) Step(ctx context.Context) (StepResult, error) {
 	return o.step(ctx, czero.Zero_optimizer_step)
+}
+
+// Sync brings replicas together (KeyReplicaRanks), before a save or an evaluation. Where they are together already nothing is done. A
+// collective of all ranks.
+func (o *Optimizer) Sync(ctx context.Context) (StepResult, error) {
+	return o.step(ctx, czero.Zero_optimizer_sync)
 }
 
 // Reduce is the first part of Step, for algorithms of the program's own: it reduces the gradients and decides whether to skip. A collective.
@@ -52,6 +60,7 @@ func (o *Optimizer) step(
 	return StepResult{
 		Step: int(result.Step), Skipped: result.Skipped != 0, SkippedTotal: int(result.SkippedTotal),
 		Unfilled: int(result.UnfilledCount), GradNorm: result.GradNorm, LossScale: result.LossScale, StopReason: int(result.StopReason),
+		Synced: result.Synced != 0, Spread: result.Spread,
 	}, err
 }
 

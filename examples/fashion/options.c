@@ -194,7 +194,8 @@ enum {
   kReportFile,
   kQuiet,
   kHelp,
-  kSaves
+  kSaves,
+  kReplicas
 };
 
 static const struct option kOptions[] = {
@@ -232,6 +233,9 @@ static const struct option kOptions[] = {
     {"keep", required_argument, NULL, kSaves},
     {"resume", no_argument, NULL, kSaves},
     {"stop-exit", required_argument, NULL, kSaves},
+    {"replica-ranks", required_argument, NULL, kReplicas},
+    {"sync-every", required_argument, NULL, kReplicas},
+    {"outer", required_argument, NULL, kReplicas},
     {NULL, 0, NULL, 0},
 };
 
@@ -290,6 +294,7 @@ static enum outcome take(int option, const char *name, const char *text, struct 
     case kHelp:
       fputs(kUsage, stdout);
       fputs(save_usage, stdout);
+      fputs(replica_usage, stdout);
       return kOutcomeDone;
     case kHeader:
       report_header();
@@ -317,6 +322,8 @@ static enum outcome take(int option, const char *name, const char *text, struct 
       break;
     case kSaves:
       return save_option(&out->saves, name, text) < 0 ? kOutcomeWrong : kOutcomeRun;
+    case kReplicas:
+      return replica_option(&out->replicas, name, text) < 0 ? kOutcomeWrong : kOutcomeRun;
     default:
       return read_value(option, name, text, out) ? kOutcomeWrong : kOutcomeRun;
   }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "../replicas.h"
 #include "../saves.h"
 #include "recipe.h"
 
@@ -41,6 +42,7 @@ struct options {
   int quiet;
   int caller_memory;
   struct save_options saves;
+  struct replica_options replicas;
 };
 
 enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };

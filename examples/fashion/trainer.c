@@ -19,7 +19,7 @@ static int fill_config(zero_config *config, const struct options *o, int64_t dev
          failed(zero_config_set_i64(config, ZERO_KEY_DIVISOR, o->divisor), "set divisor") ||
          failed(zero_config_set_i64(config, ZERO_KEY_DEVICE, device), "set device") ||
          failed(zero_config_set_i64(config, ZERO_KEY_TIER, o->tier), "set tier") ||
-         failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") ||
+         failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") || replica_configure(&o->replicas, config) ||
          failed(zero_config_set_i64(config, ZERO_KEY_LOSS_SCALE_DYNAMIC, o->dynamic_scale), "set dynamic loss scale") ||
          failed(zero_config_set_f64(config, ZERO_KEY_LOSS_SCALE, o->loss_scale), "set loss scale");
 }
@@ -187,7 +187,7 @@ static int apply_step(struct trainer *t, int64_t step) {
   const int falls = result.loss_scale < t->loss_scale;
   t->loss_scale = result.loss_scale;
   t->skipped = result.skipped_total;
-  t->stop_reason = result.stop_reason;
+  t->stop_reason = replica_stop(&t->run->options->replicas, &result);
   if (!result.skipped) return 0;
   if (t->rank == 0 && falls) fprintf(stderr, "train_fashion: step %" PRId64 " skipped: overflow, loss scale now %g\n", step, t->loss_scale);
   if (t->rank == 0 && !falls) {

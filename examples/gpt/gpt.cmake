@@ -19,6 +19,7 @@ zero_example(
   gpt/trainer.c
   precision.c
   ranks.c
+  replicas.c
   saves.c)
 target_link_libraries(train_gpt PRIVATE ZLIB::ZLIB m)
 target_compile_definitions(train_gpt PRIVATE GPT_PLOT="${CMAKE_CURRENT_SOURCE_DIR}/gpt/plot.py")

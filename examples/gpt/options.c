@@ -78,6 +78,8 @@ static const struct choice kModes[] = {{"threads", kModeThreads}, {"processes", 
 static const struct choice kPrecisions[] = {{"f32", ZERO_DTYPE_F32}, {"bf16", ZERO_DTYPE_BF16}, {NULL, 0}};
 static const struct choice kWho[] = {{"blas", kProductsBlas}, {"plain", kProductsPlain}, {NULL, 0}};
 
+static const struct choice kOuter[] = {{"mean", 0}, {"nesterov", 1}, {NULL, 0}};
+
 #define AT(field) offsetof(struct options, field)
 static const struct rule kRules[] = {
     {"model", kText, AT(model), 0, 0, NULL},
@@ -119,6 +121,9 @@ static const struct rule kRules[] = {
     {"keep", kWhole, AT(saves.keep), 0, 1e9, NULL},
     {"resume", kFlag, AT(saves.resume), 0, 0, NULL},
     {"stop-exit", kWhole, AT(saves.stop_exit), 0, 255, NULL},
+    {"replica-ranks", kWhole, AT(replicas.ranks), -1, 1024, NULL},
+    {"sync-every", kWhole, AT(replicas.every), 1, 1e12, NULL},
+    {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
 };
 enum { kRuleCount = sizeof kRules / sizeof *kRules, kHelp = kRuleCount };
 
@@ -249,6 +254,7 @@ static enum outcome parse(int argc, char **argv, struct options *out) {
     if (option == kHelp) {
       fputs(kUsage, stdout);
       fputs(save_usage, stdout);
+      fputs(replica_usage, stdout);
       return kOutcomeDone;
     }
     if (take(&kRules[option], optarg, out)) return kOutcomeWrong;

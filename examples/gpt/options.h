@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "../replicas.h"
 #include "../saves.h"
 
 enum mode { kModeThreads, kModeProcesses, kModeLauncher };
@@ -46,6 +47,7 @@ struct options {
   int report_header;
   int quiet;
   struct save_options saves;
+  struct replica_options replicas;
 };
 
 /// Reads the command line. kOutcomeDone after --help and --report-header, kOutcomeWrong after one line on standard error.

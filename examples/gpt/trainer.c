@@ -24,7 +24,7 @@ static int fill_config(zero_config *config, const struct options *o) {
          failed(zero_config_set_f64(config, ZERO_KEY_LR, o->lr), "set learning rate") ||
          failed(zero_config_set_f64(config, ZERO_KEY_BETA2, 0.99), "set beta2") ||
          failed(zero_config_set_f64(config, ZERO_KEY_WEIGHT_DECAY, o->weight_decay), "set weight decay") ||
-         failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping");
+         failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") || replica_configure(&o->replicas, config);
 }
 
 /// Registers all tensors: matrices in set 0, vectors, which do not decay, in a set of their own.
@@ -256,7 +256,7 @@ int trainer_step(struct trainer *t, int64_t step, int write_gradients, FILE *gra
   t->steps_ns += parameters_clock() - step_begun;
   out->grad_norm = result.grad_norm;
   out->skipped = result.skipped;
-  out->stop_reason = result.stop_reason;
+  out->stop_reason = replica_stop(&t->run->options->replicas, &result);
   return mean_over_ranks(t, &out->loss, o->batch * o->context);
 }
 

@@ -183,6 +183,18 @@ enum zero_key {
   /** i64, a zero_tier, default ZERO_TIER_HOST: the memory that holds parameters, gradients and
       states. Equal on all ranks. */
   ZERO_KEY_TIER = 332,
+  /** i64, -1 .. 2^20, default 0: consecutive ranks that hold one replica of the model. States,
+      gradients and parameters are sharded over them (replicas.h). 0 = all ranks, which is one
+      replica; -1 = the ranks of a host. It divides the number of ranks, and is a power of two or
+      all of them. */
+  ZERO_KEY_REPLICA_RANKS = 333,
+  /** i64, 1 .. 2^40, default 1: steps from one synchronisation of the replicas to the next. 1 =
+      gradients are summed over all replicas in every step. 2^40 = only zero_optimizer_sync()
+      synchronises. */
+  ZERO_KEY_SYNC_PERIOD = 334,
+  /** i64, 0 .. 2^62, default 0: the period is 1 until so many steps have been made, skipped ones
+      included. */
+  ZERO_KEY_SYNC_AFTER = 335,
 
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all
      parameters; the other keys may not. */
@@ -241,6 +253,12 @@ enum zero_key {
   ZERO_KEY_NEWTON_SCHULZ_STEPS = 410,
   /** f64, 0 .. 1, default 0.999: average = decay * average + (1 - decay) * parameter. */
   ZERO_KEY_AVERAGE_DECAY = 411,
+  /** f64, 0 .. 1e30, default 1: the rate of the outer step, which follows every synchronisation of
+      replicas (replicas.h). One value for all parameter sets. */
+  ZERO_KEY_OUTER_LR = 412,
+  /** f64, 0 .. below 1, default 0: the Nesterov momentum of the outer step. A value of 0 at seal
+      stays 0. One value for all parameter sets. */
+  ZERO_KEY_OUTER_MOMENTUM = 413,
 
   /* scalars of a running optimizer: 500 .. 599, for zero_optimizer_get_i64() and _set_i64(). No
      config takes them. */

@@ -245,6 +245,8 @@ enum zero_slot {
   ZERO_SLOT_AVERAGE = 4,
   /** Scales of 8-bit parameters: one f32 per 256 elements of the tensor. */
   ZERO_SLOT_PARAM_SCALE = 5,
+  /** With ZERO_KEY_SYNC_PERIOD above 1: the parameters that all replicas last had in common. */
+  ZERO_SLOT_ANCHOR = 6,
   /** With ZERO_UNFILLED_UNTOUCHED: the steps that updated the tensor. One i64, equal on all ranks.
       */
   ZERO_SLOT_UPDATE_COUNT = 8,
@@ -252,6 +254,8 @@ enum zero_slot {
   ZERO_SLOT_FIRST_MOMENT = 10,
   /** adam, adamw, lamb: v; adagrad: the sum of squares. */
   ZERO_SLOT_SECOND_MOMENT = 11,
+  /** With ZERO_KEY_OUTER_MOMENTUM above 0: the momentum of the outer step, f32. */
+  ZERO_SLOT_OUTER_MOMENT = 12,
   /** Scales of 8-bit first moments: one f32 per 256 elements of the tensor. */
   ZERO_SLOT_FIRST_SCALE = 14,
   /** Scales of 8-bit second moments: one f32 per 256 elements of the tensor. */
@@ -325,6 +329,12 @@ typedef struct zero_step_result {
   /** The largest reason that a rank gave to zero_optimizer_request_stop(), the same on all ranks;
       0 if no rank asked. */
   int64_t stop_reason;
+  /** 1 if replicas were synchronised in this step, or since by zero_optimizer_sync(). */
+  int64_t synced;
+  /** With `synced`: how far replicas agreed: the norm of the mean of their changes since the last
+      synchronisation, divided by the mean of the norms. 1 = all changed alike; 1 / sqrt(number of
+      replicas) = as independent noise would. Otherwise 0. */
+  double spread;
 } zero_step_result;
 
 /**

@@ -50,6 +50,7 @@
 #include <zero/graph.h>
 #include <zero/group.h>
 #include <zero/optimizer.h>
+#include <zero/replicas.h>
 #include <zero/request.h>
 #include <zero/save.h>
 #include <zero/slots.h>

@@ -1,8 +1,10 @@
-/// @file zero/optimizer.h: the calls that may wait for other ranks.
+/// @file zero/optimizer.h and zero/replicas.h: the calls that may wait for other ranks.
 #include "api/optimizer_work.h"
 #include "api/structs.h"
 #include "core/choice.h"
 #include "engine/optimizer/optimizer.h"
+
+#include <zero/replicas.h>
 
 namespace zero::api {
 
@@ -131,6 +133,14 @@ int32_t zero_optimizer_step(zero_optimizer *optimizer, void *stream, zero_step_r
 
 int32_t zero_optimizer_step_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::step, stream, out_result); });
+}
+
+int32_t zero_optimizer_sync(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {
+  return api::run_work([&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::sync, stream, out_result); });
+}
+
+int32_t zero_optimizer_sync_async(zero_optimizer *optimizer, void *stream, zero_step_result *out_result, zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_step(work, optimizer, &Optimizer::sync, stream, out_result); });
 }
 
 int32_t zero_optimizer_reduce(zero_optimizer *optimizer, void *stream, zero_step_result *out_result) {

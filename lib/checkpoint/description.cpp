@@ -216,6 +216,7 @@ int64_t SavedTensor::count() const { return shape_count(shape); }
 int64_t Section::state_file(int64_t rank) const { return state_files.empty() ? rank : state_files[static_cast<size_t>(rank)]; }
 
 Range Section::cut(int64_t tensor, int64_t rank) const {
+  if (rank >= rank_count) return {};
   const auto at = static_cast<size_t>(tensor * (rank_count + 1) + rank);
   return {cuts[at], cuts[at + 1]};
 }

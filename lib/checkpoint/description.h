@@ -48,7 +48,7 @@ struct SavedTensor {
 
 /// Things that one group of ranks cut together.
 struct Section {
-  std::string kind;    ///< "optimizer" or "buffer"
+  std::string kind;    ///< "optimizer", "buffer" or "replica": the states of an optimizer's further replica
   std::string prefix;  ///< of all names in files: "" or "stage1."
   Facts facts;         ///< stage, algorithm, weights, hyper-parameters, scalars, ...
   int64_t rank_count = 1;
@@ -58,6 +58,7 @@ struct Section {
   std::vector<int64_t> cuts;
 
   int64_t state_file(int64_t rank) const;
+  /// Empty for a rank of the save that the section does not have.
   Range cut(int64_t tensor, int64_t rank) const;
 };
 

@@ -50,6 +50,8 @@ const char *caller_name(Caller caller) {
       return "zero_optimizer_write";
     case Caller::sync_module_buffers:
       return "zero_optimizer_sync_module_buffers";
+    case Caller::sync:
+      return "zero_optimizer_sync";
     case Caller::buffer_create:
       return "zero_buffer_create";
     case Caller::buffer_whole_acquire:

@@ -50,6 +50,7 @@ enum class Caller : uint8_t {
   read,
   write,
   sync_module_buffers,
+  sync,
   buffer_create,
   buffer_whole_acquire,
   buffer_reduce_scatter,

@@ -130,6 +130,7 @@ void add_step_rows(Rows &rows) {
   add_pair(rows, "zero_optimizer_step", zero_optimizer_step, zero_optimizer_step_async, stepping, step);
   add_pair(rows, "zero_optimizer_reduce", zero_optimizer_reduce, zero_optimizer_reduce_async, stepping, step);
   const auto streaming = [](Bench &b) { return std::tuple<zero_optimizer *, void *>(b.world.running, nullptr); };
+  add_pair(rows, "zero_optimizer_sync", zero_optimizer_sync, zero_optimizer_sync_async, stepping, step);
   add_pair(rows, "zero_optimizer_apply", zero_optimizer_apply, zero_optimizer_apply_async, streaming, {optimizer_handle(), stream()});
   add_pair(rows, "zero_optimizer_gather", zero_optimizer_gather, zero_optimizer_gather_async, streaming, {optimizer_handle(), stream()});
   add(rows, "zero_optimizer_result", zero_optimizer_result, stepping, {optimizer_handle(), stream(), result_struct("out_result")});

@@ -28,7 +28,7 @@ class Made {
   Made(const Gpt &gpt, int64_t stage, int64_t ranks, int64_t bucket_nbytes = 0) {
     EXPECT_TRUE(config_.set_i64(ZERO_KEY_STAGE, stage).ok());
     EXPECT_TRUE(config_.set_i64(ZERO_KEY_BUCKET_BYTES, bucket_nbytes).ok());
-    EXPECT_TRUE(read_settings(config_, ranks, &settings_).ok());
+    EXPECT_TRUE(read_settings(config_, {.size = ranks}, &settings_).ok());
     EXPECT_TRUE(sets_[0].read(settings_.algorithm, config_, nullptr).ok());
     add({gpt.vocabulary, gpt.width});
     add({gpt.places, gpt.width});

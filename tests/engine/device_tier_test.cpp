@@ -403,8 +403,8 @@ TEST_F(KeptOnDevice, WhatKernelsOfDevicesDoNotDoIsAnErrorOfCreate) {
 TEST_F(KeptOnDevice, RanksBeyondWhatKernelsAddAreAnError) {
   Settings settings;
   const Config config = make_config(model_of(64), in_stage(1));
-  EXPECT_TRUE(read_settings(config, 64, &settings).ok());
-  const Status status = read_settings(config, 65, &settings);
+  EXPECT_TRUE(read_settings(config, {.size = 64}, &settings).ok());
+  const Status status = read_settings(config, {.size = 65}, &settings);
   EXPECT_EQ(status.code(), ZERO_E_UNSUPPORTED);
   EXPECT_NE(std::strstr(status.text(), "the group has 65 ranks"), nullptr) << status.text();
 }

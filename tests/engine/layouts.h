@@ -21,7 +21,7 @@ struct Registered {
 
   Registered(const Model &model, const Manner &manner) : sets(1) {
     const Config config = make_config(model, manner);
-    EXPECT_TRUE(read_settings(config, model.ranks, &settings).ok());
+    EXPECT_TRUE(read_settings(config, {.size = model.ranks}, &settings).ok());
     EXPECT_TRUE(sets[0].read(settings.algorithm, config, nullptr).ok());
     for (int64_t id = 0; id < model.tensors(); ++id) {
       ParamOptions options;

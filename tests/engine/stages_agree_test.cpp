@@ -25,11 +25,24 @@ struct Count {
 /// Ranks on a host, by chance. Mostly one host.
 int64_t random_per_host(uint64_t seed) { return static_cast<int64_t>(std::array{0, 0, 2, 0, 4, 3}[seed % 6]); }
 
+/// Several replicas of a power of two of ranks, where the number of ranks allows it.
+void share_among_replicas(Manner &manner, int64_t ranks, uint64_t seed) {
+  const int64_t most = ranks & -ranks;
+  int64_t chosen = int64_t{1} << (seed % 3);
+  while (chosen > most || chosen == ranks) chosen /= 2;
+  if (chosen == 0) return;
+  manner.replica_ranks = chosen;
+  if (manner.shard_weights.empty()) return;
+  manner.shard_weights = "1";
+  for (int64_t rank = 1; rank < chosen; ++rank) manner.shard_weights += "," + std::to_string((seed + static_cast<uint64_t>(rank)) % 4);
+}
+
 /// One copy needs one host.
 Manner random_manner_for(const Group &group, const Model &model, uint64_t seed, int64_t index) {
   Manner manner = random_manner(seed * 1000 + static_cast<uint64_t>(index), model.ranks);
   manner.stage = index < 4 ? index : manner.stage;
   manner.one_copy = manner.one_copy && group.place().host_count == 1;
+  if (index % 3 == 2) share_among_replicas(manner, model.ranks, seed + static_cast<uint64_t>(index));
   return manner;
 }
 

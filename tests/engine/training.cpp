@@ -45,7 +45,8 @@ std::string Recipe::text() const {
                      std::to_string(accumulates_in_f32) + " average " + std::to_string(average) + " sets " + std::to_string(sets) +
                      " frozen " + std::to_string(frozen_every) + " tied " + std::to_string(tied) + " untouched " +
                      std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
-                     std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " micro-steps";
+                     std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " replicas of " +
+                     std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) + " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -68,7 +69,7 @@ std::string Manner::text() const {
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
          std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
-         " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0);
+         " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0) + " ranks of a replica " + std::to_string(replica_ranks);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -114,6 +115,11 @@ void set_recipe(Config &config, const Recipe &recipe) {
     set(ZERO_KEY_LOSS_SCALE_DYNAMIC, 1);
     set(ZERO_KEY_LOSS_SCALE_WINDOW, 2);
   }
+  if (recipe.sync_period == 1) return;
+  set(ZERO_KEY_SYNC_PERIOD, recipe.sync_period);
+  set(ZERO_KEY_SYNC_AFTER, recipe.sync_after);
+  EXPECT_TRUE(config.set_f64(ZERO_KEY_OUTER_LR, recipe.outer_lr).ok());
+  EXPECT_TRUE(config.set_f64(ZERO_KEY_OUTER_MOMENTUM, recipe.outer_momentum).ok());
 }
 
 /// The options of one tensor.
@@ -148,6 +154,11 @@ void add_tensors(Optimizer &optimizer, const Model &model) {
 
 }  // namespace
 
+int64_t replica_ranks_of(const Model &model, const Manner &manner) {
+  if (model.recipe.replica_ranks > 0) return model.recipe.replica_ranks;
+  return manner.replica_ranks > 0 ? manner.replica_ranks : model.ranks;
+}
+
 Config make_config(const Model &model, const Manner &manner) {
   Config config;
   EXPECT_TRUE(config.set_i64(ZERO_KEY_STAGE, manner.stage).ok());
@@ -165,6 +176,8 @@ Config make_config(const Model &model, const Manner &manner) {
   if (manner.remote != nullptr) manner.remote->set(config);
   EXPECT_TRUE(config.set_i64(ZERO_KEY_TIER, manner.kept_there ? ZERO_TIER_DEVICE : ZERO_TIER_HOST).ok());
   set_recipe(config, model.recipe);
+  const int64_t replica_ranks = replica_ranks_of(model, manner);
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_REPLICA_RANKS, replica_ranks == model.ranks ? 0 : replica_ranks).ok());
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
   EXPECT_TRUE(config.set_f64(ZERO_KEY_WEIGHT_DECAY, model.weight_decay).ok());
@@ -205,22 +218,22 @@ std::vector<float> first_values(const Model &model, int64_t id, Range range) {
 
 /// Of a slot, by this rank an even part, whoever owns it.
 template <class Entry>
-void write_part(Optimizer &optimizer, int64_t id, int32_t slot, const std::vector<Entry> &entries) {
-  const Range part = even_share(std::ssize(entries), optimizer.group()->rank(), optimizer.group()->size());
+void write_part(Optimizer &optimizer, int64_t ranks, int64_t id, int32_t slot, const std::vector<Entry> &entries) {
+  const Range part = even_share(std::ssize(entries), optimizer.group()->rank() % ranks, ranks);
   expect_ok(optimizer.queue()->run(optimizer.write(id, slot, part.begin, entries.data() + part.begin, part.count())), "write");
 }
 
 /// Masters decide; parameters that have none are written as they are stored.
-void write_coded(Optimizer &optimizer, const Model &model, int64_t id) {
+void write_coded(Optimizer &optimizer, const Model &model, int64_t ranks, int64_t id) {
   const int64_t count = model.counts[static_cast<size_t>(id)];
   const std::vector<std::byte> given = encode(first_values(model, id, {0, count}), model.dtype(id));
   const std::vector<float> values = decode(given.data(), model.dtype(id), count);
-  if (!model.frozen(id)) return write_part(optimizer, id, ZERO_SLOT_MASTER, values);
+  if (!model.frozen(id)) return write_part(optimizer, ranks, id, ZERO_SLOT_MASTER, values);
   std::vector<uint8_t> codes(values.size());
   std::vector<float> scales((values.size() + kLine - 1) / kLine);
   kernels::supported().front()->encode(codes.data(), scales.data(), DType::f8e4m3, values.data(), count, nullptr);
-  write_part(optimizer, id, ZERO_SLOT_PARAM, codes);
-  write_part(optimizer, id, ZERO_SLOT_PARAM_SCALE, scales);
+  write_part(optimizer, ranks, id, ZERO_SLOT_PARAM, codes);
+  write_part(optimizer, ranks, id, ZERO_SLOT_PARAM_SCALE, scales);
 }
 
 }  // namespace
@@ -240,21 +253,22 @@ RemoteMemory::Acquire acquirer(Optimizer &optimizer, int64_t id) {
 
 void begin_training(Optimizer &optimizer, const Model &model, const Manner &manner) {
   const int64_t rank = optimizer.group()->rank();
+  const int64_t ranks = replica_ranks_of(model, manner);
   for (size_t i = 0; i < model.counts.size(); ++i) {
     const auto id = static_cast<int64_t>(i);
     if (manner.source == ZERO_SOURCE_SHARDS && model.coded(id)) {
-      write_coded(optimizer, model, id);
+      write_coded(optimizer, model, ranks, id);
       continue;
     }
     if (manner.source == ZERO_SOURCE_SHARDS) {
-      // Each rank writes an even part, whoever owns it.
-      const Range part = even_share(model.counts[i], rank, model.ranks);
+      // Each rank of a replica writes an even part, whoever owns it.
+      const Range part = even_share(model.counts[i], rank % ranks, ranks);
       const std::vector<std::byte> values = encode(first_values(model, id, part), model.dtype(id));
       expect_ok(optimizer.queue()->run(optimizer.write(id, ZERO_SLOT_PARAM, part.begin, values.data(), part.count())), "write");
       continue;
     }
     const bool one_writes = manner.source == ZERO_SOURCE_ROOT || (manner.keeps_one_copy() && !model.coded(id));
-    if (one_writes && rank != 0) continue;
+    if (one_writes && (manner.source == ZERO_SOURCE_ROOT ? rank : rank % ranks) != 0) continue;
     const std::vector<std::byte> values = encode(first_values(model, id, {0, model.counts[i]}), model.dtype(id));
     const RemoteMemory::Acquire acquire = acquirer(optimizer, id);
     if (manner.kept_there) {

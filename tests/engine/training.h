@@ -38,6 +38,11 @@ struct Recipe {
   uint64_t unfilled_seed = 0;  ///< not 0: by chance tensors get no gradient on any rank
   int64_t gather_below = 0;
   int64_t overflow_step = -1;  ///< one rank has an infinite gradient there
+  int64_t replica_ranks = 0;   ///< of replicas that make steps of their own; 0: there is one, or Manner says
+  int64_t sync_period = 1;
+  int64_t sync_after = 0;
+  double outer_lr = 1;
+  double outer_momentum = 0;
 
   std::string text() const;
 };
@@ -120,6 +125,7 @@ struct Manner {
   int64_t trace_events = 0;
   bool one_copy = false;  ///< of whole parameters, where the stage allows it
   bool splits = false;    ///< every second step is reduce, apply and gather
+  int64_t replica_ranks = 0;  ///< of replicas that make every step together; 0: there is one
   bool norm = true;       ///< the norm is asked for, which needs reductions before updates
 
   bool keeps_one_copy() const { return one_copy && (stage == 1 || stage == 2); }
@@ -168,6 +174,8 @@ std::vector<std::byte> encode(const std::vector<float> &values, DType dtype);
 std::vector<float> decode(const void *values, DType dtype, int64_t count);
 /// Elements that this rank updates: in stage 0 and in a world of one all of them.
 int64_t owned_count(Optimizer &optimizer);
+/// Ranks of one replica.
+int64_t replica_ranks_of(const Model &model, const Manner &manner);
 /// Reads all slots of all tensors.
 std::vector<std::byte> read_slots(Optimizer &optimizer, const Model &model);
 /// Reads a whole f32 slot of all tensors, one after another.

@@ -38,6 +38,14 @@ done
 run --stage 2 --mode processes --caller-memory --bucket-bytes 1024
 run --stage 3 --mode processes --caller-memory --bucket-bytes 1024
 
+# Replicas that make every step together.
+for stage in 0 1 2 3; do
+  for ranks in 1 2; do
+    run --stage $stage --replica-ranks $ranks
+  done
+done
+run --stage 2 --mode processes --replica-ranks 2
+
 # A launcher's four ranks are one world, without any option.
 runs=$((runs + 1))
 launched 4 "$program" --data "$data" --quiet --limit 770 --batch 256 --epochs 1

@@ -22,6 +22,12 @@ for stage in 0 1 2 3; do
     echo "FAILED: stage $stage under $1: $result, expected $expected"
     failures=$((failures + 1))
   fi
+  # Replicas that make every step together, of the ranks of a host in odd stages.
+  result=$(timeout 180 "$@" "$program" $options --stage $stage --replica-ranks $((stage % 2 == 1 ? -1 : 2)))
+  if [ "$result" != "$expected" ]; then
+    echo "FAILED: stage $stage in replicas under $1: $result, expected $expected"
+    failures=$((failures + 1))
+  fi
 done
-echo "4 stages compared with $1, $failures failed"
+echo "4 stages compared, alone and in replicas, with $1, $failures failed"
 [ $failures -eq 0 ]

@@ -78,6 +78,26 @@ static void rate_step(struct model *model, int64_t t) {
   usual_step(model, t);
 }
 
+static void replicas(zero_config *config) {
+  must(zero_config_set_i64(config, ZERO_KEY_REPLICA_RANKS, 1));
+  must(zero_config_set_i64(config, ZERO_KEY_SYNC_PERIOD, 2));
+  must(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7));
+  must(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9));
+}
+
+/// The period ends in steps 1 and 3, and the run behind step 4.
+static void replica_step(struct model *model, int64_t t) {
+  usual_step(model, t);
+  if (model->rank->id == 0) text_add(&model->rank->text, "%" PRId64, model->result.synced);
+  if (t == kSteps - 1) must(zero_optimizer_sync(model->optimizer, NULL, &model->result));
+}
+
+static void say_synced(struct model *model) {
+  if (model->rank->id == 0) text_add(&model->rank->text, "%" PRId64, model->result.synced);
+  if (model->rank->id == 0) text_add_double(&model->rank->text, model->result.spread);
+  model_say_result(model);
+}
+
 /// In step 2 the gradient of `b` on rank 1 holds a NaN.
 static void skip_step(struct model *model, int64_t t) {
   if (t != 2 || model->rank->id != 1) {
@@ -258,6 +278,7 @@ void optimizer_scenarios(void) {
       {.name = "train-rate", .stage = 1, .step = rate_step},
       {.name = "train-skip", .stage = 1, .step = skip_step, .say = say_skipped},
       {.name = "train-weights", .stage = 1, .configure = weights, .step = weighted_step},
+      {.name = "train-replicas", .stage = 1, .configure = replicas, .step = replica_step, .say = say_synced},
       {.name = "train-custom", .stage = 1, .configure = custom, .step = custom_step},
       {.name = "train-custom-views", .stage = 1, .configure = custom, .step = custom_step, .say = say_views},
       {.name = "train-acquired", .stage = 3, .say = say_acquired},

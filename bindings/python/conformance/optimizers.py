@@ -71,6 +71,20 @@ def _weighted_step(model, t):
     model.step(t)
 
 
+def _replica_step(model, t):
+    """The period ends in steps 1 and 3, and the run behind step 4."""
+    model.step(t)
+    model.synced = [*getattr(model, "synced", []), model.result.synced]
+    if t == STEPS - 1:
+        model.result = model.optimizer.sync()
+
+
+def _say_synced(model):
+    result = model.say_result()
+    synced = " ".join(str(each) for each in [*model.synced, model.result.synced])
+    return result and f"{synced} {double(model.result.spread)} {result}"
+
+
 def _custom_step(model, t):
     """slot += gradient, parameter -= 0.125 slot."""
     optimizer = model.optimizer
@@ -163,6 +177,9 @@ def scenarios():
     yield "train-rate", _training(step=_rate_step)
     yield "train-skip", _training(step=_skip_step, say=_say_skipped)
     yield "train-weights", _training(step=_weighted_step, divisor=Divisor.WEIGHTS)
+    yield "train-replicas", _training(
+        step=_replica_step, say=_say_synced, replica_ranks=1, sync_period=2, outer_lr=0.7, outer_momentum=0.9
+    )
     yield "train-custom", _training(step=_custom_step, algorithm="custom", custom_slots=1)
     yield "train-custom-views", _training(step=_custom_step, say=_say_views, algorithm="custom", custom_slots=1)
     yield "train-acquired", _training(say=_say_acquired, stage=3)

@@ -100,6 +100,9 @@ class Key(enum.IntEnum):
     DEVICE = 330
     CUDA_MODULE = 331
     TIER = 332
+    REPLICA_RANKS = 333
+    SYNC_PERIOD = 334
+    SYNC_AFTER = 335
     SET = 350
     FROZEN = 351
     GRAD_DTYPE = 352
@@ -121,6 +124,8 @@ class Key(enum.IntEnum):
     INITIAL_ACCUMULATOR = 409
     NEWTON_SCHULZ_STEPS = 410
     AVERAGE_DECAY = 411
+    OUTER_LR = 412
+    OUTER_MOMENTUM = 413
     STEP_COUNT = 500
     SKIPPED_COUNT = 501
     GROWTH_COUNT = 502
@@ -223,9 +228,11 @@ class Slot(enum.IntEnum):
     MASTER = 3
     AVERAGE = 4
     PARAM_SCALE = 5
+    ANCHOR = 6
     UPDATE_COUNT = 8
     FIRST_MOMENT = 10
     SECOND_MOMENT = 11
+    OUTER_MOMENT = 12
     FIRST_SCALE = 14
     SECOND_SCALE = 15
     CUSTOM = 20
@@ -358,6 +365,8 @@ class StepResult(Structure):
         ("grad_norm", ctypes.c_double),
         ("loss_scale", ctypes.c_double),
         ("stop_reason", ctypes.c_int64),
+        ("synced", ctypes.c_int64),
+        ("spread", ctypes.c_double),
     )
 
 
@@ -521,6 +530,9 @@ CONSTANTS = (
     ("ZERO_KEY_DEVICE", Key.DEVICE),
     ("ZERO_KEY_CUDA_MODULE", Key.CUDA_MODULE),
     ("ZERO_KEY_TIER", Key.TIER),
+    ("ZERO_KEY_REPLICA_RANKS", Key.REPLICA_RANKS),
+    ("ZERO_KEY_SYNC_PERIOD", Key.SYNC_PERIOD),
+    ("ZERO_KEY_SYNC_AFTER", Key.SYNC_AFTER),
     ("ZERO_KEY_SET", Key.SET),
     ("ZERO_KEY_FROZEN", Key.FROZEN),
     ("ZERO_KEY_GRAD_DTYPE", Key.GRAD_DTYPE),
@@ -542,6 +554,8 @@ CONSTANTS = (
     ("ZERO_KEY_INITIAL_ACCUMULATOR", Key.INITIAL_ACCUMULATOR),
     ("ZERO_KEY_NEWTON_SCHULZ_STEPS", Key.NEWTON_SCHULZ_STEPS),
     ("ZERO_KEY_AVERAGE_DECAY", Key.AVERAGE_DECAY),
+    ("ZERO_KEY_OUTER_LR", Key.OUTER_LR),
+    ("ZERO_KEY_OUTER_MOMENTUM", Key.OUTER_MOMENTUM),
     ("ZERO_KEY_STEP_COUNT", Key.STEP_COUNT),
     ("ZERO_KEY_SKIPPED_COUNT", Key.SKIPPED_COUNT),
     ("ZERO_KEY_GROWTH_COUNT", Key.GROWTH_COUNT),
@@ -594,9 +608,11 @@ CONSTANTS = (
     ("ZERO_SLOT_MASTER", Slot.MASTER),
     ("ZERO_SLOT_AVERAGE", Slot.AVERAGE),
     ("ZERO_SLOT_PARAM_SCALE", Slot.PARAM_SCALE),
+    ("ZERO_SLOT_ANCHOR", Slot.ANCHOR),
     ("ZERO_SLOT_UPDATE_COUNT", Slot.UPDATE_COUNT),
     ("ZERO_SLOT_FIRST_MOMENT", Slot.FIRST_MOMENT),
     ("ZERO_SLOT_SECOND_MOMENT", Slot.SECOND_MOMENT),
+    ("ZERO_SLOT_OUTER_MOMENT", Slot.OUTER_MOMENT),
     ("ZERO_SLOT_FIRST_SCALE", Slot.FIRST_SCALE),
     ("ZERO_SLOT_SECOND_SCALE", Slot.SECOND_SCALE),
     ("ZERO_SLOT_CUSTOM", Slot.CUSTOM),

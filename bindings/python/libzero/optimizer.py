@@ -194,6 +194,12 @@ class Optimizer(Owner):
         zero.zero_optimizer_step(self.native, result)
         return result
 
+    def sync(self) -> StepResult:
+        """Brings replicas together, before a save or an evaluation; nothing where they are together already."""
+        result = prepared(StepResult, zero.zero_step_result_init)
+        zero.zero_optimizer_sync(self.native, result)
+        return result
+
     def reduce(self) -> StepResult:
         """The first part of a step: sums gradients and votes."""
         result = prepared(StepResult, zero.zero_step_result_init)

@@ -275,6 +275,9 @@ def zero_optimizer_view(optimizer, index, slot):
 def zero_optimizer_verify(optimizer, out_result):
     return _zero.zero_optimizer_verify(optimizer, out_result)
 
+def zero_optimizer_sync(optimizer, out_result):
+    return _zero.zero_optimizer_sync(optimizer, out_result)
+
 def zero_optimizer_request_stop(optimizer, reason):
     return _zero.zero_optimizer_request_stop(optimizer, reason)
 

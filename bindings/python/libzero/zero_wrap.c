@@ -5899,6 +5899,42 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_sync(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  void *arg2 = (void *) 0 ;
+  zero_step_result *arg3 = (zero_step_result *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg2 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_sync", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg3 = (zero_step_result *)view3.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_sync(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view3);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_request_stop(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -7805,6 +7841,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_view_count", _wrap_zero_optimizer_view_count, METH_O, NULL},
 	 { "zero_optimizer_view", _wrap_zero_optimizer_view, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
+	 { "zero_optimizer_sync", _wrap_zero_optimizer_sync, METH_VARARGS, NULL},
 	 { "zero_optimizer_request_stop", _wrap_zero_optimizer_request_stop, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_f64", _wrap_zero_optimizer_set_f64, METH_VARARGS, NULL},
 	 { "zero_optimizer_get_f64", _wrap_zero_optimizer_get_f64, METH_VARARGS, NULL},

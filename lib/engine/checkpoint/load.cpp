@@ -53,7 +53,7 @@ struct Checkpoint::LoadJob final : FileJob {
   LoadPlan plan;
   std::unique_ptr<checkpoint::SaveReader> reader;
   int64_t patience_ms = 0;
-  std::vector<SavedScalars> scalars;
+  std::vector<std::vector<SavedScalars>> scalars;  ///< by optimizer, of all its sets of states
 };
 
 Task Checkpoint::load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found) {
@@ -183,8 +183,11 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   Status planned = plan_load(things_, renames_, settings_, mine->part, description, {}, &mine->plan);
   mine->scalars.assign(things_.optimizers().size(), {});
   for (size_t number = 0; planned.ok() && mine->part == ZERO_PART_ALL && number < mine->scalars.size(); ++number) {
-    const auto section = static_cast<size_t>(mine->plan.sections[number]);
-    planned = SavedState::read_scalars(description.sections[section].facts, &mine->scalars[number]);
+    std::vector<SavedScalars> &of_sets = mine->scalars[number];
+    for (const int64_t section : mine->plan.sets[number]) {
+      of_sets.emplace_back();
+      if (planned.ok()) planned = SavedState::read_scalars(description.sections[static_cast<size_t>(section)].facts, &of_sets.back());
+    }
   }
   ZERO_CO_AWAIT(agree(std::move(planned)));
   mine->reader = std::make_unique<checkpoint::SaveReader>(mine->manifest, settings_.stream);
@@ -217,7 +220,14 @@ Task Checkpoint::take_over(LoadJob &job) {
       const auto section = static_cast<size_t>(job.plan.sections[number]);
       ZERO_CO_TRY(state.store_hyper(static_cast<int64_t>(set), description.sections[section].facts));
     }
-    ZERO_CO_AWAIT(state.finish_load(all ? &job.scalars[number] : nullptr, job.plan.counts_copied[number]));
+    const SavedScalars *scalars = nullptr;
+    if (all) {
+      const std::vector<SavedScalars> &of_sets = job.scalars[number];
+      scalars = &of_sets[static_cast<size_t>(state.state_set()) % of_sets.size()];
+      ZERO_CO_TRY(state.store_outer(description.sections[static_cast<size_t>(job.plan.sections[number])].facts));
+      state.store_counts(of_sets);
+    }
+    ZERO_CO_AWAIT(state.finish_load(scalars, job.plan.counts_copied[number]));
   }
   skipped_ = std::move(job.plan.skipped);
   if (!all) co_return Status();

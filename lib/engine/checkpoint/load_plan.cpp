@@ -2,6 +2,7 @@
 #include "engine/checkpoint/load_plan.h"
 
 #include "engine/checkpoint/saved_names.h"
+#include "engine/checkpoint/state_sets.h"
 
 #include <zero/checkpoint.h>
 
@@ -50,6 +51,7 @@ class Planner {
   Status index_names() {
     for (size_t section = 0; section < saved_.sections.size(); ++section) {
       const Section &each = saved_.sections[section];
+      if (each.kind == SavedState::kSetKind) continue;
       auto &names = each.kind == "buffer" ? buffers_ : tensors_;
       for (size_t tensor = 0; tensor < each.tensors.size(); ++tensor) {
         const SavedPlace place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
@@ -80,6 +82,7 @@ class Planner {
         found = static_cast<int64_t>(section);
     }
     plan_.sections.push_back(found);
+    plan_.sets.push_back(state_sets_of(saved_, found));
     plan_.counts_copied.push_back(false);
     if (!params_alone_) ZERO_TRY(check_sets(optimizer, found));
     const Params &params = optimizer.state.params();
@@ -289,13 +292,9 @@ class Planner {
     return {};
   }
 
-  static const SlotFormat *find_format(const std::vector<SlotFormat> &formats, int32_t number) {
-    const auto found = std::find_if(formats.begin(), formats.end(), [number](const SlotFormat &each) { return each.number == number; });
-    return found != formats.end() ? &*found : nullptr;
-  }
-
   /// With its scales, where either has some.
   Status add_state(size_t number, const SavedState &state, int64_t id, SavedPlace place, const std::string &name, const SlotFormat &format) {
+    if (SavedState::is_of_set(format.number)) place = place_of_states(saved_, plan_.sets[number], state.state_set(), place);
     const SavedTensor &tensor = tensor_at(place);
     int64_t index = 0;
     DType dtype{};

@@ -36,6 +36,7 @@ struct LoadPlan {
   std::vector<LoadedValues> values;
   std::vector<EqualValues> equal;
   std::vector<int64_t> sections;     ///< by optimizer: its section in the save; -1: none
+  std::vector<std::vector<int64_t>> sets;  ///< by optimizer: the sections of all its sets of states, the first one's among them
   std::vector<bool> counts_copied;   ///< by optimizer: update counts are in the save
   int64_t missing = 0;
   int64_t extra = 0;

@@ -163,14 +163,29 @@ void SavedThings::describe(bool model_files, SaveDescription *out) const {
     out->sections.push_back(std::move(section));
   }
   for (const SavedBuffer &each : buffers_) out->sections.push_back(describe_buffer(each, group_->size(), each.buffer->cuts()));
+  for (const SavedOptimizer &each : optimizers_) {
+    for (int64_t set = 1; set < each.state.state_set_count(); ++set) {
+      Section section;
+      each.state.describe_set(each.prefix, set, &section);
+      out->sections.push_back(std::move(section));
+    }
+  }
   for (const Extra &extra : extras())
     out->extras.push_back({extra.name, checkpoint::disk_type_of(extra.dtype), extra.shape, extra.scope});
   out->rank_count = group_->size();
   out->texts = texts_;
 }
 
+/// Sections are those of optimizers, of buffers, and of further sets of states.
 const SavedState *SavedThings::state(int64_t section) const {
-  return section >= 0 && section < std::ssize(optimizers_) ? &optimizers_[static_cast<size_t>(section)].state : nullptr;
+  if (section >= 0 && section < std::ssize(optimizers_)) return &optimizers_[static_cast<size_t>(section)].state;
+  section -= std::ssize(optimizers_) + std::ssize(buffers_);
+  for (const SavedOptimizer &each : optimizers_) {
+    const int64_t sets = each.state.state_set_count() - 1;
+    if (section >= 0 && section < sets) return &each.state;
+    section -= sets;
+  }
+  return nullptr;
 }
 
 bool SavedThings::has(const SaveDescription &description, const EntrySource &entry) const {

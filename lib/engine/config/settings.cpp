@@ -49,6 +49,45 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
   return {};
 }
 
+Status read_replica_ranks(const Config &config, const RankPlace &place, int64_t *out) {
+  const int64_t ranks = config.i64(ZERO_KEY_REPLICA_RANKS);
+  *out = ranks > 0 ? ranks : ranks == 0 ? place.size : place.local_size;
+  ZERO_CHECK(ranks >= 0 || (place.size % *out == 0 && place.rank % *out == place.local_rank), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_REPLICA_RANKS is -1, but rank %lld is number %lld of %lld on its host; each host must have equally many ranks, which "
+             "follow one another",
+             lld(place.rank), lld(place.local_rank), lld(place.local_size));
+  ZERO_CHECK(place.size % *out == 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_REPLICA_RANKS is %lld, but must divide the %lld ranks of the group",
+             lld(*out), lld(place.size));
+  const bool power_of_two = (*out & (*out - 1)) == 0;
+  ZERO_CHECK(power_of_two || *out == place.size, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_REPLICA_RANKS is %lld, but must be a power of two or all %lld ranks, so that sums over replicas keep their order",
+             lld(*out), lld(place.size));
+  return {};
+}
+
+/// A key that could have no effect is an error.
+Status read_replicas(const Config &config, const RankPlace &place, Settings *out) {
+  ReplicaSettings &replicas = out->replicas;
+  ZERO_TRY(read_replica_ranks(config, place, &replicas.ranks));
+  replicas.count = place.size / replicas.ranks;
+  replicas.period = config.i64(ZERO_KEY_SYNC_PERIOD);
+  replicas.after = config.i64(ZERO_KEY_SYNC_AFTER);
+  replicas.outer_lr = config.f64(ZERO_KEY_OUTER_LR);
+  replicas.outer_momentum = config.f64(ZERO_KEY_OUTER_MOMENTUM);
+  ZERO_CHECK(replicas.any() || !replicas.part(), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_SYNC_PERIOD is %lld, but all %lld ranks hold one replica (ZERO_KEY_REPLICA_RANKS), so there is nothing to synchronise",
+             lld(replicas.period), lld(place.size));
+  for (const int32_t key : {ZERO_KEY_SYNC_AFTER, ZERO_KEY_OUTER_LR, ZERO_KEY_OUTER_MOMENTUM}) {
+    ZERO_CHECK(!config.is_set(key) || replicas.part(), ZERO_E_INVALID_ARGUMENT,
+               "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
+  }
+  if (!replicas.any()) return {};
+  ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE all ranks hold one",
+             lld(replicas.count));
+  return {};
+}
+
 }  // namespace
 
 Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
@@ -60,7 +99,7 @@ Status read_algorithm(const Config &config, const kernels::Algorithm **out) {
   return {};
 }
 
-Status read_settings(const Config &config, int64_t size, Settings *out) {
+Status read_settings(const Config &config, const RankPlace &place, Settings *out) {
   Settings settings{};
   settings.stage = config.i64(ZERO_KEY_STAGE);
   settings.trains = config.str(ZERO_KEY_ALGORITHM) != "none";
@@ -88,8 +127,10 @@ Status read_settings(const Config &config, int64_t size, Settings *out) {
   settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
   settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
   settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
-  ZERO_TRY(read_tier(config, size, &settings));
-  ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), size, &settings.shard_weights));
+  ZERO_TRY(read_tier(config, place.size, &settings));
+  ZERO_TRY(read_replicas(config, place, &settings));
+  ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), settings.replicas.ranks, &settings.shard_weights,
+                               settings.replicas.any() ? "a replica" : "the group"));
   settings.hook = config.hook;
   *out = std::move(settings);
   return {};
@@ -118,6 +159,9 @@ std::string Settings::text() const {
   add(ZERO_KEY_OVERLAP, std::to_string(overlap ? 1 : 0));
   if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes) + (prefetch_follows ? " at most" : ""));
   add(ZERO_KEY_VERIFY_EVERY, std::to_string(verify_every));
+  add(ZERO_KEY_REPLICA_RANKS, std::to_string(replicas.ranks));
+  add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
+  add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
   std::string weights;
   for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   add(ZERO_KEY_SHARD_WEIGHTS, weights);

@@ -14,6 +14,22 @@ namespace zero {
 
 class Group;
 
+/// Ranks that hold one replica of the model, and when replicas are brought together.
+struct ReplicaSettings {
+  int64_t ranks;   ///< of one replica
+  int64_t count;   ///< of replicas
+  int64_t period;  ///< steps from one synchronisation to the next; 1: gradients are summed over all replicas
+  int64_t after;   ///< steps before which the period is 1
+  double outer_lr;
+  double outer_momentum;
+
+  bool any() const { return count > 1; }
+  /// Replicas make steps of their own, so that what they had in common is kept.
+  bool part() const { return period > 1; }
+  /// Gradients of some steps are summed over all replicas.
+  bool sum_gradients() const { return any() && (period == 1 || after > 0); }
+};
+
 /// How gradients of a step are bounded: by global norm, or by value; 0 = not.
 struct Clipping {
   double norm;
@@ -47,7 +63,8 @@ struct Settings {
   int64_t device;        ///< where gradients and parameters of the caller may lie; -1 = on the host only
   bool on_device;        ///< what is kept lies there too
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
-  std::vector<int64_t> shard_weights;
+  ReplicaSettings replicas;
+  std::vector<int64_t> shard_weights;  ///< of the ranks of one replica
   AllocatorHook hook;
 
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
@@ -62,7 +79,15 @@ struct Settings {
 /// Finds the algorithm that a config names; nullptr for "custom" and "none".
 Status read_algorithm(const Config &config, const kernels::Algorithm **out);
 
+/// Where a rank stands among those of an optimizer.
+struct RankPlace {
+  int64_t rank = 0;
+  int64_t size = 1;
+  int64_t local_rank = 0;
+  int64_t local_size = 1;
+};
+
 /// Reads the config of an optimizer over `size` ranks.
-Status read_settings(const Config &config, int64_t size, Settings *out);
+Status read_settings(const Config &config, const RankPlace &place, Settings *out);
 
 }  // namespace zero

@@ -13,7 +13,7 @@ constexpr int64_t kLargestSum = int64_t{1} << 31;
 
 }  // namespace
 
-Status parse_shard_weights(const std::string &text, int64_t size, std::vector<int64_t> *out) {
+Status parse_shard_weights(const std::string &text, int64_t size, std::vector<int64_t> *out, const char *sharers) {
   std::vector<int64_t> weights;
   if (text.empty()) weights.assign(static_cast<size_t>(size), 1);
   const char *at = text.data();
@@ -31,8 +31,8 @@ Status parse_shard_weights(const std::string &text, int64_t size, std::vector<in
     at = next == end ? end : next + 1;
   }
   ZERO_CHECK(static_cast<int64_t>(weights.size()) == size, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_SHARD_WEIGHTS is \"%s\" with %s, but the group has %s", text.c_str(),
-             count_text(static_cast<int64_t>(weights.size()), "weight").c_str(), count_text(size, "rank").c_str());
+             "ZERO_KEY_SHARD_WEIGHTS is \"%s\" with %s, but %s has %s", text.c_str(),
+             count_text(static_cast<int64_t>(weights.size()), "weight").c_str(), sharers, count_text(size, "rank").c_str());
   ZERO_CHECK(sum > 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_SHARD_WEIGHTS is \"%s\", but some rank must have a weight above 0", text.c_str());
   *out = std::move(weights);
   return {};

@@ -11,6 +11,6 @@
 namespace zero {
 
 /// One weight per rank; "" means equal weights.
-Status parse_shard_weights(const std::string &text, int64_t size, std::vector<int64_t> *out);
+Status parse_shard_weights(const std::string &text, int64_t size, std::vector<int64_t> *out, const char *sharers = "the group");
 
 }  // namespace zero

@@ -11,10 +11,11 @@
 
 namespace zero {
 
-Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
+Status Gradients::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, bool alone, const MemorySource &source,
+                       std::vector<bool> counted) {
   group_ = std::move(group);
   source_ = source;
-  alone_ = group_->size() == 1;
+  alone_ = alone;
   tensors_.resize(plan_.params().size());
   buckets_.resize(plan_.buckets().size());
   for (int64_t id = 0; id < params_.size(); ++id) holder(id).names.push_back(id);
@@ -26,7 +27,7 @@ Status Gradients::open(std::shared_ptr<Group> group, const MemorySource &source,
   }
   if (pooled()) ZERO_TRY(pool_.open(source, sizes, plan_.held_bucket_count(), settings_.pool_limit));
   squares_tell_ = settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end();
-  reductions_.open(group_, source, std::move(counted));
+  ZERO_TRY(reductions_.open(group_, std::move(across), source, std::move(counted)));
   reset();
   return {};
 }

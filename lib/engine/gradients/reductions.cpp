@@ -15,8 +15,9 @@ constexpr uint64_t kMicroSums = 1;
 
 }  // namespace
 
-void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted) {
+Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, const MemorySource &source, std::vector<bool> counted) {
   group_ = std::move(group);
+  across_ = std::move(across);
   source_ = source;
   counted_ = std::move(counted);
   summed_.resize(plan_.buckets().size());
@@ -24,7 +25,23 @@ void Reductions::open(std::shared_ptr<Group> group, const MemorySource &source, 
   weight_bits_.resize(static_cast<size_t>(group_->size()));
   weights_.resize(weight_bits_.size());
   gathers_ = settings_.stage == 0;
-  divisor_ = settings_.divisor == ZERO_DIVISOR_RANKS ? static_cast<double>(group_->size()) : 1.0;
+  if (!settings_.replicas.sum_gradients()) return {};
+  all_weight_bits_.resize(weight_bits_.size() * static_cast<size_t>(across_->size()));
+  int64_t largest = 0;
+  for (const int64_t index : plan_.order()) {
+    if (slots_.place(slots_.grad(), index).dtype != DType::f32) largest = std::max(largest, plan_.bucket(index).own.count());
+  }
+  if (largest == 0) return {};
+  const int64_t nbytes = largest * static_cast<int64_t>(sizeof(float));
+  ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &replica_arena_));
+  replica_sum_ = reinterpret_cast<float *>(replica_arena_.data());
+  return {};
+}
+
+double Reductions::divisor() const {
+  if (settings_.divisor == ZERO_DIVISOR_WEIGHTS) return weight_divisor_;
+  if (settings_.divisor == ZERO_DIVISOR_ONE) return 1;
+  return static_cast<double>(group_->size() * (sums_across_ ? across_->size() : 1));
 }
 
 void Reductions::stop() {
@@ -36,6 +53,8 @@ void Reductions::stop() {
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
+  across_.reset();
+  replica_arena_.release();
 }
 
 Status Reductions::keep_sums() {
@@ -78,15 +97,20 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.dtype = static_cast<int32_t>(DType::f64);
   fingerprint.count = 1;
   ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
-  const DefaultFloats floats;
-  for (size_t rank = 0; rank < weights_.size(); ++rank) {
-    const auto other = std::bit_cast<double>(weight_bits_[rank]);
-    weight_sum_ += other;
-    weights_[rank] = static_cast<float>(other);
+  std::span<const int64_t> all = weight_bits_;
+  if (sums_across_) {
+    const auto ranks = std::ssize(weight_bits_);
+    Cuts cuts;
+    for (int64_t replica = 0; replica < across_->size(); ++replica) cuts.push_back({replica * ranks, (replica + 1) * ranks});
+    ZERO_CO_AWAIT(all_gather(*across_, weight_bits_.data(), all_weight_bits_.data(), cuts, DType::i64));
+    all = all_weight_bits_;
   }
+  const DefaultFloats floats;
+  for (size_t rank = 0; rank < weights_.size(); ++rank) weights_[rank] = static_cast<float>(std::bit_cast<double>(weight_bits_[rank]));
+  for (const int64_t bits_of_one : all) weight_sum_ += std::bit_cast<double>(bits_of_one);
   weighs_ = std::any_of(weights_.begin(), weights_.end(), [](float other) { return other != 1; });
   // All contributions are zero when the sum is: the step then ends with an error on every rank.
-  divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;
+  weight_divisor_ = weight_sum_ > 0 ? static_cast<double>(static_cast<float>(weight_sum_)) : 1.0;
   co_return Status();
 }
 
@@ -103,10 +127,7 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   bool finite = true;
   group_->set_caller(goal == Goal::slot ? Caller::gradients : Caller::micro_sums);
   if (goal == Goal::slot) {
-    const Cuts cuts = plan_.bucket_cuts(index);
-    ReduceScatter call{contribution, own, &cuts, place.dtype, ReduceOp::sum, divisor_, &finite};
-    call.weights = weights_of(place.dtype);
-    ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+    ZERO_CO_AWAIT(sum_to_slot(index, contribution, &finite));
   } else {
     if (goal != Goal::finish) ZERO_CO_AWAIT(add_to_sums(index, contribution));
     if (goal == Goal::sum) co_return Status();
@@ -116,6 +137,37 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   if (settings_.grad_norm && counts(index)) kernels_.add_squares(own, place.dtype, bucket.own.count(), squares_);
   if (gathers_) ZERO_CO_AWAIT(gather_bucket(index));
   co_return Status();
+}
+
+Task Reductions::sum_to_slot(int64_t index, const std::byte *contribution, bool *finite) {
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  std::byte *own = place.at(plan_.bucket(index).own.begin);
+  const Cuts cuts = plan_.bucket_cuts(index);
+  ReduceScatter call{contribution, own, &cuts, place.dtype, ReduceOp::sum, divisor(), finite};
+  call.weights = weights_of(place.dtype);
+  if (!sums_across_) co_return co_await reduce_scatter(*group_, call);
+  float *sum = place.dtype == DType::f32 ? reinterpret_cast<float *>(own) : replica_sum_;
+  call.out = sum;
+  call.divisor = 1;
+  call.out_finite = nullptr;
+  call.out_dtype = DType::f32;
+  ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  co_return co_await sum_over_replicas(index, sum, finite);
+}
+
+/// A replica's ranks are a complete subtree of the fixed tree, whose upper part is that over replicas: the sum is that of one group. It is
+/// divided and rounded once, by the rank that makes a part of it, which sends that to the others.
+Task Reductions::sum_over_replicas(int64_t index, float *sum, bool *finite) {
+  const SlotPlace &place = slots_.place(slots_.grad(), index);
+  const Range own = plan_.bucket(index).own;
+  const Cuts parts = even_cuts(own.count(), across_->size());
+  std::byte *whole = place.at(own.begin);
+  std::byte *part = whole + parts[static_cast<size_t>(across_->rank())].begin * dtype_nbytes(place.dtype);
+  across_->set_caller(Caller::gradients);
+  ReduceScatter call{sum, part, &parts, DType::f32, ReduceOp::sum, divisor(), finite};
+  call.out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
+  ZERO_CO_AWAIT(reduce_scatter(*across_, call));
+  co_return co_await all_gather(*across_, part, whole, parts, place.dtype);
 }
 
 Task Reductions::gather_bucket(int64_t index) {
@@ -141,6 +193,7 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   call.what = kMicroSums;
   call.weights = weights_of(dtype);
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  if (sums_across_) ZERO_CO_AWAIT(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum));
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;
   co_return Status();
@@ -153,7 +206,7 @@ bool Reductions::sums_to_slot(int64_t index) const {
   const void *source = sums_of(index);
   const DType out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
   return group_->reducer()->reduce(
-      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor_, out_dtype});
+      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor(), out_dtype});
 }
 
 void Reductions::end_micro_step() {

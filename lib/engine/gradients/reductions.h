@@ -33,8 +33,11 @@ class Reductions {
   Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, Trace &trace)
       : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace) {}
 
-  /// `counted`, by bucket: its squares count towards the norm.
-  void open(std::shared_ptr<Group> group, const MemorySource &source, std::vector<bool> counted);
+  /// `across`: the ranks that have the same shard in other replicas; nullptr: there is one replica. `counted`, by bucket: its squares count
+  /// towards the norm.
+  Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, const MemorySource &source, std::vector<bool> counted);
+  /// Whether sums are over the ranks of all replicas. Only while nothing is under way.
+  void sum_across(bool all) { sums_across_ = all; }
   /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.
   void leave_cuts(bool leave) { gathers_ = !leave; }
   bool leaves_cuts() const { return !gathers_; }
@@ -90,6 +93,9 @@ class Reductions {
   };
 
   void submit_task(int64_t bucket, Task task);
+  double divisor() const;
+  Task sum_to_slot(int64_t index, const std::byte *contribution, bool *finite);
+  Task sum_over_replicas(int64_t index, float *sum, bool *finite);
   Task exchange_weights(double weight);
   Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
   Task add_to_sums(int64_t index, const std::byte *contribution);
@@ -104,6 +110,8 @@ class Reductions {
   const Kernels &kernels_;
   Trace &trace_;
   std::shared_ptr<Group> group_;
+  std::shared_ptr<Group> across_;
+  bool sums_across_ = false;
   MemorySource source_{};
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   std::vector<Entry> entries_;  ///< of this micro-step, in the order they were submitted; has room for all of them
@@ -118,13 +126,17 @@ class Reductions {
   float *arrived_ = nullptr;   ///< a micro-step's sum before it is added
   std::atomic<int64_t> sums_nbytes_{0};
 
+  Arena replica_arena_;
+  float *replica_sum_ = nullptr;  ///< of a cut's 16-bit gradients, on its way to other replicas
+
   // Written by operations, which run one after another.
-  double divisor_ = 1;
+  double weight_divisor_ = 1;
   double weight_sum_ = 0;
   std::vector<bool> summed_;  ///< by bucket: sums hold something of this step
   bool finite_ = true;
   kernels::ExactSum squares_;
   std::vector<int64_t> weight_bits_;
+  std::vector<int64_t> all_weight_bits_;  ///< of all replicas' ranks
   std::vector<float> weights_;  ///< by rank: of the contributions that follow
   bool weighs_ = false;         ///< one of them is not 1
 };

@@ -27,8 +27,9 @@ int64_t most_common(std::span<const uint64_t> hashes) {
 
 }  // namespace
 
-Status Verifier::open(std::shared_ptr<Group> group, int64_t every, bool one_copy) {
+Status Verifier::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy) {
   group_ = std::move(group);
+  across_ = std::move(across);
   every_ = every;
   one_copy_ = one_copy;
   if (every > 0) list_shards(shards_);
@@ -38,6 +39,7 @@ Status Verifier::open(std::shared_ptr<Group> group, int64_t every, bool one_copy
 void Verifier::close() {
   shards_.clear();
   group_.reset();
+  across_.reset();
 }
 
 /// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
@@ -89,14 +91,14 @@ Status Verifier::find_change(Finding *out) {
   ZERO_TRY(shards_.find_changes(kernels_, &changes));
   if (changes.count == 0) return {};
   const SlotPart chunk = shards_.chunk(changes.first);
-  *out = {ZERO_FINDING_SHARD, changes.count, group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
+  *out = {ZERO_FINDING_SHARD, changes.count, within().first + group_->rank(), -1, chunk.param, chunk.slot, chunk.offset, chunk.count};
   return {};
 }
 
 Status Verifier::corrupt(const Finding &finding) const {
   if (finding.found == ZERO_FINDING_NONE) {
     return Status::error(ZERO_E_CORRUPT,
-                         "a rank of the model group that is not of this group holds other bits than it wrote in the last step");
+                         "a rank of the model group or of another replica, which is not of this group, holds other bits than it wrote in the last step");
   }
   return Status::error(
       ZERO_E_CORRUPT,
@@ -106,39 +108,71 @@ Status Verifier::corrupt(const Finding &finding) const {
       lld(finding.offset + finding.count - 1));
 }
 
-Task Verifier::share(Finding &finding) {
-  if (alone()) co_return Status();
-  const std::array<int64_t, 6> mine = {finding.found, finding.chunk_count, finding.param, finding.slot, finding.offset, finding.count};
-  std::vector<int64_t> all(mine.size() * static_cast<size_t>(group_->size()));
+Task Verifier::share_in(Group &group, Finding &finding) const {
+  if (group.size() == 1) co_return Status();
+  const std::array<int64_t, 8> mine = {finding.found,  finding.chunk_count, finding.param, finding.slot,
+                                       finding.offset, finding.count,       finding.rank,  finding.other_rank};
+  std::vector<int64_t> all(mine.size() * static_cast<size_t>(group.size()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = static_cast<int64_t>(mine.size());
-  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, mine, all));
+  ZERO_CO_AWAIT(tell_all(group, fingerprint, mine, all));
   finding = {};
-  for (int64_t rank = 0; rank < group_->size(); ++rank) {
+  for (int64_t rank = 0; rank < group.size(); ++rank) {
     const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];
     const int64_t chunks = finding.chunk_count + words[1];
     if (finding.found == ZERO_FINDING_NONE && words[0] != ZERO_FINDING_NONE) {
-      finding = {words[0], 0, rank, -1, words[2], static_cast<int32_t>(words[3]), words[4], words[5]};
+      finding = {words[0], 0, words[6], words[7], words[2], static_cast<int32_t>(words[3]), words[4], words[5]};
     }
     finding.chunk_count = chunks;
   }
   co_return Status();
 }
 
-/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
-Task Verifier::compare_replicas(Finding &finding, int64_t *out_nbytes) {
+/// Replicas may be alike in what they have in common only: parameters, masters and averages.
+void Verifier::list_alike_across(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Range range = tensors_.updated(id);
+    if (range.empty()) continue;
+    for (const SlotFormat &format : layout_.slots_of(id)) {
+      const bool common = format.number == ZERO_SLOT_PARAM || format.number == ZERO_SLOT_PARAM_SCALE ||
+                          format.number == ZERO_SLOT_MASTER || format.number == ZERO_SLOT_AVERAGE;
+      if (!common) continue;
+      const Slot &slot = *tensors_.memory().find(format.number);
+      const SlotPlace &place = tensors_.place(slot, id);
+      const int64_t begin = place.entries(range.begin);
+      out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
+    }
+  }
+}
+
+Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes) {
   Checksums replicas;
-  if (!alone()) list_replicas(replicas);
+  if (group_->size() > 1) list_replicas(replicas);
   *out_nbytes = replicas.nbytes();
-  const int64_t ranks = group_->size();
-  const int64_t chunks = replicas.chunk_count();
-  if (chunks == 0) co_return Status();
   ZERO_CO_TRY(replicas.take(kernels_));
+  ZERO_CO_AWAIT(compare(within(), replicas, finding));
+  if (across_ == nullptr) co_return Status();
+  ZERO_CO_AWAIT(share_in(*across_, finding));
+  if (!alike || finding.found != ZERO_FINDING_NONE) co_return Status();
+  Checksums of_all;
+  list_alike_across(of_all);
+  *out_nbytes += of_all.nbytes();
+  ZERO_CO_TRY(of_all.take(kernels_));
+  ZERO_CO_AWAIT(compare({*across_, group_->rank(), group_->size()}, of_all, finding));
+  co_return co_await share_in(*group_, finding);
+}
+
+/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
+Task Verifier::compare(Compared compared, const Checksums &alike, Finding &finding) const {
+  Group &group = compared.group;
+  const int64_t ranks = group.size();
+  const int64_t chunks = alike.chunk_count();
+  if (chunks == 0) co_return Status();
   std::vector<uint64_t> hashes(static_cast<size_t>(chunks * ranks));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunks, (rank + 1) * chunks});
-  ZERO_CO_AWAIT(all_gather(*group_, replicas.hashes().data(), hashes.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(group, alike.hashes().data(), hashes.data(), cuts, DType::i64));
   int64_t first = -1;
   for (int64_t index = chunks - 1; index >= 0; --index) {
     bool same = true;
@@ -150,21 +184,22 @@ Task Verifier::compare_replicas(Finding &finding, int64_t *out_nbytes) {
     ++finding.chunk_count;
   }
   if (first < 0) co_return Status();
-  const SlotPart chunk = replicas.chunk(first);
+  const SlotPart chunk = alike.chunk(first);
   std::vector<std::byte> pieces(static_cast<size_t>(chunk.nbytes() * ranks));
   cuts.clear();
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * chunk.nbytes(), (rank + 1) * chunk.nbytes()});
-  ZERO_CO_AWAIT(all_gather(*group_, chunk.data, pieces.data(), cuts, DType::u8));
+  ZERO_CO_AWAIT(all_gather(group, chunk.data, pieces.data(), cuts, DType::u8));
   std::vector<uint64_t> of_chunk;
   for (int64_t rank = 0; rank < ranks; ++rank) of_chunk.push_back(hashes[static_cast<size_t>(rank * chunks + first)]);
-  narrow_down(chunk, of_chunk, pieces, finding);
+  narrow_down(compared, chunk, of_chunk, pieces, finding);
   co_return Status();
 }
 
 /// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
 /// Memory that was read otherwise a moment ago than now, as failing memory is, is told as the whole chunk.
-void Verifier::narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
-                           Finding &finding) const {
+void Verifier::narrow_down(const Compared &ranks, const SlotPart &chunk, std::span<const uint64_t> hashes,
+                           const std::vector<std::byte> &pieces, Finding &finding) const {
+  const auto named = [&ranks](int64_t rank) { return ranks.first + rank * ranks.stride; };
   const int64_t common = most_common(hashes);
   const int64_t right = std::max<int64_t>(common, 0);
   const auto differs = [&](uint64_t hash) { return hash != hashes[static_cast<size_t>(right)]; };
@@ -178,8 +213,8 @@ void Verifier::narrow_down(const SlotPart &chunk, std::span<const uint64_t> hash
     while (theirs[end - 1] == ours[end - 1]) --end;
   }
   finding.found = ZERO_FINDING_REPLICAS;
-  finding.rank = common >= 0 ? wrong : right;
-  finding.other_rank = common >= 0 ? -1 : wrong;
+  finding.rank = named(common >= 0 ? wrong : right);
+  finding.other_rank = common >= 0 ? -1 : named(wrong);
   finding.param = chunk.param;
   finding.slot = chunk.slot;
   finding.offset = chunk.offset + begin / chunk.entry_nbytes;

@@ -40,7 +40,8 @@ class Verifier {
 
   /// Once slots have their addresses. `every`: how many steps lie between two that compare shards; 0: none does. `one_copy`: of parameters,
   /// which then are no replicas.
-  Status open(std::shared_ptr<Group> group, int64_t every, bool one_copy);
+  /// `across`: the ranks with the same shard in all replicas, or nullptr.
+  Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy);
   void close();
 
   /// @name Shards. Between steps that compare nothing happens.
@@ -58,17 +59,29 @@ class Verifier {
   Status corrupt(const Finding &finding) const;
   /// @}
 
-  /// Each rank's own finding becomes the first of all ranks', the same on all of them, with the chunks of all.
-  Task share(Finding &finding);
-  /// *out_nbytes is what was compared.
-  Task compare_replicas(Finding &finding, int64_t *out_nbytes);
+  /// Each rank's own finding becomes the first of all ranks' of this replica, the same on all of them, with the chunks of all.
+  Task share(Finding &finding) { return share_in(*group_, finding); }
+  /// What ranks of this replica hold alike; where `alike`, also what the replicas do. The finding is the same on all ranks. *out_nbytes is
+  /// what was compared.
+  Task compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes);
 
  private:
-  bool alone() const { return group_->size() == 1; }
+  /// The ranks that are compared: rank r of the group is rank first + r * stride of the optimizer's.
+  struct Compared {
+    Group &group;
+    int64_t first;
+    int64_t stride;
+  };
+
+  Compared within() const { return {*group_, across_ != nullptr ? across_->rank() * group_->size() : 0, 1}; }
+  Task share_in(Group &group, Finding &finding) const;
+  Task compare(Compared ranks, const Checksums &alike, Finding &finding) const;
+  void list_alike_across(Checksums &out) const;
   void list_shards(Checksums &out) const;
   void list_replicas(Checksums &out) const;
   void list_slots(int64_t id, Range range, bool only_replicas, Checksums &out) const;
-  void narrow_down(const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces, Finding &finding) const;
+  void narrow_down(const Compared &ranks, const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
+                   Finding &finding) const;
 
   const Params &params_;
   const Layout &layout_;
@@ -76,6 +89,7 @@ class Verifier {
   const Kernels &kernels_;
   const TrainingRun &run_;
   std::shared_ptr<Group> group_;
+  std::shared_ptr<Group> across_;
   int64_t every_ = 0;
   bool one_copy_ = false;
   Checksums shards_;          ///< of what this rank updates, where every_ is set

@@ -55,7 +55,14 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   }
   if (settings.average) format.states.push_back({ZERO_SLOT_AVERAGE, DType::f32});
   add_algorithm_states(format, param, settings, momentum);
+  if (settings.replicas.part()) format.states.push_back({ZERO_SLOT_ANCHOR, DType::f32});
+  if (settings.replicas.outer_momentum > 0) format.states.push_back({ZERO_SLOT_OUTER_MOMENT, DType::f32});
   return format;
+}
+
+const SlotFormat *find_format(std::span<const SlotFormat> formats, int32_t number) {
+  const auto found = std::find_if(formats.begin(), formats.end(), [number](const SlotFormat &each) { return each.number == number; });
+  return found != formats.end() ? &*found : nullptr;
 }
 
 std::string slot_name(int32_t number) {
@@ -72,6 +79,10 @@ std::string slot_name(int32_t number) {
       return "scales of the parameter";
     case ZERO_SLOT_UPDATE_COUNT:
       return "update count";
+    case ZERO_SLOT_ANCHOR:
+      return "anchor";
+    case ZERO_SLOT_OUTER_MOMENT:
+      return "outer moment";
     case ZERO_SLOT_FIRST_MOMENT:
       return "first moment";
     case ZERO_SLOT_SECOND_MOMENT:

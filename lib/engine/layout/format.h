@@ -50,6 +50,12 @@ struct Format {
 /// The format of a parameter whose set has `algorithm` and `momentum`.
 Format make_format(const Param &param, const Settings &settings, const kernels::Algorithm *algorithm, double momentum);
 
+/// What replicas have in common, which no update reads or writes.
+constexpr bool is_common(int32_t slot) { return slot == ZERO_SLOT_ANCHOR || slot == ZERO_SLOT_OUTER_MOMENT; }
+
+/// nullptr: there is none of this number.
+const SlotFormat *find_format(std::span<const SlotFormat> formats, int32_t number);
+
 /// In texts: "first moment".
 std::string slot_name(int32_t number);
 

@@ -40,6 +40,8 @@ class Ballot {
   /// @}
   /// The shared sums become this rank's words, to be added up among ranks that stand for groups.
   void pass_on();
+  /// All sums do.
+  void pass_all_on() { mine_ = sums_; }
 
   /// Every rank has the same word: the sum is as many times this rank's. Of hashes.
   bool alike(Word word, int64_t ranks) const {

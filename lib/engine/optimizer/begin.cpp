@@ -28,6 +28,13 @@ Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "ranks called zero_optimizer_begin with different sources", text));
   half_done_ = "zero_optimizer_begin";
   ZERO_CO_AWAIT(first_values_.take_over(source));
+  if (settings_.replicas.any() && source != ZERO_SOURCE_LOCAL) {
+    groups_.across()->set_caller(Caller::begin);
+    ZERO_CO_AWAIT(replicas_.take_first());
+    ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
+  }
+  replicas_.meet();
+  plan_next_step();
   end_change();
   phase_ = Phase::running;
   co_return verifier_.move_window();

@@ -156,11 +156,12 @@ void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
            lld(layout_.bucket_nbytes()), settings_.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
            count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
-  if (settings_.stage == 3 && settings_.overlaps_in(*group_)) {
+  if (settings_.stage == 3 && settings_.overlaps_in(*groups_.gather())) {
     add_line(text, "gathered ahead: at most %lld bytes%s", lld(gathers_.most_ahead_nbytes()),
              settings_.prefetch_follows ? ", chosen by the memory formula" : "");
   }
   for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
+  describe_replicas(text);
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
@@ -172,6 +173,25 @@ void Optimizer::describe_plan(std::string &text) const {
                                        : "asked for; the progress thread starts with the first complete bucket";
   }
   add_line(text, "overlap %s", overlap);
+}
+
+void Optimizer::describe_replicas(std::string &text) const {
+  const ReplicaSettings &replicas = settings_.replicas;
+  if (!replicas.any()) return;
+  add_line(text, "replicas: %lld of %s each; this rank is number %lld of replica %lld", lld(replicas.count),
+           count_text(ranks(), "rank").c_str(), lld(rank()), lld(group_->rank() / ranks()));
+  const int64_t elements = updates_all() && replicas.part() ? plan_.element_count() : plan_.own_element_count();
+  const auto nbytes = 2 * (replicas.count - 1) * elements * dtype_nbytes(DType::f32) / replicas.count;
+  if (!replicas.part()) {
+    add_line(text, "synchronisation of replicas: gradients are summed over all of them in every step; this rank sends at most %lld bytes",
+             lld(nbytes));
+    return;
+  }
+  add_line(text,
+           "synchronisation of replicas: every %lld steps after the first %lld, with outer rate %s and momentum %s; this rank sends %lld bytes "
+           "each time",
+           lld(replicas.period), lld(replicas.after), number_text(replicas_.outer().lr).c_str(),
+           number_text(replicas_.outer().momentum).c_str(), lld(nbytes));
 }
 
 void Optimizer::describe_space(std::string &text, size_t space) const {
@@ -196,8 +216,8 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
 void Optimizer::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
-  add_line(text, "memory: N ranks, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
+  add_line(text, "memory: N ranks%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           settings_.replicas.any() ? " of a replica" : "", one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
            lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};

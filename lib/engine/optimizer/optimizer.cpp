@@ -8,7 +8,8 @@ namespace zero {
 namespace {
 
 constexpr int64_t kMostSets = 4096;
-constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500; }
+constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM; }
+constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500 && !is_outer_key(key); }
 constexpr std::array<int32_t, 9> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FROZEN,
                                                ZERO_KEY_GRAD_DTYPE, ZERO_KEY_MASTER,
                                                ZERO_KEY_REPLICATED, ZERO_KEY_FIRST_MOMENT_DTYPE,
@@ -51,7 +52,8 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
                find_key(key)->name);
   }
   Settings settings;
-  ZERO_TRY(read_settings(config, group->size(), &settings));
+  const Place &place = group->place();
+  ZERO_TRY(read_settings(config, {group->rank(), group->size(), place.local_rank, place.local_size}, &settings));
   HyperSet hyper;
   ZERO_TRY(hyper.read(settings.algorithm, config, nullptr));
   LossScale loss_scale;
@@ -64,7 +66,7 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std
              group->transport().name());
   std::unique_ptr<DeviceKernels> device_kernels;
   if (settings.on_device) device_kernels = std::make_unique<DeviceKernels>(*device);
-  const int64_t threads = host_threads(config, group->place());
+  const int64_t threads = host_threads(config, place);
   out->reset(
       new Optimizer(std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device), std::move(device_kernels)));
   return {};
@@ -91,7 +93,8 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       updates_(plan_, settings_, slots_, params_, kernels_, sets_),
       groups_(group_, line_up_),
       gathers_(params_, layout_, tensors_, coded_params_, kernels_, settings_, trace_),
-      first_values_(params_, layout_, tensors_, coded_params_, kernels_, gathers_, groups_) {}
+      first_values_(params_, layout_, tensors_, coded_params_, kernels_, gathers_, groups_),
+      replicas_(params_, layout_, tensors_, coded_params_, kernels_, settings_, updates_all()) {}
 
 Optimizer::~Optimizer() { unseal(); }
 
@@ -157,6 +160,8 @@ Status Optimizer::add_set(const Config &config, int64_t *out_set) {
 
 Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
   ZERO_TRY(check_call("zero_optimizer_set_model_group", Phase::building, Phase::building));
+  ZERO_CHECK(!settings_.replicas.any(), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but an optimizer with a model group has one", lld(settings_.replicas.count));
   ZERO_CHECK(group != group_ || alone(), ZERO_E_INVALID_ARGUMENT,
              "the model group is the group of the optimizer itself, whose ranks hold the same part of the model; give the group over which "
              "the model is cut");
@@ -193,6 +198,9 @@ Task Optimizer::sync_module_buffers() { return run(sync_body(), Caller::sync_mod
 Task Optimizer::sync_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
   ZERO_CO_AWAIT(module_buffers_.sync(*groups_.gather()));
+  if (groups_.across() == nullptr) co_return Status();
+  groups_.across()->set_caller(Caller::sync_module_buffers);
+  ZERO_CO_AWAIT(module_buffers_.sync(*groups_.across()));
   co_return Status();
 }
 
@@ -239,6 +247,7 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
     run_.edit().loss_scale = scale;
     return {};
   }
+  if (is_outer_key(key)) return replicas_.set(key, value);
   double now = 0;
   ZERO_TRY(sets_[static_cast<size_t>(set)].get(key, &now));
   ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum(set), ZERO_E_STATE,
@@ -256,6 +265,7 @@ Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
     *out = run_.known().loss_scale.value;
     return {};
   }
+  if (is_outer_key(key)) return replicas_.get(key, out);
   return sets_[static_cast<size_t>(set)].get(key, out);
 }
 
@@ -266,6 +276,8 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
   *count_of(run_.edit(), key) = value;
   if (key == ZERO_KEY_STEP_COUNT) update_counts_.set_all(value);
+  replica_run_.applied_ahead.assign(replica_run_.applied_ahead.size(), 0);
+  if (!gradients_.started()) plan_next_step();
   // A device is told in the order of a stream.
   return settings_.on_device ? Status() : tell_update_counts();
 }

@@ -25,6 +25,8 @@
 #include "engine/ranks/line_up.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "engine/ranks/peer_views.h"
+#include "engine/replicas/replica_run.h"
+#include "engine/replicas/replicas.h"
 #include "engine/stats/results.h"
 #include "engine/stats/trace.h"
 #include "engine/storage/module_buffers.h"
@@ -100,6 +102,8 @@ class Optimizer {
   /// @{
   Status module_buffer(int64_t id, void **out_data, int64_t *out_count) const;
   Task sync_module_buffers();
+  /// Brings replicas together, unless they are.
+  Task sync(zero_step_result *out, void *stream = nullptr);
   /// @}
 
   /// @name Steps. `out` may be nullptr; its struct_size is the caller's.
@@ -178,7 +182,12 @@ class Optimizer {
   Optimizer(std::shared_ptr<Group> group, Settings settings, const HyperSet &hyper, const LossScale &loss_scale, int64_t threads,
             std::unique_ptr<Device> device, std::unique_ptr<DeviceKernels> device_kernels);
 
-  bool alone() const { return group_->size() == 1; }
+  /// Of one replica: over these everything is sharded.
+  int64_t ranks() const { return settings_.replicas.ranks; }
+  /// This rank's number among them.
+  int64_t rank() const { return group_->rank() % ranks(); }
+  /// No other rank has a part in this one's steps.
+  bool alone() const { return ranks() == 1 && !settings_.replicas.sum_gradients(); }
   /// True when parameters are kept as shards, small ones perhaps excepted.
   bool shards_params() const { return !alone() && settings_.stage == 3; }
   bool buffers_params() const { return shards_params() || layout_.any_coded(); }
@@ -190,9 +199,9 @@ class Optimizer {
   /// memory of all, which is less than an update of everything on each.
   bool shares_states() const {
     return !alone() && settings_.stage == 0 && settings_.algorithm != nullptr && !settings_.on_device &&
-           group_->transport().shares_memory();
+           groups_.gather()->transport().shares_memory();
   }
-  Sharding sharding() const { return {settings_.stage, alone(), one_copy() && group_->rank() > 0, shares_states()}; }
+  Sharding sharding() const { return {settings_.stage, alone(), one_copy() && rank() > 0, shares_states()}; }
   MemorySource host_source() { return {&settings_.hook, &accounting_, group_->transport().within_process()}; }
   /// Of parameters, gradients and states.
   MemorySource memory_source() {
@@ -339,6 +348,16 @@ class Optimizer {
   Task agree_on_stop();
   /// @}
 
+  /// @name Several replicas (replica_steps.cpp)
+  /// @{
+  int64_t call_count() const { return run_.known().applied_count + run_.known().skipped_count; }
+  void plan_next_step();
+  Task vote_of_replicas();
+  Task compare_runs_of_replicas();
+  Task sync_replicas();
+  Task sync_replicas_body(zero_step_result *out);
+  /// @}
+
   /// @name Verification (verify.cpp)
   /// @{
   Task verify_body(zero_verify_result *out, void *stream);
@@ -357,6 +376,7 @@ class Optimizer {
   int64_t gathered_nbytes() const;
   const char *way_text() const;
   void describe_plan(std::string &text) const;
+  void describe_replicas(std::string &text) const;
   void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;
   /// @}
@@ -390,6 +410,7 @@ class Optimizer {
   ModuleBuffers module_buffers_;
   ParamGathers gathers_;
   FirstValues first_values_;
+  Replicas replicas_;
   const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
 
   Phase phase_ = Phase::building;
@@ -414,6 +435,7 @@ class Optimizer {
   bool splits_ = false;      ///< the step under way is reduce, apply and gather
   bool replicated_ = false;  ///< it wrote what it updated into all ranks' memory
   bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
+  ReplicaRun replica_run_;
   Ballot ballot_;
   StopRequest stop_request_;
   int64_t stop_seen_ = 0;    ///< this rank's reason, as it was when the step under way was voted on

@@ -21,13 +21,14 @@ using checkpoint::SavedSlot;
 using checkpoint::SavedTensor;
 using checkpoint::Section;
 
-constexpr std::array<std::pair<int32_t, const char *>, 13> kDiskNames = {{{ZERO_SLOT_PARAM, "param"},
+constexpr std::array<std::pair<int32_t, const char *>, 14> kDiskNames = {{{ZERO_SLOT_PARAM, "param"},
                                                                           {ZERO_SLOT_MASTER, "master"},
                                                                           {ZERO_SLOT_AVERAGE, "average"},
                                                                           {ZERO_SLOT_PARAM_SCALE, "param_scale"},
                                                                           {ZERO_SLOT_UPDATE_COUNT, "update_count"},
                                                                           {ZERO_SLOT_FIRST_MOMENT, "first_moment"},
                                                                           {ZERO_SLOT_SECOND_MOMENT, "second_moment"},
+                                                                          {ZERO_SLOT_OUTER_MOMENT, "outer_moment"},
                                                                           {ZERO_SLOT_FIRST_SCALE, "first_scale"},
                                                                           {ZERO_SLOT_SECOND_SCALE, "second_scale"},
                                                                           {ZERO_SLOT_CUSTOM, "custom0"},
@@ -60,6 +61,8 @@ constexpr std::array<std::pair<int32_t, const char *>, 4> kCounts = {{{ZERO_KEY_
                                                                       {ZERO_KEY_OVERFLOW_COUNT, "overflow_count"}}};
 constexpr const char *kLossScale = "loss_scale";
 constexpr const char *kDynamic = "loss_scale_dynamic";
+constexpr const char *kOuterLr = "outer_lr";
+constexpr const char *kOuterMomentum = "outer_momentum";
 
 int64_t *count_in(kernels::RunState &run, int32_t key) {
   switch (key) {
@@ -83,6 +86,13 @@ Status check_fact(bool good, const std::string &name, const Facts &facts) {
 
 }  // namespace
 
+/// Replicas are saved while they are alike: an anchor is then the parameter.
+std::vector<SlotFormat> SavedState::slots_of(int64_t id) const {
+  std::vector<SlotFormat> slots = optimizer_->layout_.slots_of(id);
+  std::erase_if(slots, [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_ANCHOR; });
+  return slots;
+}
+
 const char *disk_slot_name(int32_t number) {
   for (const auto &[known, name] : kDiskNames) {
     if (known == number) return name;
@@ -103,6 +113,8 @@ Status SavedState::check_save(const char *call) const {
   ZERO_TRY(optimizer.check_taken_over());
   ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
              "%s was called while a step has gradients already; call it between steps", call);
+  ZERO_CHECK(!optimizer.replicas_.differ(), ZERO_E_STATE,
+             "replicas have made steps of their own since they were last brought together; zero_optimizer_sync comes before %s", call);
   return optimizer.gradients_.check_between_steps(call);
 }
 
@@ -144,17 +156,59 @@ void SavedState::describe_facts(Facts *out) const {
     facts["set." + std::to_string(set) + ".algorithm"] = algorithm != nullptr ? algorithm->name : settings.algorithm_name();
     for (const auto &[key, value] : optimizer.sets_[set].all()) facts[hyper_name(set, key)] = hex_float(value);
   }
-  kernels::RunState run = optimizer.run_.known();
-  for (const auto &[key, name] : kCounts) facts[name] = std::to_string(*count_in(run, key));
-  facts[kLossScale] = hex_float(run.loss_scale.value);
-  facts[kDynamic] = std::to_string(optimizer.loss_scale_.rules().dynamic);
+  if (settings.replicas.part()) {
+    facts[kOuterLr] = hex_float(optimizer.replicas_.outer().lr);
+    facts[kOuterMomentum] = hex_float(optimizer.replicas_.outer().momentum);
+  }
+  describe_counts(0, out);
 }
 
+/// Every step that another replica applied and this one did not was skipped here.
+kernels::RunState SavedState::run_of(int64_t set) const {
+  kernels::RunState run = optimizer_->run_.known();
+  if (state_set_count() == 1 || optimizer_->replica_run_.applied_ahead.empty()) return run;
+  const int64_t ahead = optimizer_->replica_run_.applied_ahead[static_cast<size_t>(set)];
+  run.applied_count += ahead;
+  run.skipped_count -= ahead;
+  return run;
+}
+
+void SavedState::describe_counts(int64_t set, Facts *out) const {
+  kernels::RunState run = run_of(set);
+  for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_in(run, key));
+  (*out)[kLossScale] = hex_float(run.loss_scale.value);
+  (*out)[kDynamic] = std::to_string(optimizer_->loss_scale_.rules().dynamic);
+}
+
+void SavedState::store_counts(const std::vector<SavedScalars> &sets) const {
+  const auto saved = [&sets](size_t set) { return sets[set % sets.size()].run.applied_count; };
+  std::vector<int64_t> &ahead = optimizer_->replica_run_.applied_ahead;
+  for (size_t set = 0; set < ahead.size(); ++set) ahead[set] = saved(set) - saved(static_cast<size_t>(state_set()));
+}
+
+bool SavedState::is_of_set(int32_t slot) {
+  const bool common = is_param_slot(slot) || slot == ZERO_SLOT_MASTER || slot == ZERO_SLOT_AVERAGE || slot == ZERO_SLOT_OUTER_MOMENT;
+  return !common;
+}
+
+/// Ranks of the first replica write what all have alike.
 void SavedState::describe(bool whole_params, Section *out) const {
-  const Plan &plan = optimizer_->plan_;
   out->kind = "optimizer";
-  out->rank_count = plan.rank_count();
   describe_facts(&out->facts);
+  describe_tensors(whole_params, false, out);
+  describe_cuts(out);
+}
+
+void SavedState::describe_set(const std::string &prefix, int64_t set, Section *out) const {
+  out->kind = kSetKind;
+  out->prefix = set_prefix(prefix, set);
+  describe_counts(set, &out->facts);
+  describe_tensors(false, true, out);
+  describe_cuts(out);
+  for (int64_t rank = 0; rank < out->rank_count; ++rank) out->state_files.push_back(set * out->rank_count + rank);
+}
+
+void SavedState::describe_tensors(bool whole_params, bool of_set, Section *out) const {
   for (int64_t id = 0; id < params().size(); ++id) {
     const Param &param = params()[id];
     SavedTensor tensor;
@@ -167,6 +221,7 @@ void SavedState::describe(bool whole_params, Section *out) const {
       tensor.facts[kSet] = std::to_string(param.options.set);
       tensor.facts[kFrozen] = param.options.frozen ? "1" : "0";
       for (const SlotFormat &slot : slots_of(id)) {
+        if (of_set && !is_of_set(slot.number)) continue;
         SavedSlot saved;
         saved.name = disk_slot_name(slot.number);
         saved.type = checkpoint::disk_type_of(slot.dtype);
@@ -177,6 +232,13 @@ void SavedState::describe(bool whole_params, Section *out) const {
       }
     }
     out->tensors.push_back(std::move(tensor));
+  }
+}
+
+void SavedState::describe_cuts(Section *out) const {
+  const Plan &plan = optimizer_->plan_;
+  out->rank_count = plan.rank_count();
+  for (int64_t id = 0; id < params().size(); ++id) {
     int64_t cut = 0;
     out->cuts.push_back(cut);
     for (int64_t rank = 0; rank < plan.rank_count(); ++rank) {
@@ -277,6 +339,18 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
   return {};
 }
 
+Status SavedState::store_outer(const Facts &facts) const {
+  for (const auto &[key, name] : {std::pair{ZERO_KEY_OUTER_LR, kOuterLr}, {ZERO_KEY_OUTER_MOMENTUM, kOuterMomentum}}) {
+    const auto found = facts.find(name);
+    if (found == facts.end() || !optimizer_->settings_.replicas.part()) continue;
+    double value = 0;
+    ZERO_TRY(check_fact(read_hex_float(found->second, &value) && check_f64(key, value).ok(), name, facts));
+    // Without momentum of its own the optimizer keeps none.
+    if (key == ZERO_KEY_OUTER_LR || optimizer_->settings_.replicas.outer_momentum > 0) ZERO_TRY(optimizer_->replicas_.set(key, value));
+  }
+  return {};
+}
+
 Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
   HyperSet &values = optimizer_->sets_[static_cast<size_t>(set)];
   HyperSet changed = values;
@@ -338,6 +412,8 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
     }
   }
   ZERO_CO_AWAIT(optimizer.first_values_.take_loaded());
+  optimizer.replicas_.meet();
+  optimizer.plan_next_step();
   optimizer.end_change();
   optimizer.phase_ = Optimizer::Phase::running;
   ZERO_CO_TRY(optimizer.kernels_.status());

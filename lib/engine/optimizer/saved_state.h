@@ -45,10 +45,26 @@ class SavedState {
   const Params &params() const { return optimizer_->params_; }
   const ModuleBuffers &module_buffers() const { return optimizer_->module_buffers_; }
   const std::vector<HyperSet> &sets() const { return optimizer_->sets_; }
-  std::vector<SlotFormat> slots_of(int64_t id) const { return optimizer_->layout_.slots_of(id); }
+  /// Those that are saved.
+  std::vector<SlotFormat> slots_of(int64_t id) const;
   const Format &format_of(int64_t id) const { return optimizer_->layout_.format_of(id); }
   const char *algorithm_name() const { return optimizer_->settings_.algorithm_name(); }
-  int64_t applied_count() const { return optimizer_->run_.known().applied_count; }
+  /// Of the first replica.
+  int64_t applied_count() const { return run_of(0).applied_count; }
+
+  /// @name States of the algorithm, which differ between replicas that make steps of their own: each has a set
+  /// @{
+  int64_t state_set_count() const { return optimizer_->settings_.replicas.part() ? optimizer_->settings_.replicas.count : 1; }
+  /// The set of this rank's replica.
+  int64_t state_set() const { return state_set_count() > 1 ? optimizer_->group_->rank() / optimizer_->ranks() : 0; }
+  static bool is_of_set(int32_t slot);
+  /// Of a section with a further set, from 1 on.
+  static constexpr const char *kSetKind = "replica";
+  static std::string set_prefix(const std::string &prefix, int64_t set) { return prefix + "replica" + std::to_string(set) + "."; }
+  void describe_set(const std::string &prefix, int64_t set, checkpoint::Section *out) const;
+  /// Counts of steps in the replica of each set, after a load.
+  void store_counts(const std::vector<SavedScalars> &sets) const;
+  /// @}
   Range own(int64_t id) const { return optimizer_->tensors_.own(id); }
 
   /// Of the short form: what goes on from one save to the next.
@@ -95,6 +111,8 @@ class SavedState {
   static Status read_scalars(const checkpoint::Facts &facts, SavedScalars *out);
   /// Each hyper-parameter of a set that the facts tell.
   Status store_hyper(int64_t set, const checkpoint::Facts &facts) const;
+  /// Rate and momentum of the outer step, where there is one.
+  Status store_outer(const checkpoint::Facts &facts) const;
   /// From the first byte that a load writes until finish_load, the optimizer has no values.
   void begin_load() const;
   /// What every rank holds follows the ranks that own it; the optimizer runs. Without scalars they stay. A collective. `counts_set`: update
@@ -106,6 +124,10 @@ class SavedState {
   Status find_place(int64_t id, int32_t slot, const Slot **out_slot) const;
   std::byte *entry(int64_t id, const Slot &slot, int64_t first) const;
   Task take_loaded(const SavedScalars *scalars, bool counts_set) const;
+  kernels::RunState run_of(int64_t set) const;
+  void describe_cuts(checkpoint::Section *out) const;
+  void describe_tensors(bool whole_params, bool of_set, checkpoint::Section *out) const;
+  void describe_counts(int64_t set, checkpoint::Facts *out) const;
   void describe_facts(checkpoint::Facts *out) const;
 
   std::shared_ptr<Optimizer> optimizer_;

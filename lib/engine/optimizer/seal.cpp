@@ -70,7 +70,7 @@ Task Optimizer::make_groups() {
   if (group_->reducer()->on_device()) on_host = std::make_shared<HostReducer>(host_kernels_.threads());
   std::shared_ptr<const Reducer> reducer = on_host;
   if (settings_.on_device) reducer = std::make_shared<DeviceReducer>(*device_kernels_, host_kernels_.threads());
-  ZERO_CO_AWAIT(groups_.open(reducer, on_host, layout_.most_round_nbytes()));
+  ZERO_CO_AWAIT(groups_.open(reducer, on_host, layout_.most_round_nbytes(), ranks()));
   if (groups_.model() != nullptr) gradients_.go_on_beside(*groups_.model());
   gradients_.go_on_beside(*groups_.gather());
   co_return Status();
@@ -95,7 +95,8 @@ Task Optimizer::agree_on_plan() {
   ZERO_CO_TRY(layout_.check_matrices());
   Status planned = params_.check_order();
   if (planned.ok()) planned = check_room_to_meet();
-  if (planned.ok()) planned = layout_.make(group_->rank());
+  if (planned.ok()) planned = layout_.make(rank());
+  if (planned.ok()) planned = replicas_.check_formats();
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !settings_.on_device;
   MemoryNeed need = counts ? memory_need(plan_, layout_.formats(), needs()) : MemoryNeed{};
@@ -106,7 +107,7 @@ Task Optimizer::agree_on_plan() {
 /// Before anything is made: groups meet, and memory is shared, one after another; what is shared keeps a descriptor each.
 Status Optimizer::check_room_to_meet() const {
   constexpr int64_t kMostShared = 3;  // gradients, parameters, states
-  const int64_t to_meet = alone() ? 0 : group_->transport().descriptors_to_meet();
+  const int64_t to_meet = group_->size() == 1 ? 0 : group_->transport().descriptors_to_meet();
   if (to_meet == 0) return {};
   const std::string what = "rank " + std::to_string(group_->rank()) + " has too few file descriptors to seal an optimizer of " +
                            std::to_string(group_->size()) + " ranks, not all of which are threads of its process";
@@ -115,11 +116,11 @@ Status Optimizer::check_room_to_meet() const {
 
 NeedOptions Optimizer::needs() const {
   return {.alone = alone(),
-          .adopts = one_copy() && group_->rank() > 0,
+          .adopts = one_copy() && rank() > 0,
           .pool_limit = settings_.pool_limit,
           .ahead_nbytes = settings_.overlaps_in(*group_) ? layout_.prefetch_nbytes() : 0,
-          .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()),
-          .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true)};
+          .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()) + replicas_.workspace_nbytes(),
+          .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true) + replicas_.workspace_nbytes()};
 }
 
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
@@ -161,12 +162,14 @@ Status Optimizer::allocate() {
     }
     if (device_ != nullptr) ZERO_TRY(allocate_on_device());
     ZERO_TRY(slots_.allocate(plan_, layout_.formats(), sharding(), memory_source()));
-    ZERO_TRY(gradients_.open(groups_.reduce(), memory_source(), counted_buckets()));
+    ZERO_TRY(gradients_.open(groups_.reduce(), groups_.across(), alone(), memory_source(), counted_buckets()));
+    ZERO_TRY(replicas_.open(groups_.gather(), groups_.across(), memory_source()));
     ZERO_TRY(coded_params_.open(memory_source()));
     ZERO_TRY(module_buffers_.allocate(host_source()));
     gathers_.open(groups_.gather(), memory_source(), one_copy());
     first_values_.open(memory_source(), one_copy());
     access_.resize(plan_.params().size());
+    replica_run_.applied_ahead.assign(static_cast<size_t>(settings_.replicas.count), 0);
     make_views();
     ballot_.open(settings_.leaves_unfilled ? params_.size() : 0);
     update_counts_.open(slots_.update_counts(), params_.size(), run_.known().applied_count);
@@ -252,11 +255,11 @@ Status Optimizer::prepare() {
       ZERO_CHECK(param_views_.reach_all(), ZERO_E_UNSUPPORTED,
                  "ZERO_KEY_ONE_COPY is 1, but rank %lld cannot reach the memory of all ranks over transport %s; ranks must run on one host",
                  lld(group_->rank()), group_->transport().name());
-      if (group_->rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
+      if (rank() > 0) slots_.adopt_params(plan_, param_views_.base(0));
     }
     ZERO_TRY(updates_.build(layout_.formats(), updates_all(), memory_source()));
     ZERO_TRY(updates_.begin_states(memory_source()));
-    ZERO_TRY(verifier_.open(groups_.gather(), settings_.verify_every, one_copy()));
+    ZERO_TRY(verifier_.open(groups_.gather(), groups_.across(), settings_.verify_every, one_copy()));
     plan_ways();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
@@ -271,15 +274,16 @@ void Optimizer::plan_ways() {
   if (alone()) return;
   const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
   replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached;
-  const bool few = group_->size() <= static_cast<int64_t>(kernels::kMostSources);
+  const bool few = ranks() <= static_cast<int64_t>(kernels::kMostSources);
   const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap &&
-                    (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS;
+                    (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS &&
+                    !settings_.replicas.sum_gradients();
   gradients_.sum_late(late, !settings_.grad_norm);
   if (!replicates_) return;
   gradients_.leave_cuts();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
   const Updates::Reached reached{given(param_views_, !one_copy()), given(state_views_, settings_.stage == 0), given(grad_views_, late)};
-  updates_.reach(layout_.formats(), reached, group_->size(), group_->rank());
+  updates_.reach(layout_.formats(), reached, ranks(), rank());
 }
 
 void Optimizer::make_views() {
@@ -298,6 +302,7 @@ void Optimizer::make_views() {
 /// Gives everything back that seal made.
 void Optimizer::unseal() {
   gathers_.close();
+  replicas_.close();
   // Work may still use what is given back, other ranks' included: this rank's last comes after it.
   if (settings_.on_device) (void)device_->wait();
   line_up_.close();

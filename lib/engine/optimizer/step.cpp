@@ -128,16 +128,20 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   ZERO_CO_TRY(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, trace_, "reduce");
   splits_ = splits;
-  replicated_ = replicates_ && !splits;
+  replica_run_.synced = false;
+  replica_run_.syncs = replicas_.due(replica_run_.calls);
+  replicated_ = replicates_ && !splits && !replica_run_.syncs;
   ZERO_CO_AWAIT(finish_gradients());
   if (line_up_.is_open()) device_judges_ = replicated_ && gradients_.late();
   if (!device_judges_) ZERO_CO_AWAIT(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
+  // Before any rank updates, and writes into the memory of others.
+  if (!replica_run_.together) replicas_.part();
   Finding change;
   ZERO_CO_TRY(verifier_.find_change(&change));
   ZERO_CO_AWAIT(vote(change));
-  if (replicates_ && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(splits));
+  if (replicates_ && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(!replicated_));
   if (ballot_.sum(Ballot::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
@@ -209,9 +213,9 @@ Task Optimizer::choose_way() {
 
 /// `splitting`: ranks that called reduce.
 Status Optimizer::check_same_call(int64_t splitting) const {
-  const int64_t others = splits_ ? group_->size() - splitting : splitting;
+  const int64_t others = splits_ ? ranks() - splitting : splitting;
   ZERO_CHECK(others == 0, ZERO_E_MISMATCH, "rank %lld called %s, but %lld of %lld ranks called %s; all ranks make the same call",
-             lld(group_->rank()), splits_ ? "zero_optimizer_reduce" : "zero_optimizer_step", lld(others), lld(group_->size()),
+             lld(group_->rank()), splits_ ? "zero_optimizer_reduce" : "zero_optimizer_step", lld(others), lld(ranks()),
              splits_ ? "zero_optimizer_step" : "zero_optimizer_reduce");
   return {};
 }
@@ -299,27 +303,28 @@ void Optimizer::count_direct() const {
     count_replicas(ZERO_SLOT_PARAM, index);
     if (format.coded()) count_replicas(ZERO_SLOT_PARAM_SCALE, index);
     for (const SlotFormat &state : format.states) {
-      if (updates_all()) count_replicas(state.number, index);
+      if (updates_all() && !is_common(state.number)) count_replicas(state.number, index);
     }
   }
 }
 
 void Optimizer::count_replicas(int32_t slot, int64_t bucket) const {
   const SlotPlace &place = slots_.place(*slots_.find(slot), bucket);
-  const int64_t entries = (group_->size() - 1) * place.entries(plan_.bucket(bucket).own.count());
+  const int64_t entries = (ranks() - 1) * place.entries(plan_.bucket(bucket).own.count());
   groups_.gather()->count_direct(OperationKind::all_gather, entries, entries * dtype_nbytes(place.dtype));
 }
 
 Task Optimizer::gather_body() {
   ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
-  if (!skips_) half_done_ = kStep;
+  if (!skips_ || replica_run_.syncs) half_done_ = kStep;
   if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(device_judges_);
+  if (replica_run_.syncs) ZERO_CO_AWAIT(sync_replicas());
   if (device_judges_ && replicated_) {
     ZERO_CO_AWAIT(line_up_.run());
   } else if (!skips_ && replicated_) {
     ZERO_CO_AWAIT(barrier(*groups_.gather()));
-  } else if (!skips_ && settings_.stage > 0) {
+  } else if ((!skips_ || replica_run_.syncs) && settings_.stage > 0) {
     ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
@@ -347,6 +352,7 @@ Status Optimizer::forget_masters_after_device() {
 
 void Optimizer::end_step() {
   gradients_.reset();
+  plan_next_step();
   first_values_.note_step();
   end_change();
   phase_ = Phase::running;
@@ -363,6 +369,8 @@ Status Optimizer::write_result(zero_step_result *out) const {
   out->grad_norm = run_.known().grad_norm;
   out->loss_scale = run_.known().loss_scale.value;
   out->stop_reason = stop_reason_;
+  out->synced = replica_run_.synced ? 1 : 0;
+  out->spread = replica_run_.synced ? replica_run_.spread : 0;
   return {};
 }
 

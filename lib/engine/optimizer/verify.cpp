@@ -23,7 +23,7 @@ Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
   ZERO_CO_TRY(verifier_.find_change(&finding));
   ZERO_CO_AWAIT(verifier_.share(finding));
   int64_t replica_nbytes = 0;
-  if (finding.found == ZERO_FINDING_NONE) ZERO_CO_AWAIT(verifier_.compare_replicas(finding, &replica_nbytes));
+  if (finding.found == ZERO_FINDING_NONE) ZERO_CO_AWAIT(verifier_.compare_replicas(!replicas_.differ(), finding, &replica_nbytes));
   *out = {};
   out->struct_size = sizeof *out;
   out->found = finding.found;
@@ -44,7 +44,7 @@ Task Optimizer::any_edited(bool *out) {
   *out = first_values_.edited();
   if (alone()) co_return Status();
   const int64_t mine = first_values_.edited() ? 1 : 0;
-  std::vector<int64_t> all(static_cast<size_t>(group_->size()));
+  std::vector<int64_t> all(static_cast<size_t>(ranks()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = 1;

@@ -7,6 +7,7 @@
 #include "engine/optimizer/sealed_text.h"
 #include "engine/storage/host_copy.h"
 
+#include <algorithm>
 #include <iterator>
 #include <span>
 
@@ -25,6 +26,7 @@ uint64_t hash_of_scale(const kernels::LossScaleState &scale) {
 uint64_t Optimizer::hyper_hash(bool with_run) const {
   Hash hash;
   for (const HyperSet &set : sets_) hash.add(set.values());
+  hash.add(replicas_.outer());
   if (with_run) hash.add(run_.known().applied_count);
   if (with_run) hash.add(run_.known().skipped_count);
   if (with_run) hash.add(run_.known().loss_scale);
@@ -65,7 +67,9 @@ Task Optimizer::vote(Finding &change) {
   ZERO_CO_TRY(kernels_.status());
   ballot_.mine(Ballot::corrupt) = change.found != ZERO_FINDING_NONE ? 1 : 0;
   ballot_.mine(Ballot::weightless) = weightless() ? 1 : 0;
-  if (settings_.grad_norm) gradients_.squares().export_limbs(ballot_.mine_limbs());
+  // All replicas have the same sums.
+  const bool counts = !replica_run_.together || replicas_.first();
+  if (settings_.grad_norm) (counts ? gradients_.squares() : kernels::ExactSum()).export_limbs(ballot_.mine_limbs());
   if (alone()) {
     ballot_.count_alone();
   } else {
@@ -74,6 +78,7 @@ Task Optimizer::vote(Finding &change) {
   }
   ZERO_CO_AWAIT(check_alike(true));
   ZERO_CO_TRY(check_same_call(ballot_.sum(Ballot::splits)));
+  if (replica_run_.together) ZERO_CO_AWAIT(vote_of_replicas());
   if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_update_counts());
   run_.compared();
   if (ballot_.sum(Ballot::corrupt) > 0) ZERO_CO_AWAIT(verifier_.share(change));
@@ -90,10 +95,12 @@ Task Optimizer::agree_on_stop() {
   if (ballot_.sum(Ballot::stops) == 0) co_return Status();
   int64_t largest = stop_seen_;
   if (!alone()) ZERO_CO_AWAIT(all_reduce(*groups_.gather(), &stop_seen_, &largest, 1, DType::i64, ReduceOp::max));
+  if (replica_run_.together) ZERO_CO_AWAIT(replicas_.largest(&largest));
   const int64_t of_group = largest;
   if (groups_.model() != nullptr) ZERO_CO_AWAIT(all_reduce(*groups_.model(), &of_group, &largest, 1, DType::i64, ReduceOp::max));
   stop_request_.clear(stop_seen_);
   stop_reason_ = largest;
+  if (!replica_run_.together) replica_run_.stop = std::max(replica_run_.stop, largest);
   co_return Status();
 }
 
@@ -138,8 +145,8 @@ Task Optimizer::compare_update_counts() {
 
 /// Texts travel only where hashes differ.
 Task Optimizer::check_alike(bool with_run) {
-  if (ballot_.alike(Ballot::hyper_hash, group_->size())) co_return Status();
-  const std::string mine = run_text(sets_, with_run ? &run_.known() : nullptr);
+  if (ballot_.alike(Ballot::hyper_hash, ranks())) co_return Status();
+  const std::string mine = run_text(sets_, with_run ? &run_.known() : nullptr) + replicas_.outer_text();
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "hyper-parameters, loss scales or step counts differ between ranks", mine));
   co_return Status::error(ZERO_E_INTERNAL, "hashes of hyper-parameters differ between ranks, but nothing that they are made from");
 }

@@ -140,28 +140,52 @@ Status FirstValues::param_hash(int64_t id, uint64_t *out) {
   return {};
 }
 
+/// The ranks of a replica, then those of all replicas that have the same shard.
 Task FirstValues::check_replicas() {
+  std::vector<uint64_t> mine(static_cast<size_t>(params_.size()));
+  for (int64_t id = 0; id < params_.size(); ++id) ZERO_CO_TRY(param_hash(id, &mine[static_cast<size_t>(id)]));
+  Group &within = *groups_.gather();
+  Group *across = groups_.across().get();
+  const int64_t replica = across != nullptr ? across->rank() : 0;
+  ZERO_CO_AWAIT(compare_hashes(within, mine, replica * within.size(), 1));
+  if (across != nullptr) ZERO_CO_AWAIT(compare_hashes(*across, mine, within.rank(), within.size()));
+  co_return Status();
+}
+
+/// One word of each rank, so that the table of all ranks' hashes is made only where they differ.
+Task FirstValues::are_same(Group &group, uint64_t mine, bool *out) {
+  std::vector<uint64_t> all(static_cast<size_t>(group.size()));
+  Cuts cuts;
+  for (int64_t rank = 0; rank < group.size(); ++rank) cuts.push_back({rank, rank + 1});
+  ZERO_CO_AWAIT(all_gather(group, &mine, all.data(), cuts, DType::i64));
+  *out = std::all_of(all.begin(), all.end(), [mine](uint64_t other) { return other == mine; });
+  co_return Status();
+}
+
+/// Rank r of the group is rank first + r * stride of the optimizer's.
+Task FirstValues::compare_hashes(Group &group, const std::vector<uint64_t> &mine, int64_t first, int64_t stride) {
+  bool same = true;
+  ZERO_CO_AWAIT(are_same(group, hash_of(mine.data(), mine.size() * sizeof(uint64_t)), &same));
+  if (same) co_return Status();
   const int64_t count = params_.size();
-  const int64_t ranks = groups_.gather()->size();
+  const int64_t ranks = group.size();
   std::vector<uint64_t> hashes(static_cast<size_t>(count * ranks));
-  uint64_t *mine = hashes.data() + groups_.gather()->rank() * count;
-  for (int64_t id = 0; id < count; ++id) ZERO_CO_TRY(param_hash(id, &mine[id]));
   Cuts cuts;
   for (int64_t rank = 0; rank < ranks; ++rank) cuts.push_back({rank * count, (rank + 1) * count});
-  ZERO_CO_AWAIT(all_gather(*groups_.gather(), mine, hashes.data(), cuts, DType::i64));
+  ZERO_CO_AWAIT(all_gather(group, mine.data(), hashes.data(), cuts, DType::i64));
   for (int64_t id = 0; id < count; ++id) {
     std::string different;
     for (int64_t rank = 1; rank < ranks; ++rank) {
       if (hashes[static_cast<size_t>(rank * count + id)] == hashes[static_cast<size_t>(id)]) continue;
-      different += (different.empty() ? "" : ", ") + std::to_string(rank);
+      different += (different.empty() ? "" : ", ") + std::to_string(first + rank * stride);
     }
     // All have heard of it before the model group does, whose errors they heed.
-    if (!different.empty() && groups_.model() != nullptr) ZERO_CO_AWAIT(barrier(*groups_.gather()));
+    if (!different.empty() && groups_.model() != nullptr) ZERO_CO_AWAIT(barrier(group));
     ZERO_CO_CHECK(
         different.empty(), ZERO_E_REPLICAS_DIFFER,
-        "first values of %s differ from those of rank 0 on rank %s; write the same on every rank, or begin with ZERO_SOURCE_ROOT, in a new "
-        "optimizer: this one is lost",
-        params_[id].name.c_str(), different.c_str());
+        "first values of %s differ from those of rank %lld on rank %s; write the same on every rank, or begin with ZERO_SOURCE_ROOT, in a "
+        "new optimizer: this one is lost",
+        params_[id].name.c_str(), lld(first), different.c_str());
   }
   co_return Status();
 }

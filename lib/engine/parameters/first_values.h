@@ -75,6 +75,8 @@ class FirstValues {
   void keep_copy(int64_t id);
   void forget_edits();
   Task check_replicas();
+  static Task are_same(Group &group, uint64_t mine, bool *out);
+  Task compare_hashes(Group &group, const std::vector<uint64_t> &mine, int64_t first, int64_t stride);
   Status param_hash(int64_t id, uint64_t *out);
   void follow_master(int64_t id);
   void follow_param(int64_t id);

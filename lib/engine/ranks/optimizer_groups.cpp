@@ -6,11 +6,19 @@
 namespace zero {
 
 Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
-                           int64_t most_round_nbytes) {
-  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &reduce_, reducer, most_round_nbytes));
-  ZERO_CO_AWAIT(split(*whole_, 0, whole_->rank(), &gather_, reducer, most_round_nbytes));
+                           int64_t most_round_nbytes, int64_t replica_ranks) {
+  const int64_t replica = whole_->rank() / replica_ranks;
+  ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &reduce_, reducer, most_round_nbytes));
+  ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &gather_, reducer, most_round_nbytes));
   reduce_->set_caller(Caller::gradients);
   gather_->set_caller(Caller::seal);
+  if (replica_ranks < whole_->size()) {
+    ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
+    // A rank of another replica that was lost is known to those with the same shard first.
+    gather_->heed(across_);
+    reduce_->heed(across_);
+    across_->heed(gather_);
+  }
   if (model_parent_ == nullptr) co_return Status();
   ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_, on_host));
   // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
@@ -23,11 +31,12 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
 void OptimizerGroups::close() {
   reduce_.reset();
   gather_.reset();
+  across_.reset();
   model_.reset();
 }
 
 void OptimizerGroups::take_deadline() {
-  for (Group *group : {reduce_.get(), gather_.get(), line_up_.group()}) {
+  for (Group *group : {reduce_.get(), gather_.get(), across_.get(), line_up_.group()}) {
     if (group != nullptr) group->set_deadline_ms(whole_->deadline_ms());
   }
   if (model_ != nullptr) model_->set_deadline_ms(model_parent_->deadline_ms());
@@ -43,6 +52,7 @@ void OptimizerGroups::name_caller(Caller caller) {
 void OptimizerGroups::fail(const Status &cause) {
   if (cause.code() == ZERO_E_CORRUPT) return;
   if (model_ != nullptr) model_->fail(cause);
+  if (across_ != nullptr) across_->fail(cause);
   if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
   for (Group *group : {reduce_.get(), gather_.get(), line_up_.group()}) {
     if (group != nullptr) group->fail(cause);

@@ -20,18 +20,21 @@ class OptimizerGroups {
   void set_model_parent(std::shared_ptr<Group> group) { model_parent_ = std::move(group); }
   /// A collective over the whole group, then over the model's. `reducer`: of reductions and gathers; `on_host`: of votes; nullptr: that of
   /// the group they are split from. A round of reductions or gathers carries at most `most_round_nbytes`.
-  Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host, int64_t most_round_nbytes);
+  /// Reductions and gathers are over the `replica_ranks` ranks of a replica.
+  Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host, int64_t most_round_nbytes,
+            int64_t replica_ranks);
   void close();
 
   /// @name nullptr: not open, or none was set
   /// @{
   const std::shared_ptr<Group> &reduce() const { return reduce_; }
   const std::shared_ptr<Group> &gather() const { return gather_; }
+  const std::shared_ptr<Group> &across() const { return across_; }              ///< of ranks that have the same shard in their replicas
   const std::shared_ptr<Group> &model() const { return model_; }                ///< of votes over all groups of the model
   const std::shared_ptr<Group> &model_parent() const { return model_parent_; }  ///< what it is split from
   /// @}
   /// Those that were made for the optimizer, or nullptr.
-  std::array<Group *, 4> all() const { return {reduce_.get(), gather_.get(), model_.get(), line_up_.group()}; }
+  std::array<Group *, 5> all() const { return {reduce_.get(), gather_.get(), across_.get(), model_.get(), line_up_.group()}; }
 
   /// Waits last as long as the groups that they were split from now say.
   void take_deadline();
@@ -46,6 +49,7 @@ class OptimizerGroups {
   std::shared_ptr<Group> model_parent_;
   std::shared_ptr<Group> reduce_;
   std::shared_ptr<Group> gather_;
+  std::shared_ptr<Group> across_;
   std::shared_ptr<Group> model_;
 };
 

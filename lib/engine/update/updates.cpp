@@ -118,6 +118,8 @@ kernels::Piece Updates::slots_of(int64_t index, const Format &format, Range rang
       piece.master = elements;
     } else if (slot.number == ZERO_SLOT_AVERAGE) {
       piece.average = elements;
+    } else if (is_common(slot.number)) {
+      continue;
     } else if (slot.per == 1) {
       piece.state[state++] = elements;
     } else {

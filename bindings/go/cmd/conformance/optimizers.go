@@ -60,6 +60,8 @@ func optimizerScenarios() {
 	usual[float32]("train-rate", 1).withStep(rateStep).run()
 	usual[float32]("train-skip", 1).withStep(skipStep).withSay(saySkipped).run()
 	usual[float32]("train-weights", 1, zero.Int(zero.KeyDivisor, zero.DivisorWeights)).withStep(weightedStep).run()
+	usual[float32]("train-replicas", 1, zero.Int(zero.KeyReplicaRanks, 1), zero.Int(zero.KeySyncPeriod, 2),
+		zero.Float(zero.KeyOuterLR, 0.7), zero.Float(zero.KeyOuterMomentum, 0.9)).withStep(replicaStep).withSay(saySynced).run()
 	usual[float32]("train-custom", 1, custom...).withStep(customStep).run()
 	usual[float32]("train-custom-views", 1, custom...).withStep(customStep).withSay(sayViews).run()
 	usual[float32]("train-acquired", 3).withSay(sayAcquired).run()
@@ -120,6 +122,25 @@ func skipStep(m *model[float32], t int) {
 func weightedStep(m *model[float32], t int) {
 	check(m.optimizer.SetWeight(float64(m.id)))
 	usualStep(m, t)
+}
+
+// replicaStep ends the period in steps 1 and 3, and the run behind step 4.
+func replicaStep(m *model[float32], t int) {
+	usualStep(m, t)
+	if m.id == 0 {
+		m.add("%d", number(m.result.Synced))
+	}
+	if t == steps-1 {
+		m.result = must(m.optimizer.Sync(background))
+	}
+}
+
+func saySynced(m *model[float32]) {
+	if m.id == 0 {
+		m.add("%d", number(m.result.Synced))
+		m.addDouble(m.result.Spread)
+	}
+	m.sayResult()
 }
 
 // customStep: slot += gradient, parameter -= 0.125 slot. The conversion keeps a compiler from fusing the product with the difference.

@@ -95,6 +95,9 @@ const (
 	ZERO_KEY_DEVICE                   int32 = 330
 	ZERO_KEY_CUDA_MODULE              int32 = 331
 	ZERO_KEY_TIER                     int32 = 332
+	ZERO_KEY_REPLICA_RANKS            int32 = 333
+	ZERO_KEY_SYNC_PERIOD              int32 = 334
+	ZERO_KEY_SYNC_AFTER               int32 = 335
 	ZERO_KEY_SET                      int32 = 350
 	ZERO_KEY_FROZEN                   int32 = 351
 	ZERO_KEY_GRAD_DTYPE               int32 = 352
@@ -116,6 +119,8 @@ const (
 	ZERO_KEY_INITIAL_ACCUMULATOR      int32 = 409
 	ZERO_KEY_NEWTON_SCHULZ_STEPS      int32 = 410
 	ZERO_KEY_AVERAGE_DECAY            int32 = 411
+	ZERO_KEY_OUTER_LR                 int32 = 412
+	ZERO_KEY_OUTER_MOMENTUM           int32 = 413
 	ZERO_KEY_STEP_COUNT               int32 = 500
 	ZERO_KEY_SKIPPED_COUNT            int32 = 501
 	ZERO_KEY_GROWTH_COUNT             int32 = 502
@@ -208,9 +213,11 @@ const (
 	ZERO_SLOT_MASTER        int32 = 3
 	ZERO_SLOT_AVERAGE       int32 = 4
 	ZERO_SLOT_PARAM_SCALE   int32 = 5
+	ZERO_SLOT_ANCHOR        int32 = 6
 	ZERO_SLOT_UPDATE_COUNT  int32 = 8
 	ZERO_SLOT_FIRST_MOMENT  int32 = 10
 	ZERO_SLOT_SECOND_MOMENT int32 = 11
+	ZERO_SLOT_OUTER_MOMENT  int32 = 12
 	ZERO_SLOT_FIRST_SCALE   int32 = 14
 	ZERO_SLOT_SECOND_SCALE  int32 = 15
 	ZERO_SLOT_CUSTOM        int32 = 20
@@ -328,6 +335,8 @@ type StepResult struct {
 	GradNorm      float64
 	LossScale     float64
 	StopReason    int64
+	Synced        int64
+	Spread        float64
 }
 
 // VerifyResult is zero_verify_result.
@@ -478,6 +487,9 @@ var Constants = []struct {
 	{"ZERO_KEY_DEVICE", int64(ZERO_KEY_DEVICE)},
 	{"ZERO_KEY_CUDA_MODULE", int64(ZERO_KEY_CUDA_MODULE)},
 	{"ZERO_KEY_TIER", int64(ZERO_KEY_TIER)},
+	{"ZERO_KEY_REPLICA_RANKS", int64(ZERO_KEY_REPLICA_RANKS)},
+	{"ZERO_KEY_SYNC_PERIOD", int64(ZERO_KEY_SYNC_PERIOD)},
+	{"ZERO_KEY_SYNC_AFTER", int64(ZERO_KEY_SYNC_AFTER)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
 	{"ZERO_KEY_FROZEN", int64(ZERO_KEY_FROZEN)},
 	{"ZERO_KEY_GRAD_DTYPE", int64(ZERO_KEY_GRAD_DTYPE)},
@@ -499,6 +511,8 @@ var Constants = []struct {
 	{"ZERO_KEY_INITIAL_ACCUMULATOR", int64(ZERO_KEY_INITIAL_ACCUMULATOR)},
 	{"ZERO_KEY_NEWTON_SCHULZ_STEPS", int64(ZERO_KEY_NEWTON_SCHULZ_STEPS)},
 	{"ZERO_KEY_AVERAGE_DECAY", int64(ZERO_KEY_AVERAGE_DECAY)},
+	{"ZERO_KEY_OUTER_LR", int64(ZERO_KEY_OUTER_LR)},
+	{"ZERO_KEY_OUTER_MOMENTUM", int64(ZERO_KEY_OUTER_MOMENTUM)},
 	{"ZERO_KEY_STEP_COUNT", int64(ZERO_KEY_STEP_COUNT)},
 	{"ZERO_KEY_SKIPPED_COUNT", int64(ZERO_KEY_SKIPPED_COUNT)},
 	{"ZERO_KEY_GROWTH_COUNT", int64(ZERO_KEY_GROWTH_COUNT)},
@@ -551,9 +565,11 @@ var Constants = []struct {
 	{"ZERO_SLOT_MASTER", int64(ZERO_SLOT_MASTER)},
 	{"ZERO_SLOT_AVERAGE", int64(ZERO_SLOT_AVERAGE)},
 	{"ZERO_SLOT_PARAM_SCALE", int64(ZERO_SLOT_PARAM_SCALE)},
+	{"ZERO_SLOT_ANCHOR", int64(ZERO_SLOT_ANCHOR)},
 	{"ZERO_SLOT_UPDATE_COUNT", int64(ZERO_SLOT_UPDATE_COUNT)},
 	{"ZERO_SLOT_FIRST_MOMENT", int64(ZERO_SLOT_FIRST_MOMENT)},
 	{"ZERO_SLOT_SECOND_MOMENT", int64(ZERO_SLOT_SECOND_MOMENT)},
+	{"ZERO_SLOT_OUTER_MOMENT", int64(ZERO_SLOT_OUTER_MOMENT)},
 	{"ZERO_SLOT_FIRST_SCALE", int64(ZERO_SLOT_FIRST_SCALE)},
 	{"ZERO_SLOT_SECOND_SCALE", int64(ZERO_SLOT_SECOND_SCALE)},
 	{"ZERO_SLOT_CUSTOM", int64(ZERO_SLOT_CUSTOM)},
@@ -625,6 +641,8 @@ var Layout = []struct {
 	{"zero_step_result", "grad_norm", unsafe.Offsetof(StepResult{}.GradNorm), unsafe.Sizeof(StepResult{}.GradNorm)},
 	{"zero_step_result", "loss_scale", unsafe.Offsetof(StepResult{}.LossScale), unsafe.Sizeof(StepResult{}.LossScale)},
 	{"zero_step_result", "stop_reason", unsafe.Offsetof(StepResult{}.StopReason), unsafe.Sizeof(StepResult{}.StopReason)},
+	{"zero_step_result", "synced", unsafe.Offsetof(StepResult{}.Synced), unsafe.Sizeof(StepResult{}.Synced)},
+	{"zero_step_result", "spread", unsafe.Offsetof(StepResult{}.Spread), unsafe.Sizeof(StepResult{}.Spread)},
 	{"zero_verify_result", "", 0, unsafe.Sizeof(VerifyResult{})},
 	{"zero_verify_result", "struct_size", unsafe.Offsetof(VerifyResult{}.StructSize), unsafe.Sizeof(VerifyResult{}.StructSize)},
 	{"zero_verify_result", "found", unsafe.Offsetof(VerifyResult{}.Found), unsafe.Sizeof(VerifyResult{}.Found)},

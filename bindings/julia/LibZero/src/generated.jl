@@ -86,6 +86,9 @@ const ZERO_KEY_ONE_COPY = Int32(329)
 const ZERO_KEY_DEVICE = Int32(330)
 const ZERO_KEY_CUDA_MODULE = Int32(331)
 const ZERO_KEY_TIER = Int32(332)
+const ZERO_KEY_REPLICA_RANKS = Int32(333)
+const ZERO_KEY_SYNC_PERIOD = Int32(334)
+const ZERO_KEY_SYNC_AFTER = Int32(335)
 const ZERO_KEY_SET = Int32(350)
 const ZERO_KEY_FROZEN = Int32(351)
 const ZERO_KEY_GRAD_DTYPE = Int32(352)
@@ -107,6 +110,8 @@ const ZERO_KEY_LR_DECAY = Int32(408)
 const ZERO_KEY_INITIAL_ACCUMULATOR = Int32(409)
 const ZERO_KEY_NEWTON_SCHULZ_STEPS = Int32(410)
 const ZERO_KEY_AVERAGE_DECAY = Int32(411)
+const ZERO_KEY_OUTER_LR = Int32(412)
+const ZERO_KEY_OUTER_MOMENTUM = Int32(413)
 const ZERO_KEY_STEP_COUNT = Int32(500)
 const ZERO_KEY_SKIPPED_COUNT = Int32(501)
 const ZERO_KEY_GROWTH_COUNT = Int32(502)
@@ -179,9 +184,11 @@ const ZERO_SLOT_GRAD = Int32(2)
 const ZERO_SLOT_MASTER = Int32(3)
 const ZERO_SLOT_AVERAGE = Int32(4)
 const ZERO_SLOT_PARAM_SCALE = Int32(5)
+const ZERO_SLOT_ANCHOR = Int32(6)
 const ZERO_SLOT_UPDATE_COUNT = Int32(8)
 const ZERO_SLOT_FIRST_MOMENT = Int32(10)
 const ZERO_SLOT_SECOND_MOMENT = Int32(11)
+const ZERO_SLOT_OUTER_MOMENT = Int32(12)
 const ZERO_SLOT_FIRST_SCALE = Int32(14)
 const ZERO_SLOT_SECOND_SCALE = Int32(15)
 const ZERO_SLOT_CUSTOM = Int32(20)
@@ -310,6 +317,9 @@ const KEY = Enumeration("key", [
     :device => ZERO_KEY_DEVICE,
     :cuda_module => ZERO_KEY_CUDA_MODULE,
     :tier => ZERO_KEY_TIER,
+    :replica_ranks => ZERO_KEY_REPLICA_RANKS,
+    :sync_period => ZERO_KEY_SYNC_PERIOD,
+    :sync_after => ZERO_KEY_SYNC_AFTER,
     :set => ZERO_KEY_SET,
     :frozen => ZERO_KEY_FROZEN,
     :grad_dtype => ZERO_KEY_GRAD_DTYPE,
@@ -331,6 +341,8 @@ const KEY = Enumeration("key", [
     :initial_accumulator => ZERO_KEY_INITIAL_ACCUMULATOR,
     :newton_schulz_steps => ZERO_KEY_NEWTON_SCHULZ_STEPS,
     :average_decay => ZERO_KEY_AVERAGE_DECAY,
+    :outer_lr => ZERO_KEY_OUTER_LR,
+    :outer_momentum => ZERO_KEY_OUTER_MOMENTUM,
     :step_count => ZERO_KEY_STEP_COUNT,
     :skipped_count => ZERO_KEY_SKIPPED_COUNT,
     :growth_count => ZERO_KEY_GROWTH_COUNT,
@@ -403,9 +415,11 @@ const SLOT = Enumeration("slot", [
     :master => ZERO_SLOT_MASTER,
     :average => ZERO_SLOT_AVERAGE,
     :param_scale => ZERO_SLOT_PARAM_SCALE,
+    :anchor => ZERO_SLOT_ANCHOR,
     :update_count => ZERO_SLOT_UPDATE_COUNT,
     :first_moment => ZERO_SLOT_FIRST_MOMENT,
     :second_moment => ZERO_SLOT_SECOND_MOMENT,
+    :outer_moment => ZERO_SLOT_OUTER_MOMENT,
     :first_scale => ZERO_SLOT_FIRST_SCALE,
     :second_scale => ZERO_SLOT_SECOND_SCALE,
     :custom => ZERO_SLOT_CUSTOM,
@@ -491,8 +505,10 @@ struct StepResult
     grad_norm::Float64
     loss_scale::Float64
     stop_reason::Int64
+    synced::Int64
+    spread::Float64
 end
-StepResult() = StepResult(sizeof(StepResult), 0, 0, 0, 0, 0, 0, 0)
+StepResult() = StepResult(sizeof(StepResult), 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 struct VerifyResult
     struct_size::UInt64
@@ -670,6 +686,8 @@ mutable struct Functions
     zero_optimizer_verify::Ptr{Cvoid}
     zero_optimizer_verify_async::Ptr{Cvoid}
     zero_optimizer_release::Ptr{Cvoid}
+    zero_optimizer_sync::Ptr{Cvoid}
+    zero_optimizer_sync_async::Ptr{Cvoid}
     zero_optimizer_request_stop::Ptr{Cvoid}
     zero_optimizer_set_f64::Ptr{Cvoid}
     zero_optimizer_get_f64::Ptr{Cvoid}
@@ -730,7 +748,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 172)...)
+    Functions() = new(ntuple(_ -> C_NULL, 174)...)
 end
 const libzero = Functions()
 
@@ -1252,6 +1270,15 @@ function zero_optimizer_release(optimizer)
     return ccall(entry(libzero.zero_optimizer_release), Cvoid, (Handle,), optimizer)
 end
 
+function zero_optimizer_sync(optimizer, stream = C_NULL)
+    out_result = Ref(StepResult())
+    finish() do request
+        ccall(entry(libzero.zero_optimizer_sync_async), Int32, (Handle, Ptr{Cvoid}, Ptr{StepResult}, Ptr{Handle}),
+              optimizer, stream, out_result, request)
+    end
+    return out_result[]
+end
+
 function zero_optimizer_request_stop(optimizer, reason)
     check(ccall(entry(libzero.zero_optimizer_request_stop), Int32, (Handle, Int64), optimizer, reason))
     return nothing
@@ -1646,6 +1673,9 @@ const CONSTANTS = [
     "ZERO_KEY_DEVICE" => Int64(ZERO_KEY_DEVICE),
     "ZERO_KEY_CUDA_MODULE" => Int64(ZERO_KEY_CUDA_MODULE),
     "ZERO_KEY_TIER" => Int64(ZERO_KEY_TIER),
+    "ZERO_KEY_REPLICA_RANKS" => Int64(ZERO_KEY_REPLICA_RANKS),
+    "ZERO_KEY_SYNC_PERIOD" => Int64(ZERO_KEY_SYNC_PERIOD),
+    "ZERO_KEY_SYNC_AFTER" => Int64(ZERO_KEY_SYNC_AFTER),
     "ZERO_KEY_SET" => Int64(ZERO_KEY_SET),
     "ZERO_KEY_FROZEN" => Int64(ZERO_KEY_FROZEN),
     "ZERO_KEY_GRAD_DTYPE" => Int64(ZERO_KEY_GRAD_DTYPE),
@@ -1667,6 +1697,8 @@ const CONSTANTS = [
     "ZERO_KEY_INITIAL_ACCUMULATOR" => Int64(ZERO_KEY_INITIAL_ACCUMULATOR),
     "ZERO_KEY_NEWTON_SCHULZ_STEPS" => Int64(ZERO_KEY_NEWTON_SCHULZ_STEPS),
     "ZERO_KEY_AVERAGE_DECAY" => Int64(ZERO_KEY_AVERAGE_DECAY),
+    "ZERO_KEY_OUTER_LR" => Int64(ZERO_KEY_OUTER_LR),
+    "ZERO_KEY_OUTER_MOMENTUM" => Int64(ZERO_KEY_OUTER_MOMENTUM),
     "ZERO_KEY_STEP_COUNT" => Int64(ZERO_KEY_STEP_COUNT),
     "ZERO_KEY_SKIPPED_COUNT" => Int64(ZERO_KEY_SKIPPED_COUNT),
     "ZERO_KEY_GROWTH_COUNT" => Int64(ZERO_KEY_GROWTH_COUNT),
@@ -1719,9 +1751,11 @@ const CONSTANTS = [
     "ZERO_SLOT_MASTER" => Int64(ZERO_SLOT_MASTER),
     "ZERO_SLOT_AVERAGE" => Int64(ZERO_SLOT_AVERAGE),
     "ZERO_SLOT_PARAM_SCALE" => Int64(ZERO_SLOT_PARAM_SCALE),
+    "ZERO_SLOT_ANCHOR" => Int64(ZERO_SLOT_ANCHOR),
     "ZERO_SLOT_UPDATE_COUNT" => Int64(ZERO_SLOT_UPDATE_COUNT),
     "ZERO_SLOT_FIRST_MOMENT" => Int64(ZERO_SLOT_FIRST_MOMENT),
     "ZERO_SLOT_SECOND_MOMENT" => Int64(ZERO_SLOT_SECOND_MOMENT),
+    "ZERO_SLOT_OUTER_MOMENT" => Int64(ZERO_SLOT_OUTER_MOMENT),
     "ZERO_SLOT_FIRST_SCALE" => Int64(ZERO_SLOT_FIRST_SCALE),
     "ZERO_SLOT_SECOND_SCALE" => Int64(ZERO_SLOT_SECOND_SCALE),
     "ZERO_SLOT_CUSTOM" => Int64(ZERO_SLOT_CUSTOM),

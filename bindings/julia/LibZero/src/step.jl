@@ -5,7 +5,8 @@
 
 The outcome of a step: `step` (steps applied so far), `skipped` (whether a non-finite gradient made all ranks skip it), `skipped_total`,
 `unfilled_count` (elements that this rank gave no gradient for), `grad_norm` (when asked for, or clipped by), `loss_scale` (of the next
-step), `stop_reason` (not 0: some rank asked all ranks to stop, [`request_stop`](@ref)).
+step), `stop_reason` (not 0: some rank asked all ranks to stop, [`request_stop`](@ref)), `synced` (replicas were synchronised in this step,
+or since), `spread` (how far they agreed then).
 """
 StepResult
 
@@ -16,6 +17,14 @@ One step: reduces the gradients, applies the algorithm, makes new parameters vis
 error. Returns a [`StepResult`](@ref). A collective.
 """
 step!(optimizer::Optimizer) = zero_optimizer_step(optimizer)
+
+"""
+    sync!(optimizer)
+
+Brings replicas together, before a save or an evaluation. If they are together already, nothing is done. Returns a [`StepResult`](@ref). A
+collective of all ranks.
+"""
+sync!(optimizer::Optimizer) = zero_optimizer_sync(optimizer)
 
 """
     reduce!(optimizer)

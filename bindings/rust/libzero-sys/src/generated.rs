@@ -144,6 +144,9 @@ pub const ZERO_KEY_ONE_COPY: i32 = 329;
 pub const ZERO_KEY_DEVICE: i32 = 330;
 pub const ZERO_KEY_CUDA_MODULE: i32 = 331;
 pub const ZERO_KEY_TIER: i32 = 332;
+pub const ZERO_KEY_REPLICA_RANKS: i32 = 333;
+pub const ZERO_KEY_SYNC_PERIOD: i32 = 334;
+pub const ZERO_KEY_SYNC_AFTER: i32 = 335;
 pub const ZERO_KEY_SET: i32 = 350;
 pub const ZERO_KEY_FROZEN: i32 = 351;
 pub const ZERO_KEY_GRAD_DTYPE: i32 = 352;
@@ -165,6 +168,8 @@ pub const ZERO_KEY_LR_DECAY: i32 = 408;
 pub const ZERO_KEY_INITIAL_ACCUMULATOR: i32 = 409;
 pub const ZERO_KEY_NEWTON_SCHULZ_STEPS: i32 = 410;
 pub const ZERO_KEY_AVERAGE_DECAY: i32 = 411;
+pub const ZERO_KEY_OUTER_LR: i32 = 412;
+pub const ZERO_KEY_OUTER_MOMENTUM: i32 = 413;
 pub const ZERO_KEY_STEP_COUNT: i32 = 500;
 pub const ZERO_KEY_SKIPPED_COUNT: i32 = 501;
 pub const ZERO_KEY_GROWTH_COUNT: i32 = 502;
@@ -237,9 +242,11 @@ pub const ZERO_SLOT_GRAD: i32 = 2;
 pub const ZERO_SLOT_MASTER: i32 = 3;
 pub const ZERO_SLOT_AVERAGE: i32 = 4;
 pub const ZERO_SLOT_PARAM_SCALE: i32 = 5;
+pub const ZERO_SLOT_ANCHOR: i32 = 6;
 pub const ZERO_SLOT_UPDATE_COUNT: i32 = 8;
 pub const ZERO_SLOT_FIRST_MOMENT: i32 = 10;
 pub const ZERO_SLOT_SECOND_MOMENT: i32 = 11;
+pub const ZERO_SLOT_OUTER_MOMENT: i32 = 12;
 pub const ZERO_SLOT_FIRST_SCALE: i32 = 14;
 pub const ZERO_SLOT_SECOND_SCALE: i32 = 15;
 pub const ZERO_SLOT_CUSTOM: i32 = 20;
@@ -334,6 +341,8 @@ pub struct zero_step_result {
     pub grad_norm: f64,
     pub loss_scale: f64,
     pub stop_reason: i64,
+    pub synced: i64,
+    pub spread: f64,
 }
 
 #[repr(C)]
@@ -740,6 +749,12 @@ extern "C" {
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_release(optimizer: *mut zero_optimizer);
 
+    /// See `zero/replicas.h`; waits for other ranks.
+    pub fn zero_optimizer_sync(optimizer: *mut zero_optimizer, stream: *mut c_void, out_result: *mut zero_step_result) -> i32;
+
+    /// See `zero/replicas.h`.
+    pub fn zero_optimizer_sync_async(optimizer: *mut zero_optimizer, stream: *mut c_void, out_result: *mut zero_step_result, out: *mut *mut zero_request) -> i32;
+
     /// See `zero/stop.h`.
     pub fn zero_optimizer_request_stop(optimizer: *mut zero_optimizer, reason: i64) -> i32;
 
@@ -1004,6 +1019,9 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_DEVICE", ZERO_KEY_DEVICE as i64),
     ("ZERO_KEY_CUDA_MODULE", ZERO_KEY_CUDA_MODULE as i64),
     ("ZERO_KEY_TIER", ZERO_KEY_TIER as i64),
+    ("ZERO_KEY_REPLICA_RANKS", ZERO_KEY_REPLICA_RANKS as i64),
+    ("ZERO_KEY_SYNC_PERIOD", ZERO_KEY_SYNC_PERIOD as i64),
+    ("ZERO_KEY_SYNC_AFTER", ZERO_KEY_SYNC_AFTER as i64),
     ("ZERO_KEY_SET", ZERO_KEY_SET as i64),
     ("ZERO_KEY_FROZEN", ZERO_KEY_FROZEN as i64),
     ("ZERO_KEY_GRAD_DTYPE", ZERO_KEY_GRAD_DTYPE as i64),
@@ -1025,6 +1043,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_INITIAL_ACCUMULATOR", ZERO_KEY_INITIAL_ACCUMULATOR as i64),
     ("ZERO_KEY_NEWTON_SCHULZ_STEPS", ZERO_KEY_NEWTON_SCHULZ_STEPS as i64),
     ("ZERO_KEY_AVERAGE_DECAY", ZERO_KEY_AVERAGE_DECAY as i64),
+    ("ZERO_KEY_OUTER_LR", ZERO_KEY_OUTER_LR as i64),
+    ("ZERO_KEY_OUTER_MOMENTUM", ZERO_KEY_OUTER_MOMENTUM as i64),
     ("ZERO_KEY_STEP_COUNT", ZERO_KEY_STEP_COUNT as i64),
     ("ZERO_KEY_SKIPPED_COUNT", ZERO_KEY_SKIPPED_COUNT as i64),
     ("ZERO_KEY_GROWTH_COUNT", ZERO_KEY_GROWTH_COUNT as i64),
@@ -1077,9 +1097,11 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_SLOT_MASTER", ZERO_SLOT_MASTER as i64),
     ("ZERO_SLOT_AVERAGE", ZERO_SLOT_AVERAGE as i64),
     ("ZERO_SLOT_PARAM_SCALE", ZERO_SLOT_PARAM_SCALE as i64),
+    ("ZERO_SLOT_ANCHOR", ZERO_SLOT_ANCHOR as i64),
     ("ZERO_SLOT_UPDATE_COUNT", ZERO_SLOT_UPDATE_COUNT as i64),
     ("ZERO_SLOT_FIRST_MOMENT", ZERO_SLOT_FIRST_MOMENT as i64),
     ("ZERO_SLOT_SECOND_MOMENT", ZERO_SLOT_SECOND_MOMENT as i64),
+    ("ZERO_SLOT_OUTER_MOMENT", ZERO_SLOT_OUTER_MOMENT as i64),
     ("ZERO_SLOT_FIRST_SCALE", ZERO_SLOT_FIRST_SCALE as i64),
     ("ZERO_SLOT_SECOND_SCALE", ZERO_SLOT_SECOND_SCALE as i64),
     ("ZERO_SLOT_CUSTOM", ZERO_SLOT_CUSTOM as i64),
@@ -1159,6 +1181,8 @@ pub fn layout() -> Vec<Row> {
         row("zero_step_result", "grad_norm", &step_result, &step_result.grad_norm),
         row("zero_step_result", "loss_scale", &step_result, &step_result.loss_scale),
         row("zero_step_result", "stop_reason", &step_result, &step_result.stop_reason),
+        row("zero_step_result", "synced", &step_result, &step_result.synced),
+        row("zero_step_result", "spread", &step_result, &step_result.spread),
         row("zero_verify_result", "", &verify_result, &verify_result),
         row("zero_verify_result", "struct_size", &verify_result, &verify_result.struct_size),
         row("zero_verify_result", "found", &verify_result, &verify_result.found),

@@ -283,12 +283,16 @@ c_enum! {
         Average = ZERO_SLOT_AVERAGE,
         /// One f32 per 256 elements of an 8-bit parameter.
         ParamScale = ZERO_SLOT_PARAM_SCALE,
+        /// What all replicas last had in common, with [`Key::SyncPeriod`](crate::Key::SyncPeriod) above 1.
+        Anchor = ZERO_SLOT_ANCHOR,
         /// One i64 per parameter, with [`Unfilled::Untouched`]: the steps that updated it.
         UpdateCount = ZERO_SLOT_UPDATE_COUNT,
         /// sgd: the momentum buffer; adam, adamw: m.
         FirstMoment = ZERO_SLOT_FIRST_MOMENT,
         /// adam, adamw: v.
         SecondMoment = ZERO_SLOT_SECOND_MOMENT,
+        /// The momentum of the outer step, with [`Key::OuterMomentum`](crate::Key::OuterMomentum).
+        OuterMoment = ZERO_SLOT_OUTER_MOMENT,
         /// One f32 per 256 elements of an 8-bit first moment.
         FirstScale = ZERO_SLOT_FIRST_SCALE,
         /// One f32 per 256 elements of an 8-bit second moment.

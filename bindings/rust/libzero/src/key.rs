@@ -99,6 +99,12 @@ c_enum! {
         /// A [`Tier`](crate::Tier): where parameters, gradients and states lie. Only [`Tier::Host`](crate::Tier::Host), because slices are
         /// of the host's memory.
         Tier = ZERO_KEY_TIER,
+        /// Ranks of one replica; -1: those of a host ([`Optimizer::sync`](crate::Optimizer::sync)).
+        ReplicaRanks = ZERO_KEY_REPLICA_RANKS,
+        /// Steps from one synchronisation of replicas to the next.
+        SyncPeriod = ZERO_KEY_SYNC_PERIOD,
+        /// Steps before which the period is 1.
+        SyncAfter = ZERO_KEY_SYNC_AFTER,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
         Set = ZERO_KEY_SET,
         /// 1: never updated: no gradient, no states.
@@ -141,6 +147,10 @@ c_enum! {
         NewtonSchulzSteps = ZERO_KEY_NEWTON_SCHULZ_STEPS,
         /// Of the moving average of parameters.
         AverageDecay = ZERO_KEY_AVERAGE_DECAY,
+        /// The rate of the outer step, which follows every synchronisation of replicas.
+        OuterLr = ZERO_KEY_OUTER_LR,
+        /// The momentum of the outer step.
+        OuterMomentum = ZERO_KEY_OUTER_MOMENTUM,
         /// Scalar of a running optimizer: steps applied so far.
         StepCount = ZERO_KEY_STEP_COUNT,
         /// Scalar of a running optimizer: steps skipped so far.

@@ -60,6 +60,18 @@ function weighted_step(model, t)
     return usual_step(model, t)
 end
 
+"The period ends in steps 1 and 3, and the run behind step 4. Notes are what rank 0 says of each step."
+function replica_step(model, t)
+    result = usual_step(model, t)
+    t == 4 || return model.rank == 0 ? string(Int(result.synced)) : nothing
+    return (result, sync!(model.optimizer))
+end
+
+function say_synced(model, (last, synced))
+    said = model.rank == 0 ? [Int(last.synced), Int(synced.synced), bits(synced.spread)] : []
+    return [said; say_result(model)...]
+end
+
 "slot += gradient, parameter -= 0.125 slot."
 function custom_step(model, t)
     give_gradients(model, t)
@@ -123,7 +135,9 @@ function step_scenarios()
     say("train-micro", train(; stage = 2, step = micro_steps))
     say("train-rate", train(; step = rate_step))
     say("train-skip", train((model, last) -> [model.rank == 0 ? last.skipped_total : nothing; say_result(model)...]; step = skip_step))
+    replicas = (replica_ranks = 1, sync_period = 2, outer_lr = 0.7, outer_momentum = 0.9, step = replica_step)
     say("train-weights", train(; divisor = :weights, step = weighted_step))
+    say("train-replicas", train(say_synced; replicas...))
 end
 
 function sync_buffer(group, rank)

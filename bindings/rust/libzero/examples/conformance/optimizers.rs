@@ -22,6 +22,7 @@ pub fn print() -> Result<()> {
     line("train-rate", &run(|_| Ok(()), rate)?[0]);
     line("train-skip", &run(|_| Ok(()), skip)?[0]);
     line("train-weights", &run(|config| set(config, Key::Divisor, Divisor::Weights), weights)?[0]);
+    line("train-replicas", &run(replicas, synced)?[0]);
     custom()?;
     let hashes = trained(|config| set(config, Key::Stage, 3), |training| Ok(hash(&training.optimizer.param(training.w)?)))?;
     line("train-acquired", join(hashes));
@@ -88,6 +89,25 @@ fn rate(training: &mut Training<f32>) -> Result<String> {
         training.optimizer.step()?;
     }
     training.result()
+}
+
+fn replicas(config: &mut Config) -> Result<()> {
+    config.set(Key::ReplicaRanks, 1)?.set(Key::SyncPeriod, 2)?.set(Key::OuterLr, 0.7)?.set(Key::OuterMomentum, 0.9)?;
+    Ok(())
+}
+
+/// The period ends in steps 1 and 3, and the run behind step 4.
+fn synced(training: &mut Training<f32>) -> Result<String> {
+    let mut said = Vec::new();
+    for t in 0..STEPS {
+        training.give_gradients(t)?;
+        said.push(i64::from(training.optimizer.step()?.synced).to_string());
+    }
+    let last = training.optimizer.sync()?;
+    said.push(i64::from(last.synced).to_string());
+    said.push(bits(last.spread));
+    said.push(training.result()?);
+    Ok(said.join(" "))
 }
 
 fn skip(training: &mut Training<f32>) -> Result<String> {

@@ -28,6 +28,10 @@ pub struct StepResult {
     pub loss_scale: f64,
     /// The largest reason that a rank gave to [`Optimizer::request_stop`]; 0: none did.
     pub stop_reason: i64,
+    /// Replicas were synchronised in this step, or since by [`Optimizer::sync`].
+    pub synced: bool,
+    /// With `synced`: how far replicas agreed, 1 = all changed alike; otherwise 0.
+    pub spread: f64,
 }
 
 impl From<sys::zero_step_result> for StepResult {
@@ -40,6 +44,8 @@ impl From<sys::zero_step_result> for StepResult {
             grad_norm: result.grad_norm,
             loss_scale: result.loss_scale,
             stop_reason: result.stop_reason,
+            synced: result.synced != 0,
+            spread: result.spread,
         }
     }
 }
@@ -88,6 +94,15 @@ impl Optimizer {
         // SAFETY: as in `step`.
         check(unsafe { sys::zero_optimizer_reduce(self.as_ptr(), NO_STREAM, &mut result) })?;
         Ok(Reduction { optimizer: self, result: StepResult::from(result) })
+    }
+
+    /// Brings replicas together ([`Key::ReplicaRanks`](crate::Key::ReplicaRanks)), before a save or an evaluation. Where they are together
+    /// already nothing is done.
+    pub fn sync(&mut self) -> Result<StepResult> {
+        let mut result = init(sys::zero_step_result_init)?;
+        // SAFETY: as in `step`.
+        check(unsafe { sys::zero_optimizer_sync(self.as_ptr(), NO_STREAM, &mut result) })?;
+        Ok(StepResult::from(result))
     }
 
     /// Begins a micro-step: gradients of a part of the step's batch. A step of one micro-step needs no call.

@@ -1,0 +1,50 @@
+/// @file replicas: see the header.
+#include "replicas.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+const char replica_usage[] =
+    "  --replica-ranks R    consecutive ranks share one replica of the model; -1: those of a host; default 0: all ranks\n"
+    "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
+    "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n";
+
+static int read_whole(const char *name, const char *text, long long least, int64_t *out) {
+  char *end;
+  errno = 0;
+  const long long value = strtoll(text, &end, 10);
+  if (!errno && end != text && !*end && value >= least && value <= 1 << 20) {
+    *out = value;
+    return 1;
+  }
+  fprintf(stderr, "%s: --%s %s: expected a whole number from %lld to %d\n", program_invocation_short_name, name, text, least, 1 << 20);
+  return -1;
+}
+
+int replica_option(struct replica_options *options, const char *name, const char *text) {
+  if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
+  if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
+  if (strcmp(name, "outer") != 0) return 0;
+  options->nesterov = strcmp(text, "nesterov") == 0;
+  if (options->nesterov || strcmp(text, "mean") == 0) return 1;
+  fprintf(stderr, "%s: --outer %s: expected mean or nesterov\n", program_invocation_short_name, text);
+  return -1;
+}
+
+int replica_configure(const struct replica_options *options, zero_config *config) {
+  if (failed(zero_config_set_i64(config, ZERO_KEY_REPLICA_RANKS, options->ranks), "set ranks of a replica")) return -1;
+  if (options->every > 1 && failed(zero_config_set_i64(config, ZERO_KEY_SYNC_PERIOD, options->every), "set period")) return -1;
+  if (!options->nesterov) return 0;
+  return failed(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7), "set outer rate") ||
+                 failed(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9), "set outer momentum")
+             ? -1
+             : 0;
+}
+
+int64_t replica_stop(const struct replica_options *options, const zero_step_result *result) {
+  return options->every <= 1 || result->synced ? result->stop_reason : 0;
+}

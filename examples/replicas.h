@@ -1,0 +1,25 @@
+/// @file replicas: the options of a run whose ranks hold several replicas of the model. Knows nothing of models and data.
+#ifndef EXAMPLES_REPLICAS_H
+#define EXAMPLES_REPLICAS_H
+
+#include <stdint.h>
+#include <zero/zero.h>
+
+struct replica_options {
+  int64_t ranks;    /* of one replica; 0: all, -1: those of a host */
+  int64_t every;    /* steps from one synchronisation to the next; 0 and 1: replicas make every step together */
+  int64_t nesterov; /* synchronisations end with an outer step */
+};
+
+extern const char replica_usage[]; /* lines of a usage text */
+
+/// One option without its dashes: 1 when it is one of these and was taken, 0 for another, -1 after a line on standard error.
+int replica_option(struct replica_options *options, const char *name, const char *text);
+
+/// 0, or -1 after a line on standard error.
+int replica_configure(const struct replica_options *options, zero_config *config);
+
+/// What a step reports of a stop concerns all ranks where replicas are together; until then it is 0.
+int64_t replica_stop(const struct replica_options *options, const zero_step_result *result);
+
+#endif

@@ -1,0 +1,111 @@
+/**
+ * @file
+ * Replicas: fewer and cheaper synchronisations between groups of ranks that are far from one
+ * another.
+ *
+ * @code
+ * zero_config_set_i64(config, ZERO_KEY_REPLICA_RANKS, -1);       // the ranks of a host
+ * zero_config_set_i64(config, ZERO_KEY_SYNC_PERIOD, 64);         // meet after every 64 steps
+ * zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7);
+ * zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9);
+ * zero_optimizer_create(group, config, &optimizer);
+ * ...                                                            // steps as ever
+ * zero_optimizer_sync(optimizer, NULL, NULL);                    // before a save or an evaluation
+ * zero_optimizer_save(optimizer, folder, NULL);
+ * @endcode
+ *
+ * **Replicas.** With ZERO_KEY_REPLICA_RANKS = L, ranks 0 .. L - 1 hold one replica of the model,
+ * ranks L .. 2L - 1 the next, and so on. The stage shards over the L ranks of a replica, so
+ * formulas of memory and gathers have L in the place of N. ZERO_KEY_SHARD_WEIGHTS has L weights.
+ * zero_optimizer_param_acquire(), _read() and _write() are collectives of a replica's ranks, and
+ * every rank still makes all calls.
+ *
+ * **Period 1** (hybrid sharding, as HSDP and MiCS): gradients are summed over all replicas in every
+ * step. The bits of parameters are those of one group of N ranks. Norm, clipping, skips, the loss
+ * scale and stops are those of all ranks. Between replicas each rank sends its shard of the sum,
+ * not whole gradients.
+ *
+ * **A longer period** (local steps; with an outer step DiLoCo): each replica averages gradients,
+ * clips, skips and scales by itself. Replicas are brought together at the end of every
+ * ZERO_KEY_SYNC_PERIOD-th step, whether they applied or skipped it. A are the parameters that they
+ * last had in common (ZERO_SLOT_ANCHOR), W_r those of replica r, lr is the rate, mu the momentum:
+ *
+ *     d = mean over replicas of (A - W_r);  m = mu m + d;  A = A - lr (d + mu m);  W_r = A
+ *
+ * Rate 1 without momentum is the mean of the parameters (local SGD: Stich, 2019). Rate 0.7 with
+ * momentum 0.9 is the setting of DiLoCo (Douillard et al., 2023, algorithm 1). After a
+ * synchronisation parameters have the same bits in all replicas, in every stage. W_r is the fp32
+ * master where there is one. Averages (ZERO_KEY_AVERAGE) become the mean of those of all replicas.
+ * All replicas take the smallest loss scale. The moments of the algorithm stay each replica's own.
+ * - A reason to stop (stop.h) is in the result of the step for the ranks of the replica, and in
+ *   that of the next synchronisation for all ranks.
+ * - Hyper-parameters are compared within a replica in every step, and between replicas at
+ *   synchronisations.
+ * - zero_optimizer_sync_module_buffers() averages module buffers within each replica, then over
+ *   replicas.
+ * - Saves, loads and exports need replicas that are together: zero_optimizer_sync() comes before
+ *   them, or ZERO_E_STATE is returned.
+ * - zero_optimizer_verify() compares replicas with one another if they are together.
+ * - With ZERO_KEY_SYNC_AFTER = K the period is 1 for the first K steps (post-local SGD: Lin et al.,
+ *   2020).
+ *
+ * **Memory** on top, in bytes per rank, with P parameters that train: 4P/L for anchors (stage 0:
+ * 4P), as much again with outer momentum, and at most 4 MiB of workspace.
+ *
+ * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
+ * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them
+ * travel in 16 bits.
+ *
+ * **Weights.** With ZERO_DIVISOR_WEIGHTS and a longer period the weights of each replica must not
+ * add up to 0. Replicas count alike in the mean.
+ *
+ * **Limits.** Memory of the host only, and no model group: ZERO_E_UNSUPPORTED. Parameters of a
+ * longer period need fp32 values: ZERO_MASTER_NONE is ZERO_E_UNSUPPORTED for 16-bit and 8-bit ones.
+ */
+#ifndef ZERO_REPLICAS_H
+#define ZERO_REPLICAS_H
+
+#include <zero/optimizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Brings replicas together now, with an outer step, as at the end of a period. The period goes on
+ * as if nothing had happened. If replicas are together already, and without replicas, nothing is
+ * done.
+ *
+ * A collective over all ranks, between steps.
+ *
+ * @param[in]     optimizer   The optimizer, after begin.
+ * @param[in]     stream      A stream of the optimizer's device, or NULL.
+ * @param[in,out] out_result  The result of the newest step, with `synced` and `spread`; may be
+ *                            NULL.
+ * @return ZERO_OK. ZERO_E_STATE while gradients of a step were given or acquired, or while
+ *         parameters are acquired in stage 3 or with 8-bit parameters. ZERO_E_MISMATCH if replicas
+ *         have made different numbers of steps or have different hyper-parameters. The errors of
+ *         zero_optimizer_step().
+ * @note Threads: one thread per optimizer at a time.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_optimizer_sync(zero_optimizer *optimizer, void *stream,
+                                     zero_step_result *out_result);
+/**
+ * Begins zero_optimizer_sync() and returns. The result is written when the request has ended.
+ *
+ * @param[in]     optimizer   As zero_optimizer_sync().
+ * @param[in]     stream      As zero_optimizer_sync().
+ * @param[in,out] out_result  As zero_optimizer_sync(); it must outlive the request.
+ * @param[out]    out         The request (request.h), owned by the caller.
+ * @return As zero_optimizer_sync().
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_optimizer_sync_async(zero_optimizer *optimizer, void *stream,
+                                           zero_step_result *out_result, zero_request **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,223 @@
+/// @file Bringing replicas together. Stich, "Local SGD converges fast and communicates little", 2019; the outer step is that of Douillard
+/// et al., "DiLoCo: Distributed low-communication training of language models", 2023, algorithm 1.
+#include "engine/replicas/replicas.h"
+
+#include "core/default_floats.h"
+#include "core/number_text.h"
+#include "group/collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace zero {
+namespace {
+
+constexpr int64_t kPartElements = int64_t{1} << 20;
+
+}  // namespace
+
+Status Replicas::check_formats() const {
+  if (!settings_.part()) return {};
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    const Format &format = layout_.format_of(id);
+    const auto is_master = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_MASTER; };
+    const bool has_fp32 = format.param == DType::f32 || std::any_of(format.states.begin(), format.states.end(), is_master);
+    ZERO_CHECK(!format.trains || has_fp32, ZERO_E_UNSUPPORTED,
+               "%s has no fp32 values: ZERO_KEY_SYNC_PERIOD above 1 needs ZERO_MASTER_F32 or ZERO_MASTER_REMAINDER (ZERO_KEY_MASTER) for %s "
+               "parameters",
+               params_[id].text().c_str(), dtype_name(format.param));
+  }
+  return {};
+}
+
+int64_t Replicas::workspace_nbytes() const {
+  if (!settings_.part()) return 0;
+  int64_t largest = 0;
+  for (const int64_t index : plan().order()) largest = std::max(largest, plan().bucket(index).flat.count());
+  return std::min(round_up(largest, kLine), kPartElements) * static_cast<int64_t>(sizeof(float));
+}
+
+Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> across, const MemorySource &source) {
+  within_ = std::move(within);
+  across_ = std::move(across);
+  meet();
+  if (!settings_.part()) return {};
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspace_nbytes(), &memory_));
+  changes_ = reinterpret_cast<float *>(memory_.data());
+  return {};
+}
+
+void Replicas::close() {
+  memory_.release();
+  within_.reset();
+  across_.reset();
+}
+
+Range Replicas::updated(int64_t bucket) const {
+  const PlannedBucket &planned = plan().bucket(bucket);
+  return all_ ? Range{0, planned.flat.count()} : planned.own;
+}
+
+float *Replicas::floats(int32_t slot, const Part &part) const {
+  const Slot *found = slots().find(slot);
+  if (found == nullptr || !slots().place(*found, part.bucket).kept) return nullptr;
+  return reinterpret_cast<float *>(slots().place(*found, part.bucket).at(part.range.begin));
+}
+
+/// In fp32: masters, parameters with their remainders, or parameters.
+void Replicas::read_values(const Part &part, float *out) const {
+  const int64_t count = part.range.count();
+  const std::byte *param = slots().place(slots().param(), part.bucket).at(part.range.begin);
+  const float *master = floats(ZERO_SLOT_MASTER, part);
+  const bool remainder = master != nullptr && slots().place(*slots().find(ZERO_SLOT_MASTER), part.bucket).dtype == DType::u16;
+  if (!remainder) return kernels_.copy(out, master != nullptr ? static_cast<const void *>(master) : param, DType::f32, count);
+  const auto *lower = reinterpret_cast<const uint16_t *>(slots().place(*slots().find(ZERO_SLOT_MASTER), part.bucket).at(part.range.begin));
+  kernels::active().join(out, reinterpret_cast<const uint16_t *>(param), lower, count);
+}
+
+/// Codes follow their masters tensor by tensor, later.
+void Replicas::write_values(const Part &part, const float *values) const {
+  const int64_t count = part.range.count();
+  const SlotPlace &place = slots().place(slots().param(), part.bucket);
+  std::byte *param = place.at(part.range.begin);
+  const Slot *masters = slots().find(ZERO_SLOT_MASTER);
+  const bool has_master = masters != nullptr && slots().place(*masters, part.bucket).kept;
+  if (!has_master) return kernels_.copy(param, values, DType::f32, count);
+  const SlotPlace &master = slots().place(*masters, part.bucket);
+  if (master.dtype == DType::u16) {
+    kernels::active().split(reinterpret_cast<uint16_t *>(param), reinterpret_cast<uint16_t *>(master.at(part.range.begin)), values, count);
+    return;
+  }
+  kernels_.copy(master.at(part.range.begin), values, DType::f32, count);
+  if (!layout_.format_in(plan().bucket(part.bucket)).coded()) kernels_.convert(param, place.dtype, values, DType::f32, count);
+}
+
+void Replicas::part() {
+  if (differ_ || !settings_.part()) return;
+  differ_ = true;
+  if (std::exchange(anchored_, true)) return;
+  for (const int64_t index : plan().order()) {
+    const Part whole{index, updated(index)};
+    if (!whole.range.empty()) read_values(whole, floats(ZERO_SLOT_ANCHOR, whole));
+  }
+}
+
+Task Replicas::bring_together(double *out_spread) {
+  kernels::ExactSum own;
+  kernels::ExactSum mean;
+  for (const int64_t index : plan().order()) ZERO_CO_AWAIT(bring_bucket(index, own, mean));
+  ZERO_CO_AWAIT(measure(own, mean, out_spread));
+  differ_ = false;
+  co_return kernels_.status();
+}
+
+/// Parts begin on lines, and the results do not depend on where they are cut.
+Task Replicas::bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::ExactSum &mean) {
+  const Range all = updated(bucket);
+  for (int64_t begin = all.begin; begin < all.end; begin += kPartElements) {
+    ZERO_CO_AWAIT(bring_part({bucket, {begin, std::min(all.end, begin + kPartElements)}}, own, mean));
+  }
+  if (!layout_.format_in(plan().bucket(bucket)).coded()) co_return Status();
+  for (const int64_t id : plan().bucket(bucket).params) {
+    const Range range = tensors_.updated(id);
+    if (!range.empty()) coded_params_.agree(id, range, Lead::masters);
+  }
+  co_return Status();
+}
+
+/// What a replica changed is counted from where all were to where it is, as the gradient of the outer step.
+Task Replicas::bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean) {
+  const int64_t count = part.range.count();
+  read_values(part, changes_);
+  kernels_.scale(changes_, changes_, count, -1);
+  kernels_.add(changes_, DType::f32, floats(ZERO_SLOT_ANCHOR, part), DType::f32, count, 1);
+  kernels_.add_squares(changes_, DType::f32, count, own);
+  ZERO_CO_AWAIT(all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg));
+  kernels_.add_squares(changes_, DType::f32, count, mean);
+  make_outer_step(part);
+  float *average = floats(ZERO_SLOT_AVERAGE, part);
+  if (average != nullptr) ZERO_CO_AWAIT(all_reduce(*across_, average, average, count, DType::f32, ReduceOp::avg));
+  co_return Status();
+}
+
+/// m <- mu m + d; anchor <- anchor - lr (d + mu m).
+void Replicas::make_outer_step(const Part &part) const {
+  const DefaultFloats floats_as_ever;
+  const int64_t count = part.range.count();
+  float *anchor = floats(ZERO_SLOT_ANCHOR, part);
+  float *moment = floats(ZERO_SLOT_OUTER_MOMENT, part);
+  kernels_.add(anchor, DType::f32, changes_, DType::f32, count, static_cast<float>(-outer_.lr));
+  if (moment != nullptr) {
+    kernels_.scale(moment, moment, count, static_cast<float>(outer_.momentum));
+    kernels_.add(moment, DType::f32, changes_, DType::f32, count, 1);
+    kernels_.add(anchor, DType::f32, moment, DType::f32, count, static_cast<float>(-outer_.lr * outer_.momentum));
+  }
+  write_values(part, anchor);
+}
+
+/// Sums of squares are exact, so that the result does not depend on how replicas are sharded.
+Task Replicas::measure(const kernels::ExactSum &own, const kernels::ExactSum &mean, double *out_spread) const {
+  constexpr size_t kLimbs = kernels::ExactSum::kExported;
+  std::vector<int64_t> limbs(2 * kLimbs);
+  own.export_limbs(limbs.data());
+  mean.export_limbs(limbs.data() + kLimbs);
+  std::vector<int64_t> sums = limbs;
+  if (!all_ && within_->size() > 1) {
+    ZERO_CO_AWAIT(all_reduce(*within_, limbs.data(), sums.data(), std::ssize(limbs), DType::i64, ReduceOp::sum));
+  }
+  const double norm = std::sqrt(kernels::ExactSum::import_limbs(sums.data()).total());
+  const double mean_norm = std::sqrt(kernels::ExactSum::import_limbs(sums.data() + kLimbs).total());
+  std::vector<double> norms(static_cast<size_t>(across_->size()));
+  const Cuts cuts = even_cuts(std::ssize(norms), across_->size());
+  ZERO_CO_AWAIT(all_gather(*across_, &norm, norms.data(), cuts, DType::f64));
+  double sum = 0;
+  for (const double each : norms) sum += each;
+  *out_spread = sum > 0 ? mean_norm * static_cast<double>(norms.size()) / sum : 1;
+  co_return Status();
+}
+
+Task Replicas::take_first() {
+  for (int64_t index = 0; index < plan().bucket_count(); ++index) {
+    const Range range = updated(index);
+    for (const int32_t number : {ZERO_SLOT_PARAM, ZERO_SLOT_PARAM_SCALE, ZERO_SLOT_MASTER, ZERO_SLOT_AVERAGE}) {
+      const Slot *slot = slots().find(number);
+      if (slot == nullptr || !slots().place(*slot, index).kept || range.empty()) continue;
+      const SlotPlace &place = slots().place(*slot, index);
+      ZERO_CO_AWAIT(broadcast(*across_, place.at(range.begin), place.entries(range.count()), place.dtype, 0));
+    }
+  }
+  co_return Status();
+}
+
+Task Replicas::largest(int64_t *value) const {
+  const int64_t mine = *value;
+  co_return co_await all_reduce(*across_, &mine, value, 1, DType::i64, ReduceOp::max);
+}
+
+Status Replicas::set(int32_t key, double value) {
+  ZERO_TRY(check_f64(key, value));
+  ZERO_CHECK(settings_.part(), ZERO_E_STATE, "%s has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
+             find_key(key)->name);
+  ZERO_CHECK(key == ZERO_KEY_OUTER_LR || value == 0 || settings_.outer_momentum > 0, ZERO_E_STATE,
+             "ZERO_KEY_OUTER_MOMENTUM was 0 when the optimizer was created, so it keeps no outer momentum; set it in the config");
+  (key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum) = value;
+  return {};
+}
+
+Status Replicas::get(int32_t key, double *out) const {
+  *out = key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum;
+  return {};
+}
+
+std::string Replicas::outer_text() const {
+  if (!settings_.part()) return "";
+  return setting_text(ZERO_KEY_OUTER_LR, number_text(outer_.lr)) + "\n" +
+         setting_text(ZERO_KEY_OUTER_MOMENTUM, number_text(outer_.momentum)) + "\n";
+}
+
+}  // namespace zero

@@ -1,0 +1,127 @@
+/// @file Replicas: what several replicas of a model have in common while each makes steps of its own, and how they are brought together:
+/// the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or gradients.
+#pragma once
+
+#include "core/task.h"
+#include "engine/compute/step_kernels.h"
+#include "engine/config/settings.h"
+#include "engine/layout/layout.h"
+#include "engine/layout/params.h"
+#include "engine/parameters/coded_params.h"
+#include "engine/storage/tensor_slots.h"
+#include "group/group.h"
+#include "kernels/exact_sum.h"
+#include "memory/arena.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace zero {
+
+/// Used by one thread at a time.
+class Replicas {
+ public:
+  /// Of the outer step.
+  struct Outer {
+    double lr;
+    double momentum;
+  };
+
+  /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
+  Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const CodedParams &coded_params, const Kernels &kernels,
+           const Settings &settings, bool all)
+      : params_(params),
+        layout_(layout),
+        tensors_(tensors),
+        coded_params_(coded_params),
+        kernels_(kernels),
+        settings_(settings.replicas),
+        all_(all),
+        outer_{settings_.outer_lr, settings_.outer_momentum} {}
+
+  /// Whether the outer step has fp32 values of all that trains.
+  Status check_formats() const;
+  /// Once slots have memory. `within`: the ranks of this replica; `across`: those with the same shard in all replicas, or nullptr.
+  Status open(std::shared_ptr<Group> within, std::shared_ptr<Group> across, const MemorySource &source);
+  void close();
+  /// Bytes that open() takes at most.
+  int64_t workspace_nbytes() const;
+
+  /// @name The clock, in steps that were made before
+  /// @{
+  /// Whether all replicas make the next step together.
+  bool together(int64_t calls) const { return settings_.any() && (!settings_.part() || calls < settings_.after); }
+  /// Whether the next step ends with a synchronisation.
+  bool due(int64_t calls) const {
+    return settings_.any() && !together(calls) && (calls + 1 - settings_.after) % settings_.period == 0;
+  }
+  /// @}
+
+  bool first() const { return across_ == nullptr || across_->rank() == 0; }
+  /// Parameters may differ between replicas.
+  bool differ() const { return differ_; }
+  /// Before an update that a replica makes by itself.
+  void part();
+  /// All replicas were given the same parameters.
+  void meet() {
+    differ_ = false;
+    anchored_ = false;
+  }
+
+  /// @name Collectives over all replicas
+  /// @{
+  /// Parameters, masters and averages become what the outer step makes of them. *out_spread: the norm of the mean change, divided by the
+  /// mean of the norms of all replicas' changes; 1 where nothing changed.
+  Task bring_together(double *out_spread);
+  /// What this rank updates becomes that of the first replica.
+  Task take_first();
+  /// *value becomes the largest.
+  Task largest(int64_t *value) const;
+  /// @}
+
+  /// @name Rate and momentum of the outer step
+  /// @{
+  const Outer &outer() const { return outer_; }
+  Status set(int32_t key, double value);
+  Status get(int32_t key, double *out) const;
+  /// A line for each, where there is an outer step.
+  std::string outer_text() const;
+  /// @}
+
+ private:
+  /// The part of a bucket that is worked on.
+  struct Part {
+    int64_t bucket;
+    Range range;  ///< within the bucket
+  };
+
+  const Plan &plan() const { return layout_.plan(); }
+  const SlotMemory &slots() const { return tensors_.memory(); }
+  Range updated(int64_t bucket) const;
+  /// nullptr: the bucket has no such slot.
+  float *floats(int32_t slot, const Part &part) const;
+  void read_values(const Part &part, float *out) const;
+  void write_values(const Part &part, const float *values) const;
+  Task bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::ExactSum &mean);
+  Task bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean);
+  void make_outer_step(const Part &part) const;
+  Task measure(const kernels::ExactSum &own, const kernels::ExactSum &mean, double *out_spread) const;
+
+  const Params &params_;
+  const Layout &layout_;
+  const TensorSlots &tensors_;
+  const CodedParams &coded_params_;
+  const Kernels &kernels_;
+  const ReplicaSettings &settings_;
+  const bool all_;
+  std::shared_ptr<Group> within_;
+  std::shared_ptr<Group> across_;
+  Arena memory_;
+  float *changes_ = nullptr;  ///< of a part
+  Outer outer_;
+  bool differ_ = false;
+  bool anchored_ = false;  ///< anchors are the values that replicas last had in common
+};
+
+}  // namespace zero
