@@ -1,0 +1,38 @@
+#!/bin/sh
+# local_steps ends near the same point with a sixteenth of the traffic; server has the bits of even shards, with all states on rank 0.
+# usage: synchronisation.sh LOCAL_STEPS SERVER SCRATCH
+set -u
+local_steps=$1
+server=$2
+scratch=$3
+. "$(dirname "$0")/launched.sh"
+mkdir -p "$scratch" || exit 1
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+for ranks in 2 4; do
+  launched $ranks "$local_steps" || fail "local_steps on $ranks ranks"
+  awk -v ranks=$ranks -F '[ =]' '
+    { sent[NR] = $4; far[NR] = $6 }
+    END {
+      ratio = sent[2] / sent[1]
+      if (NR != 2 || ratio < 0.05 || ratio > 0.08 || far[1] > 0.001 || far[2] > 0.001) {
+        print "FAILED: local_steps on " ranks " ranks: ratio of traffic " ratio ", distances " far[1] " and " far[2]
+        exit 1
+      }
+    }' "$scratch/rank0" || failures=$((failures + 1))
+  launched $ranks "$server" || fail "server on $ranks ranks"
+  cat "$scratch"/rank[0-9] >"$scratch/all"
+  [ "$(grep -c 'shards=' "$scratch/all")" -eq $((2 * ranks)) ] || fail "server: lines of $ranks ranks"
+  [ "$(sed 's/.*hash=//' "$scratch/all" | sort -u | wc -l)" -eq 1 ] || fail "server: bits differ on $ranks ranks"
+  grep -q '^shards=server rank=0 states=40000 reduced=0 ' "$scratch/all" || fail "server: rank 0 keeps all states: $(cat "$scratch/all")"
+  grep -q '^shards=server rank=1 states=0 reduced=5000 gathered=0 ' "$scratch/all" || fail "server: rank 1 keeps none: $(cat "$scratch/all")"
+  rm -f "$scratch"/rank[0-9]
+done
+"$local_steps" 2>"$scratch/alone" && fail "local_steps alone"
+grep -q 'nobody to meet' "$scratch/alone" || fail "local_steps alone says: $(cat "$scratch/alone")"
+echo "2 programs on 2 and 4 ranks, $failures failed"
+[ $failures -eq 0 ]
