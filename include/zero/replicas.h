@@ -17,8 +17,8 @@
  * **Replicas.** With ZERO_KEY_REPLICA_RANKS = L, ranks 0 .. L - 1 hold one replica of the model,
  * ranks L .. 2L - 1 the next, and so on. The stage shards over the L ranks of a replica, so
  * formulas of memory and gathers have L in the place of N. ZERO_KEY_SHARD_WEIGHTS has L weights.
- * zero_optimizer_param_acquire(), _read() and _write() are collectives of a replica's ranks, and
- * every rank still makes all calls.
+ * zero_optimizer_param_acquire() and _read() return the values of the rank's own replica.
+ * zero_optimizer_write() writes into all replicas. Every rank makes all calls.
  *
  * **Period 1** (hybrid sharding, as HSDP and MiCS): gradients are summed over all replicas in every
  * step. The bits of parameters are those of one group of N ranks. Norm, clipping, skips, the loss

@@ -1,4 +1,5 @@
 /// @file Bit-identity: what decides where numbers lie and when they move must not decide the numbers.
+#include "group/collectives.h"
 #include "tests/algorithms.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
@@ -133,6 +134,25 @@ TEST(StagesAgreeBitForBit, RandomRecipesInRandomManners) {
   }
   std::printf("combinations with recipes compared: %lld, differing: %lld\n", static_cast<long long>(sum.combinations),
               static_cast<long long>(sum.differing));
+}
+
+/// Sharded within replicas and summed over them, with whatever recipes have: clipping, overflows, weights, frozen and tied tensors.
+TEST(StagesAgreeBitForBit, ReplicasStayAlikeForManySteps) {
+  const int64_t models = full_tests() ? 500 : few_tests() ? 2 : 12;
+  for (int64_t i = 0; i < models; ++i) {
+    const auto seed = static_cast<uint64_t>(i) + 60'001;
+    Model model = random_recipe_model(seed, std::array{2, 4, 8, 6}[i % 4], 1 << 9);
+    model.steps = full_tests() ? 200 : 60;
+    run_hosts(model.ranks, random_per_host(seed), [&](const std::shared_ptr<Group> &group) {
+      Manner manner = random_manner_for(*group, model, seed, 4 + i % 4);
+      share_among_replicas(manner, model.ranks, seed);
+      const Outcome outcome = train(group, model, manner);
+      std::vector<std::byte> first = outcome.slots;
+      OperationQueue queue;
+      expect_ok(queue.run(broadcast(*group, first.data(), std::ssize(first), DType::u8, 0)), "broadcast");
+      EXPECT_EQ(outcome.slots, first) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+    });
+  }
 }
 
 TEST(StagesAgreeBitForBit, LargeModels) {

@@ -218,22 +218,22 @@ std::vector<float> first_values(const Model &model, int64_t id, Range range) {
 
 /// Of a slot, by this rank an even part, whoever owns it.
 template <class Entry>
-void write_part(Optimizer &optimizer, int64_t ranks, int64_t id, int32_t slot, const std::vector<Entry> &entries) {
-  const Range part = even_share(std::ssize(entries), optimizer.group()->rank() % ranks, ranks);
+void write_part(Optimizer &optimizer, int64_t id, int32_t slot, const std::vector<Entry> &entries) {
+  const Range part = even_share(std::ssize(entries), optimizer.group()->rank(), optimizer.group()->size());
   expect_ok(optimizer.queue()->run(optimizer.write(id, slot, part.begin, entries.data() + part.begin, part.count())), "write");
 }
 
 /// Masters decide; parameters that have none are written as they are stored.
-void write_coded(Optimizer &optimizer, const Model &model, int64_t ranks, int64_t id) {
+void write_coded(Optimizer &optimizer, const Model &model, int64_t id) {
   const int64_t count = model.counts[static_cast<size_t>(id)];
   const std::vector<std::byte> given = encode(first_values(model, id, {0, count}), model.dtype(id));
   const std::vector<float> values = decode(given.data(), model.dtype(id), count);
-  if (!model.frozen(id)) return write_part(optimizer, ranks, id, ZERO_SLOT_MASTER, values);
+  if (!model.frozen(id)) return write_part(optimizer, id, ZERO_SLOT_MASTER, values);
   std::vector<uint8_t> codes(values.size());
   std::vector<float> scales((values.size() + kLine - 1) / kLine);
   kernels::supported().front()->encode(codes.data(), scales.data(), DType::f8e4m3, values.data(), count, nullptr);
-  write_part(optimizer, ranks, id, ZERO_SLOT_PARAM, codes);
-  write_part(optimizer, ranks, id, ZERO_SLOT_PARAM_SCALE, scales);
+  write_part(optimizer, id, ZERO_SLOT_PARAM, codes);
+  write_part(optimizer, id, ZERO_SLOT_PARAM_SCALE, scales);
 }
 
 }  // namespace
@@ -257,12 +257,12 @@ void begin_training(Optimizer &optimizer, const Model &model, const Manner &mann
   for (size_t i = 0; i < model.counts.size(); ++i) {
     const auto id = static_cast<int64_t>(i);
     if (manner.source == ZERO_SOURCE_SHARDS && model.coded(id)) {
-      write_coded(optimizer, model, ranks, id);
+      write_coded(optimizer, model, id);
       continue;
     }
     if (manner.source == ZERO_SOURCE_SHARDS) {
-      // Each rank of a replica writes an even part, whoever owns it.
-      const Range part = even_share(model.counts[i], rank % ranks, ranks);
+      // Each rank writes an even part, whoever owns it.
+      const Range part = even_share(model.counts[i], rank, model.ranks);
       const std::vector<std::byte> values = encode(first_values(model, id, part), model.dtype(id));
       expect_ok(optimizer.queue()->run(optimizer.write(id, ZERO_SLOT_PARAM, part.begin, values.data(), part.count())), "write");
       continue;

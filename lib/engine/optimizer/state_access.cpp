@@ -4,7 +4,12 @@
 #include "core/choice.h"
 #include "engine/storage/ranged_io.h"
 #include "engine/storage/remainders.h"
+#include "group/collectives.h"
 #include "group/collectives/agreement.h"
+
+#include <array>
+#include <cstring>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -14,9 +19,11 @@ constexpr Choice kSlots[] = {{ZERO_SLOT_PARAM, "ZERO_SLOT_PARAM"},
                              {ZERO_SLOT_MASTER, "ZERO_SLOT_MASTER"},
                              {ZERO_SLOT_AVERAGE, "ZERO_SLOT_AVERAGE"},
                              {ZERO_SLOT_PARAM_SCALE, "ZERO_SLOT_PARAM_SCALE"},
+                             {ZERO_SLOT_ANCHOR, "ZERO_SLOT_ANCHOR"},
                              {ZERO_SLOT_UPDATE_COUNT, "ZERO_SLOT_UPDATE_COUNT"},
                              {ZERO_SLOT_FIRST_MOMENT, "ZERO_SLOT_FIRST_MOMENT"},
                              {ZERO_SLOT_SECOND_MOMENT, "ZERO_SLOT_SECOND_MOMENT"},
+                             {ZERO_SLOT_OUTER_MOMENT, "ZERO_SLOT_OUTER_MOMENT"},
                              {ZERO_SLOT_FIRST_SCALE, "ZERO_SLOT_FIRST_SCALE"},
                              {ZERO_SLOT_SECOND_SCALE, "ZERO_SLOT_SECOND_SCALE"},
                              {ZERO_SLOT_CUSTOM, "ZERO_SLOT_CUSTOM"},
@@ -39,6 +46,31 @@ Status check_update_counts(const void *data, int64_t count) {
 
 uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
   return direction | (static_cast<uint64_t>(slot) << 48) | static_cast<uint64_t>(id);
+}
+
+/// The ranges of all ranks go into every replica: those of one replica's ranks after those of another, so that the highest rank's stay.
+Task write_ranges(const OptimizerGroups &groups, CutWhole whole, Range range, const void *data, bool *out_any) {
+  Group &within = *groups.gather();
+  if (groups.across() == nullptr) co_return co_await write_range(within, whole, range, data, out_any);
+  Group &across = *groups.across();
+  across.set_caller(Caller::write);
+  const std::array<int64_t, 2> mine = {range.begin, range.end};
+  std::vector<int64_t> all(mine.size() * static_cast<size_t>(across.size()));
+  Fingerprint fingerprint;
+  fingerprint.kind = OperationKind::exchange;
+  fingerprint.detail = whole.detail;
+  ZERO_CO_AWAIT(tell_all(across, fingerprint, mine, all));
+  for (int64_t replica = 0; replica < across.size(); ++replica) {
+    const Range other{all[static_cast<size_t>(2 * replica)], all[static_cast<size_t>(2 * replica + 1)]};
+    const int64_t nbytes = other.count() * dtype_nbytes(whole.dtype);
+    std::vector<std::byte> values(static_cast<size_t>(nbytes));
+    if (replica == across.rank() && nbytes > 0) std::memcpy(values.data(), data, values.size());
+    ZERO_CO_AWAIT(broadcast(across, values.data(), nbytes, DType::u8, replica));
+    bool any = false;
+    ZERO_CO_AWAIT(write_range(within, whole, other, values.data(), &any));
+    *out_any = *out_any || any;
+  }
+  co_return Status();
 }
 
 }  // namespace
@@ -136,7 +168,7 @@ Task Optimizer::write_entries(const Slot &to, int64_t id, Range range, const voi
     Status kept = remainders.keep(memory_source(), own, tensors_.own_cut(*completes, id), tensors_.own(id).count());
     ZERO_CO_AWAIT(agree_on(*groups_.gather(), std::move(kept), "zero_optimizer_write"));
   }
-  ZERO_CO_AWAIT(write_range(*groups_.gather(), whole, range, data, out_any));
+  ZERO_CO_AWAIT(write_ranges(groups_, whole, range, data, out_any));
   const bool any = *out_any;
   if (any) first_values_.note_state(slot, params_.holder(id));
   if (of_param) first_values_.note_params(phase_ == Phase::running, any);
