@@ -11,7 +11,9 @@
 const char replica_usage[] =
     "  --replica-ranks R    consecutive ranks share one replica of the model; -1: those of a host; default 0: all ranks\n"
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
-    "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n";
+    "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
+    "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
+    "  --sync-code CODE     the same for changes of parameters when they meet\n";
 
 static int read_whole(const char *name, const char *text, long long least, int64_t *out) {
   char *end;
@@ -25,9 +27,22 @@ static int read_whole(const char *name, const char *text, long long least, int64
   return -1;
 }
 
+static int read_code(const char *name, const char *text, int64_t *out) {
+  static const char *const kNames[] = {"f32", "f8", "i8", "i4"}; /* by zero_code */
+  for (int code = ZERO_CODE_NONE; code <= ZERO_CODE_I4; code++) {
+    if (strcmp(text, kNames[code]) != 0) continue;
+    *out = code;
+    return 1;
+  }
+  fprintf(stderr, "%s: --%s %s: expected f32, f8, i8 or i4\n", program_invocation_short_name, name, text);
+  return -1;
+}
+
 int replica_option(struct replica_options *options, const char *name, const char *text) {
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
+  if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
+  if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
   if (strcmp(name, "outer") != 0) return 0;
   options->nesterov = strcmp(text, "nesterov") == 0;
   if (options->nesterov || strcmp(text, "mean") == 0) return 1;
@@ -38,6 +53,10 @@ int replica_option(struct replica_options *options, const char *name, const char
 int replica_configure(const struct replica_options *options, zero_config *config) {
   if (failed(zero_config_set_i64(config, ZERO_KEY_REPLICA_RANKS, options->ranks), "set ranks of a replica")) return -1;
   if (options->every > 1 && failed(zero_config_set_i64(config, ZERO_KEY_SYNC_PERIOD, options->every), "set period")) return -1;
+  if (failed(zero_config_set_i64(config, ZERO_KEY_GRAD_CODE, options->grad_code), "set code of gradients") ||
+      failed(zero_config_set_i64(config, ZERO_KEY_SYNC_CODE, options->sync_code), "set code of synchronisations")) {
+    return -1;
+  }
   if (!options->nesterov) return 0;
   return failed(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7), "set outer rate") ||
                  failed(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9), "set outer momentum")

@@ -63,6 +63,8 @@ const (
 	KeyReplicaRanks        = Key(czero.ZERO_KEY_REPLICA_RANKS)         // i64: ranks of one replica; -1: those of a host
 	KeySyncPeriod          = Key(czero.ZERO_KEY_SYNC_PERIOD)           // i64: steps from one synchronisation of replicas to the next
 	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
+	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
+	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
 )
 
 // Keys of parameters.
@@ -131,6 +133,20 @@ const (
 
 // String returns its name, for example "nearest".
 func (r Rounding) String() string { return nameOf("ZERO_ROUNDING_", int64(r)) }
+
+// LineCode is the value of KeyGradCode and KeySyncCode.
+type LineCode int64
+
+// The forms of values that travel between replicas, with a scale per 256 elements.
+const (
+	LineCodeNone = LineCode(czero.ZERO_CODE_NONE)
+	LineCodeF8   = LineCode(czero.ZERO_CODE_F8)
+	LineCodeI8   = LineCode(czero.ZERO_CODE_I8)
+	LineCodeI4   = LineCode(czero.ZERO_CODE_I4)
+)
+
+// String returns its name, for example "i8".
+func (c LineCode) String() string { return nameOf("ZERO_CODE_", int64(c)) }
 
 // Snapshot is the value of KeyCheckpointSnapshot.
 type Snapshot int64

@@ -38,7 +38,7 @@ func readNames() {
 
 // namedPrefixes are those of the enumerations that have a String method by name.
 var namedPrefixes = []string{
-	"ZERO_DIVISOR_", "ZERO_DTYPE_", "ZERO_FEATURE_", "ZERO_FINDING_", "ZERO_INITIALISER_", "ZERO_KEY_", "ZERO_MASTER_", "ZERO_MEMORY_",
+	"ZERO_CODE_", "ZERO_DIVISOR_", "ZERO_DTYPE_", "ZERO_FEATURE_", "ZERO_FINDING_", "ZERO_INITIALISER_", "ZERO_KEY_", "ZERO_MASTER_", "ZERO_MEMORY_",
 	"ZERO_MICRO_STEP_", "ZERO_NONFINITE_", "ZERO_OPERATION_", "ZERO_PART_", "ZERO_REDUCE_", "ZERO_ROUNDING_", "ZERO_SCOPE_", "ZERO_SLOT_",
 	"ZERO_SNAPSHOT_", "ZERO_SOURCE_", "ZERO_SYNC_", "ZERO_TEXT_",
 	"ZERO_TIER_", "ZERO_UNFILLED_",

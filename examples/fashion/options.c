@@ -236,6 +236,8 @@ static const struct option kOptions[] = {
     {"replica-ranks", required_argument, NULL, kReplicas},
     {"sync-every", required_argument, NULL, kReplicas},
     {"outer", required_argument, NULL, kReplicas},
+    {"grad-code", required_argument, NULL, kReplicas},
+    {"sync-code", required_argument, NULL, kReplicas},
     {NULL, 0, NULL, 0},
 };
 

@@ -80,6 +80,9 @@ static const struct choice kWho[] = {{"blas", kProductsBlas}, {"plain", kProduct
 
 static const struct choice kOuter[] = {{"mean", 0}, {"nesterov", 1}, {NULL, 0}};
 
+static const struct choice kCodes[] = {
+    {"f32", ZERO_CODE_NONE}, {"f8", ZERO_CODE_F8}, {"i8", ZERO_CODE_I8}, {"i4", ZERO_CODE_I4}, {NULL, 0}};
+
 #define AT(field) offsetof(struct options, field)
 static const struct rule kRules[] = {
     {"model", kText, AT(model), 0, 0, NULL},
@@ -123,6 +126,8 @@ static const struct rule kRules[] = {
     {"stop-exit", kWhole, AT(saves.stop_exit), 0, 255, NULL},
     {"replica-ranks", kWhole, AT(replicas.ranks), -1, 1024, NULL},
     {"sync-every", kWhole, AT(replicas.every), 1, 1e12, NULL},
+    {"grad-code", kChoice, AT(replicas.grad_code), 0, 0, kCodes},
+    {"sync-code", kChoice, AT(replicas.sync_code), 0, 0, kCodes},
     {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
 };
 enum { kRuleCount = sizeof kRules / sizeof *kRules, kHelp = kRuleCount };

@@ -195,6 +195,12 @@ enum zero_key {
   /** i64, 0 .. 2^62, default 0: the period is 1 until so many steps have been made, skipped ones
       included. */
   ZERO_KEY_SYNC_AFTER = 335,
+  /** i64, a zero_code, default ZERO_CODE_NONE: the form in which sums of gradients travel between
+      replicas, in steps that they make together. */
+  ZERO_KEY_GRAD_CODE = 339,
+  /** i64, a zero_code, default ZERO_CODE_NONE: the form in which changes of parameters travel
+      between replicas in synchronisations. */
+  ZERO_KEY_SYNC_CODE = 341,
 
   /* parameters: 350 .. 399. Dtypes and master may also be set in the optimizer's config, for all
      parameters; the other keys may not. */
@@ -360,6 +366,18 @@ enum zero_nonfinite {
       state. */
   ZERO_NONFINITE_SKIP = 0,
   ZERO_NONFINITE_PROPAGATE = 1 /**< Gradients are not inspected. */
+};
+
+/**
+ * The form of fp32 values that travel between replicas (ZERO_KEY_GRAD_CODE, ZERO_KEY_SYNC_CODE): a
+ * scale per line of 256 elements, and 8 or 4 bits per element. Lines that tensors of fewer elements
+ * share travel in full.
+ */
+enum zero_code {
+  ZERO_CODE_NONE = 0, /**< In fp32. */
+  ZERO_CODE_F8 = 1,   /**< f8_e4m3: an error of at most 1/16 of the value. */
+  ZERO_CODE_I8 = 2,   /**< Integers to 127: an error of at most 1/254 of the line's largest. */
+  ZERO_CODE_I4 = 3    /**< Integers to 7: an error of at most 1/14 of the line's largest. */
 };
 
 /** The memory in which an optimizer keeps parameters, gradients and states (ZERO_KEY_TIER). */

@@ -54,7 +54,14 @@
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
  * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them
- * travel in 16 bits.
+ * travel in 16 bits. Codes take 1.016 (F8, I8) or 0.516 (I4) bytes per element; zero_traffic_stats
+ * counts each of their bytes as an element.
+ *
+ * **Codes.** ZERO_KEY_GRAD_CODE and ZERO_KEY_SYNC_CODE shorten the data between replicas to 8 or 4
+ * bits per element, both ways. The sums of a replica are coded once and added in fp32; the result
+ * is coded once (as in ZeRO++: Wang et al., 2023). All replicas take the coded result, so their
+ * bits stay equal, in every stage. Rounding errors are not carried over. A non-finite value makes
+ * its line non-finite. Averages and module buffers travel in full.
  *
  * **Weights.** With ZERO_DIVISOR_WEIGHTS and a longer period the weights of each replica must not
  * add up to 0. Replicas count alike in the mean.

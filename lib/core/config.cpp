@@ -25,6 +25,8 @@ constexpr Choice kRoundings[] = {{ZERO_ROUNDING_NEAREST, "ZERO_ROUNDING_NEAREST"
 constexpr Choice kUnfilled[] = {{ZERO_UNFILLED_ZERO, "ZERO_UNFILLED_ZERO"}, {ZERO_UNFILLED_UNTOUCHED, "ZERO_UNFILLED_UNTOUCHED"}};
 constexpr Choice kMasters[] = {
     {ZERO_MASTER_F32, "ZERO_MASTER_F32"}, {ZERO_MASTER_NONE, "ZERO_MASTER_NONE"}, {ZERO_MASTER_REMAINDER, "ZERO_MASTER_REMAINDER"}};
+constexpr Choice kCodes[] = {
+    {ZERO_CODE_NONE, "ZERO_CODE_NONE"}, {ZERO_CODE_F8, "ZERO_CODE_F8"}, {ZERO_CODE_I8, "ZERO_CODE_I8"}, {ZERO_CODE_I4, "ZERO_CODE_I4"}};
 constexpr Choice kTiers[] = {{ZERO_TIER_HOST, "ZERO_TIER_HOST"}, {ZERO_TIER_DEVICE, "ZERO_TIER_DEVICE"}};
 
 constexpr Choice kOfGradient = {0, "the gradient's dtype"};
@@ -99,6 +101,8 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_REPLICA_RANKS, "ZERO_KEY_REPLICA_RANKS", -1, int64_t{1} << 20, 0),
     i64_key(ZERO_KEY_SYNC_PERIOD, "ZERO_KEY_SYNC_PERIOD", 1, kTwo40, 1),
     i64_key(ZERO_KEY_SYNC_AFTER, "ZERO_KEY_SYNC_AFTER", 0, kTwo62, 0),
+    choice_key(ZERO_KEY_GRAD_CODE, "ZERO_KEY_GRAD_CODE", kCodes, ZERO_CODE_NONE),
+    choice_key(ZERO_KEY_SYNC_CODE, "ZERO_KEY_SYNC_CODE", kCodes, ZERO_CODE_NONE),
     i64_key(ZERO_KEY_SET, "ZERO_KEY_SET", 0, 4095, 0),
     i64_key(ZERO_KEY_FROZEN, "ZERO_KEY_FROZEN", 0, 1, 0),
     choice_key(ZERO_KEY_GRAD_DTYPE, "ZERO_KEY_GRAD_DTYPE", kGradDtypes, 0),

@@ -46,7 +46,7 @@ std::string Recipe::text() const {
                      " frozen " + std::to_string(frozen_every) + " tied " + std::to_string(tied) + " untouched " +
                      std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
                      std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " replicas of " +
-                     std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) + " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " micro-steps";
+                     std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) + " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " codes " + std::to_string(grad_code) + " " + std::to_string(sync_code) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -115,6 +115,8 @@ void set_recipe(Config &config, const Recipe &recipe) {
     set(ZERO_KEY_LOSS_SCALE_DYNAMIC, 1);
     set(ZERO_KEY_LOSS_SCALE_WINDOW, 2);
   }
+  if (recipe.grad_code != ZERO_CODE_NONE) set(ZERO_KEY_GRAD_CODE, recipe.grad_code);
+  if (recipe.sync_code != ZERO_CODE_NONE) set(ZERO_KEY_SYNC_CODE, recipe.sync_code);
   if (recipe.sync_period == 1) return;
   set(ZERO_KEY_SYNC_PERIOD, recipe.sync_period);
   set(ZERO_KEY_SYNC_AFTER, recipe.sync_after);

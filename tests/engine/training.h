@@ -43,6 +43,8 @@ struct Recipe {
   int64_t sync_after = 0;
   double outer_lr = 1;
   double outer_momentum = 0;
+  int64_t grad_code = ZERO_CODE_NONE;
+  int64_t sync_code = ZERO_CODE_NONE;
 
   std::string text() const;
 };

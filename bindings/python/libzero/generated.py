@@ -103,6 +103,8 @@ class Key(enum.IntEnum):
     REPLICA_RANKS = 333
     SYNC_PERIOD = 334
     SYNC_AFTER = 335
+    GRAD_CODE = 339
+    SYNC_CODE = 341
     SET = 350
     FROZEN = 351
     GRAD_DTYPE = 352
@@ -185,6 +187,15 @@ class Nonfinite(enum.IntEnum):
 
     SKIP = 0
     PROPAGATE = 1
+
+
+class Code(enum.IntEnum):
+    """zero_code."""
+
+    NONE = 0
+    F8 = 1
+    I8 = 2
+    I4 = 3
 
 
 class Tier(enum.IntEnum):
@@ -533,6 +544,8 @@ CONSTANTS = (
     ("ZERO_KEY_REPLICA_RANKS", Key.REPLICA_RANKS),
     ("ZERO_KEY_SYNC_PERIOD", Key.SYNC_PERIOD),
     ("ZERO_KEY_SYNC_AFTER", Key.SYNC_AFTER),
+    ("ZERO_KEY_GRAD_CODE", Key.GRAD_CODE),
+    ("ZERO_KEY_SYNC_CODE", Key.SYNC_CODE),
     ("ZERO_KEY_SET", Key.SET),
     ("ZERO_KEY_FROZEN", Key.FROZEN),
     ("ZERO_KEY_GRAD_DTYPE", Key.GRAD_DTYPE),
@@ -585,6 +598,10 @@ CONSTANTS = (
     ("ZERO_DIVISOR_WEIGHTS", Divisor.WEIGHTS),
     ("ZERO_NONFINITE_SKIP", Nonfinite.SKIP),
     ("ZERO_NONFINITE_PROPAGATE", Nonfinite.PROPAGATE),
+    ("ZERO_CODE_NONE", Code.NONE),
+    ("ZERO_CODE_F8", Code.F8),
+    ("ZERO_CODE_I8", Code.I8),
+    ("ZERO_CODE_I4", Code.I4),
     ("ZERO_TIER_HOST", Tier.HOST),
     ("ZERO_TIER_DEVICE", Tier.DEVICE),
     ("ZERO_REDUCE_SUM", Reduce.SUM),

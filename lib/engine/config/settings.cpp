@@ -81,6 +81,15 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
     ZERO_CHECK(!config.is_set(key) || replicas.part(), ZERO_E_INVALID_ARGUMENT,
                "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
   }
+  replicas.grad_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GRAD_CODE));
+  replicas.sync_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_SYNC_CODE));
+  ZERO_CHECK(replicas.grad_code == kernels::Code::none || replicas.sum_gradients(), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
+             "steps by itself (ZERO_KEY_SYNC_PERIOD)",
+             choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
+  ZERO_CHECK(replicas.sync_code == kernels::Code::none || replicas.part(), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
+             choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
   if (!replicas.any()) return {};
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE all ranks hold one",
@@ -162,6 +171,8 @@ std::string Settings::text() const {
   add(ZERO_KEY_REPLICA_RANKS, std::to_string(replicas.ranks));
   add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
+  add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
+  add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
   std::string weights;
   for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   add(ZERO_KEY_SHARD_WEIGHTS, weights);

@@ -4,6 +4,7 @@
 #include "core/config.h"
 #include "core/status.h"
 #include "engine/config/precision.h"
+#include "kernels/coded_lines.h"
 #include "kernels/kernels.h"
 
 #include <cstdint>
@@ -22,6 +23,8 @@ struct ReplicaSettings {
   int64_t after;   ///< steps before which the period is 1
   double outer_lr;
   double outer_momentum;
+  kernels::Code grad_code;  ///< of sums of gradients between replicas
+  kernels::Code sync_code;  ///< of changes of parameters
 
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.

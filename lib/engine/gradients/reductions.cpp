@@ -27,6 +27,7 @@ Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acr
   gathers_ = settings_.stage == 0;
   if (!settings_.replicas.sum_gradients()) return {};
   all_weight_bits_.resize(weight_bits_.size() * static_cast<size_t>(across_->size()));
+  ZERO_TRY(open_codes());
   int64_t largest = 0;
   for (const int64_t index : plan_.order()) {
     if (slots_.place(slots_.grad(), index).dtype != DType::f32) largest = std::max(largest, plan_.bucket(index).own.count());
@@ -36,6 +37,21 @@ Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acr
   ZERO_TRY(Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, nbytes, &replica_arena_));
   replica_sum_ = reinterpret_cast<float *>(replica_arena_.data());
   return {};
+}
+
+Status Reductions::open_codes() {
+  const kernels::Code code = settings_.replicas.grad_code;
+  if (code == kernels::Code::none) return {};
+  int64_t largest = 0;
+  full_lines_.resize(plan_.buckets().size());
+  for (const int64_t index : plan_.order()) {
+    const Range own = plan_.bucket(index).own;
+    const std::vector<uint8_t> all = plan_.shared_lines(index);
+    if (own.empty()) continue;
+    full_lines_[static_cast<size_t>(index)].assign(all.begin() + own.begin / kLine, all.begin() + (own.end + kLine - 1) / kLine);
+    largest = std::max(largest, own.count());
+  }
+  return coded_.open(code, largest, across_->size(), source_);
 }
 
 double Reductions::divisor() const {
@@ -55,6 +71,7 @@ void Reductions::stop() {
   group_.reset();
   across_.reset();
   replica_arena_.release();
+  coded_.close();
 }
 
 Status Reductions::keep_sums() {
@@ -164,6 +181,11 @@ Task Reductions::sum_over_replicas(int64_t index, float *sum, bool *finite) {
   std::byte *whole = place.at(own.begin);
   std::byte *part = whole + parts[static_cast<size_t>(across_->rank())].begin * dtype_nbytes(place.dtype);
   across_->set_caller(Caller::gradients);
+  if (coded_.codes()) {
+    ZERO_CO_AWAIT(coded_.run(*across_, sum, own.count(), full_lines_[static_cast<size_t>(index)], divisor(), finite));
+    if (place.dtype != DType::f32 && !to_slot(index, sum, 1)) *finite = false;
+    co_return Status();
+  }
   ReduceScatter call{sum, part, &parts, DType::f32, ReduceOp::sum, divisor(), finite};
   call.out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
   ZERO_CO_AWAIT(reduce_scatter(*across_, call));
@@ -193,20 +215,26 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   call.what = kMicroSums;
   call.weights = weights_of(dtype);
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));
-  if (sums_across_) ZERO_CO_AWAIT(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum));
+  bool finite = true;  // of the slot, in the end
+  if (sums_across_ && coded_.codes()) {
+    ZERO_CO_AWAIT(coded_.run(*across_, to, bucket.own.count(), full_lines_[static_cast<size_t>(index)], 1, &finite));
+  } else if (sums_across_) {
+    ZERO_CO_AWAIT(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum));
+  }
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;
   co_return Status();
 }
 
 /// False when an element of the slot is not finite.
-bool Reductions::sums_to_slot(int64_t index) const {
+bool Reductions::sums_to_slot(int64_t index) const { return to_slot(index, sums_of(index), divisor()); }
+
+bool Reductions::to_slot(int64_t index, const float *sum, double divisor) const {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
-  const void *source = sums_of(index);
+  const void *source = sum;
   const DType out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
-  return group_->reducer()->reduce(
-      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor(), out_dtype});
+  return group_->reducer()->reduce({place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor, out_dtype});
 }
 
 void Reductions::end_micro_step() {

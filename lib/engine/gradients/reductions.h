@@ -4,6 +4,7 @@
 
 #include "core/progress_thread.h"
 #include "core/task.h"
+#include "engine/compute/coded_mean.h"
 #include "engine/compute/step_kernels.h"
 #include "engine/config/settings.h"
 #include "engine/layout/plan.h"
@@ -95,6 +96,8 @@ class Reductions {
   void submit_task(int64_t bucket, Task task);
   double divisor() const;
   Task sum_to_slot(int64_t index, const std::byte *contribution, bool *finite);
+  Status open_codes();
+  bool to_slot(int64_t index, const float *sum, double divisor) const;
   Task sum_over_replicas(int64_t index, float *sum, bool *finite);
   Task exchange_weights(double weight);
   Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
@@ -128,6 +131,8 @@ class Reductions {
 
   Arena replica_arena_;
   float *replica_sum_ = nullptr;  ///< of a cut's 16-bit gradients, on its way to other replicas
+  CodedMean coded_;
+  std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: of this rank's cut, those that are not coded
 
   // Written by operations, which run one after another.
   double weight_divisor_ = 1;

@@ -113,6 +113,16 @@ Cuts Plan::bucket_cuts(int64_t index) const {
   return cuts;
 }
 
+std::vector<uint8_t> Plan::shared_lines(int64_t index) const {
+  const PlannedBucket &home = bucket(index);
+  std::vector<uint8_t> shared(static_cast<size_t>(round_up(home.flat.count(), kLine) / kLine));
+  for (const int64_t id : home.params) {
+    const Range flat = param(id).flat;
+    if (flat.count() < kLine) shared[static_cast<size_t>((flat.begin - home.flat.begin) / kLine)] = 1;
+  }
+  return shared;
+}
+
 Range Plan::param_cut(int64_t id, int64_t rank) const {
   const int64_t home = param(id).bucket;
   return home < 0 ? Range{} : part_of(id, bucket_cut(home, rank));

@@ -75,6 +75,8 @@ class Plan {
   /// Counted within the bucket.
   Range bucket_cut(int64_t index, int64_t rank) const;
   Cuts bucket_cuts(int64_t index) const;
+  /// By line of the bucket: 1 where a tensor of less than a line lies, otherwise 0.
+  std::vector<uint8_t> shared_lines(int64_t index) const;
   /// Counted within the tensor; {0, 0} where the rank owns none of it.
   Range param_cut(int64_t id, int64_t rank) const;
   /// Those of a tensor without elements are empty ranges.

@@ -35,11 +35,16 @@ Status Replicas::check_formats() const {
   return {};
 }
 
-int64_t Replicas::workspace_nbytes() const {
-  if (!settings_.part()) return 0;
+int64_t Replicas::largest_part() const {
   int64_t largest = 0;
   for (const int64_t index : plan().order()) largest = std::max(largest, plan().bucket(index).flat.count());
-  return std::min(round_up(largest, kLine), kPartElements) * static_cast<int64_t>(sizeof(float));
+  return std::min(round_up(largest, kLine), kPartElements);
+}
+
+int64_t Replicas::workspace_nbytes() const {
+  if (!settings_.part()) return 0;
+  const int64_t codes = settings_.sync_code != kernels::Code::none ? CodedMean::nbytes(settings_.sync_code, largest_part(), settings_.count) : 0;
+  return largest_part() * static_cast<int64_t>(sizeof(float)) + codes;
 }
 
 Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> across, const MemorySource &source) {
@@ -47,13 +52,17 @@ Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> acro
   across_ = std::move(across);
   meet();
   if (!settings_.part()) return {};
-  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspace_nbytes(), &memory_));
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, largest_part() * static_cast<int64_t>(sizeof(float)), &memory_));
   changes_ = reinterpret_cast<float *>(memory_.data());
-  return {};
+  if (settings_.sync_code == kernels::Code::none) return {};
+  for (int64_t index = 0; index < plan().bucket_count(); ++index) full_lines_.push_back(plan().shared_lines(index));
+  return coded_.open(settings_.sync_code, largest_part(), across_->size(), source);
 }
 
 void Replicas::close() {
   memory_.release();
+  coded_.close();
+  full_lines_.clear();
   within_.reset();
   across_.reset();
 }
@@ -137,12 +146,22 @@ Task Replicas::bring_part(const Part &part, kernels::ExactSum &own, kernels::Exa
   kernels_.scale(changes_, changes_, count, -1);
   kernels_.add(changes_, DType::f32, floats(ZERO_SLOT_ANCHOR, part), DType::f32, count, 1);
   kernels_.add_squares(changes_, DType::f32, count, own);
-  ZERO_CO_AWAIT(all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg));
+  ZERO_CO_AWAIT(average_changes(part));
   kernels_.add_squares(changes_, DType::f32, count, mean);
   make_outer_step(part);
   float *average = floats(ZERO_SLOT_AVERAGE, part);
   if (average != nullptr) ZERO_CO_AWAIT(all_reduce(*across_, average, average, count, DType::f32, ReduceOp::avg));
   co_return Status();
+}
+
+/// Codes keep no residual: what rounding loses is lost.
+Task Replicas::average_changes(const Part &part) {
+  const int64_t count = part.range.count();
+  if (!coded_.codes()) co_return co_await all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg);
+  const std::vector<uint8_t> &full = full_lines_[static_cast<size_t>(part.bucket)];
+  const std::span<const uint8_t> lines(full.begin() + part.range.begin / kLine, full.begin() + (part.range.end + kLine - 1) / kLine);
+  bool finite = true;  // parameters may be anything
+  co_return co_await coded_.run(*across_, changes_, count, lines, static_cast<double>(across_->size()), &finite);
 }
 
 /// m <- mu m + d; anchor <- anchor - lr (d + mu m).
@@ -201,8 +220,7 @@ Task Replicas::largest(int64_t *value) const {
 
 Status Replicas::set(int32_t key, double value) {
   ZERO_TRY(check_f64(key, value));
-  ZERO_CHECK(settings_.part(), ZERO_E_STATE, "%s has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
-             find_key(key)->name);
+  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1", find_key(key)->name);
   ZERO_CHECK(key == ZERO_KEY_OUTER_LR || value == 0 || settings_.outer_momentum > 0, ZERO_E_STATE,
              "ZERO_KEY_OUTER_MOMENTUM was 0 when the optimizer was created, so it keeps no outer momentum; set it in the config");
   (key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum) = value;
@@ -210,6 +228,7 @@ Status Replicas::set(int32_t key, double value) {
 }
 
 Status Replicas::get(int32_t key, double *out) const {
+  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1", find_key(key)->name);
   *out = key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum;
   return {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/task.h"
+#include "engine/compute/coded_mean.h"
 #include "engine/compute/step_kernels.h"
 #include "engine/config/settings.h"
 #include "engine/layout/layout.h"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zero {
 
@@ -96,6 +98,7 @@ class Replicas {
     Range range;  ///< within the bucket
   };
 
+  int64_t largest_part() const;
   const Plan &plan() const { return layout_.plan(); }
   const SlotMemory &slots() const { return tensors_.memory(); }
   Range updated(int64_t bucket) const;
@@ -105,6 +108,7 @@ class Replicas {
   void write_values(const Part &part, const float *values) const;
   Task bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::ExactSum &mean);
   Task bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean);
+  Task average_changes(const Part &part);
   void make_outer_step(const Part &part) const;
   Task measure(const kernels::ExactSum &own, const kernels::ExactSum &mean, double *out_spread) const;
 
@@ -119,6 +123,8 @@ class Replicas {
   std::shared_ptr<Group> across_;
   Arena memory_;
   float *changes_ = nullptr;  ///< of a part
+  CodedMean coded_;
+  std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: those that are not coded
   Outer outer_;
   bool differ_ = false;
   bool anchored_ = false;  ///< anchors are the values that replicas last had in common

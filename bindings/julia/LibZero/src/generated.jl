@@ -89,6 +89,8 @@ const ZERO_KEY_TIER = Int32(332)
 const ZERO_KEY_REPLICA_RANKS = Int32(333)
 const ZERO_KEY_SYNC_PERIOD = Int32(334)
 const ZERO_KEY_SYNC_AFTER = Int32(335)
+const ZERO_KEY_GRAD_CODE = Int32(339)
+const ZERO_KEY_SYNC_CODE = Int32(341)
 const ZERO_KEY_SET = Int32(350)
 const ZERO_KEY_FROZEN = Int32(351)
 const ZERO_KEY_GRAD_DTYPE = Int32(352)
@@ -153,6 +155,12 @@ const ZERO_DIVISOR_WEIGHTS = Int32(2)
 # enum zero_nonfinite
 const ZERO_NONFINITE_SKIP = Int32(0)
 const ZERO_NONFINITE_PROPAGATE = Int32(1)
+
+# enum zero_code
+const ZERO_CODE_NONE = Int32(0)
+const ZERO_CODE_F8 = Int32(1)
+const ZERO_CODE_I8 = Int32(2)
+const ZERO_CODE_I4 = Int32(3)
 
 # enum zero_tier
 const ZERO_TIER_HOST = Int32(0)
@@ -320,6 +328,8 @@ const KEY = Enumeration("key", [
     :replica_ranks => ZERO_KEY_REPLICA_RANKS,
     :sync_period => ZERO_KEY_SYNC_PERIOD,
     :sync_after => ZERO_KEY_SYNC_AFTER,
+    :grad_code => ZERO_KEY_GRAD_CODE,
+    :sync_code => ZERO_KEY_SYNC_CODE,
     :set => ZERO_KEY_SET,
     :frozen => ZERO_KEY_FROZEN,
     :grad_dtype => ZERO_KEY_GRAD_DTYPE,
@@ -384,6 +394,12 @@ const DIVISOR = Enumeration("divisor", [
 const NONFINITE = Enumeration("nonfinite", [
     :skip => ZERO_NONFINITE_SKIP,
     :propagate => ZERO_NONFINITE_PROPAGATE,
+])
+const CODE = Enumeration("code", [
+    :none => ZERO_CODE_NONE,
+    :f8 => ZERO_CODE_F8,
+    :i8 => ZERO_CODE_I8,
+    :i4 => ZERO_CODE_I4,
 ])
 const TIER = Enumeration("tier", [
     :host => ZERO_TIER_HOST,
@@ -1676,6 +1692,8 @@ const CONSTANTS = [
     "ZERO_KEY_REPLICA_RANKS" => Int64(ZERO_KEY_REPLICA_RANKS),
     "ZERO_KEY_SYNC_PERIOD" => Int64(ZERO_KEY_SYNC_PERIOD),
     "ZERO_KEY_SYNC_AFTER" => Int64(ZERO_KEY_SYNC_AFTER),
+    "ZERO_KEY_GRAD_CODE" => Int64(ZERO_KEY_GRAD_CODE),
+    "ZERO_KEY_SYNC_CODE" => Int64(ZERO_KEY_SYNC_CODE),
     "ZERO_KEY_SET" => Int64(ZERO_KEY_SET),
     "ZERO_KEY_FROZEN" => Int64(ZERO_KEY_FROZEN),
     "ZERO_KEY_GRAD_DTYPE" => Int64(ZERO_KEY_GRAD_DTYPE),
@@ -1728,6 +1746,10 @@ const CONSTANTS = [
     "ZERO_DIVISOR_WEIGHTS" => Int64(ZERO_DIVISOR_WEIGHTS),
     "ZERO_NONFINITE_SKIP" => Int64(ZERO_NONFINITE_SKIP),
     "ZERO_NONFINITE_PROPAGATE" => Int64(ZERO_NONFINITE_PROPAGATE),
+    "ZERO_CODE_NONE" => Int64(ZERO_CODE_NONE),
+    "ZERO_CODE_F8" => Int64(ZERO_CODE_F8),
+    "ZERO_CODE_I8" => Int64(ZERO_CODE_I8),
+    "ZERO_CODE_I4" => Int64(ZERO_CODE_I4),
     "ZERO_TIER_HOST" => Int64(ZERO_TIER_HOST),
     "ZERO_TIER_DEVICE" => Int64(ZERO_TIER_DEVICE),
     "ZERO_REDUCE_SUM" => Int64(ZERO_REDUCE_SUM),

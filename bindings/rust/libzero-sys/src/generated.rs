@@ -147,6 +147,8 @@ pub const ZERO_KEY_TIER: i32 = 332;
 pub const ZERO_KEY_REPLICA_RANKS: i32 = 333;
 pub const ZERO_KEY_SYNC_PERIOD: i32 = 334;
 pub const ZERO_KEY_SYNC_AFTER: i32 = 335;
+pub const ZERO_KEY_GRAD_CODE: i32 = 339;
+pub const ZERO_KEY_SYNC_CODE: i32 = 341;
 pub const ZERO_KEY_SET: i32 = 350;
 pub const ZERO_KEY_FROZEN: i32 = 351;
 pub const ZERO_KEY_GRAD_DTYPE: i32 = 352;
@@ -211,6 +213,12 @@ pub const ZERO_DIVISOR_WEIGHTS: i32 = 2;
 // enum zero_nonfinite
 pub const ZERO_NONFINITE_SKIP: i32 = 0;
 pub const ZERO_NONFINITE_PROPAGATE: i32 = 1;
+
+// enum zero_code
+pub const ZERO_CODE_NONE: i32 = 0;
+pub const ZERO_CODE_F8: i32 = 1;
+pub const ZERO_CODE_I8: i32 = 2;
+pub const ZERO_CODE_I4: i32 = 3;
 
 // enum zero_tier
 pub const ZERO_TIER_HOST: i32 = 0;
@@ -1022,6 +1030,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_REPLICA_RANKS", ZERO_KEY_REPLICA_RANKS as i64),
     ("ZERO_KEY_SYNC_PERIOD", ZERO_KEY_SYNC_PERIOD as i64),
     ("ZERO_KEY_SYNC_AFTER", ZERO_KEY_SYNC_AFTER as i64),
+    ("ZERO_KEY_GRAD_CODE", ZERO_KEY_GRAD_CODE as i64),
+    ("ZERO_KEY_SYNC_CODE", ZERO_KEY_SYNC_CODE as i64),
     ("ZERO_KEY_SET", ZERO_KEY_SET as i64),
     ("ZERO_KEY_FROZEN", ZERO_KEY_FROZEN as i64),
     ("ZERO_KEY_GRAD_DTYPE", ZERO_KEY_GRAD_DTYPE as i64),
@@ -1074,6 +1084,10 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_DIVISOR_WEIGHTS", ZERO_DIVISOR_WEIGHTS as i64),
     ("ZERO_NONFINITE_SKIP", ZERO_NONFINITE_SKIP as i64),
     ("ZERO_NONFINITE_PROPAGATE", ZERO_NONFINITE_PROPAGATE as i64),
+    ("ZERO_CODE_NONE", ZERO_CODE_NONE as i64),
+    ("ZERO_CODE_F8", ZERO_CODE_F8 as i64),
+    ("ZERO_CODE_I8", ZERO_CODE_I8 as i64),
+    ("ZERO_CODE_I4", ZERO_CODE_I4 as i64),
     ("ZERO_TIER_HOST", ZERO_TIER_HOST as i64),
     ("ZERO_TIER_DEVICE", ZERO_TIER_DEVICE as i64),
     ("ZERO_REDUCE_SUM", ZERO_REDUCE_SUM as i64),

@@ -7,7 +7,7 @@ use libzero_sys as sys;
 
 use crate::abi;
 use crate::allocator::{self, Allocator};
-use crate::enums::{Code, DType, Divisor, Master, Nonfinite, Rounding, Snapshot, Tier, Unfilled};
+use crate::enums::{Code, DType, Divisor, LineCode, Master, Nonfinite, Rounding, Snapshot, Tier, Unfilled};
 use crate::error::{check, Error, Result};
 use crate::key::Key;
 
@@ -215,6 +215,7 @@ values! {
     String, value => set_str &value;
     DType, value => set_i64 i64::from(value.raw());
     Divisor, value => set_i64 i64::from(value.raw());
+    LineCode, value => set_i64 i64::from(value.raw());
     Master, value => set_i64 i64::from(value.raw());
     Nonfinite, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());

@@ -176,6 +176,20 @@ c_enum! {
 }
 
 c_enum! {
+    /// The form of values that travel between replicas ([`Key::GradCode`](crate::Key::GradCode)).
+    LineCode {
+        /// In fp32.
+        None = ZERO_CODE_NONE,
+        /// E4M3 with a scale per 256 elements.
+        F8 = ZERO_CODE_F8,
+        /// Integers to 127 with a scale per 256 elements.
+        I8 = ZERO_CODE_I8,
+        /// Integers to 7 with a scale per 256 elements.
+        I4 = ZERO_CODE_I4,
+    }
+}
+
+c_enum! {
     /// How an asynchronous save keeps what it saves ([`Key::CheckpointSnapshot`](crate::Key::CheckpointSnapshot)).
     Snapshot {
         /// It copies all that this rank saves.

@@ -105,6 +105,10 @@ c_enum! {
         SyncPeriod = ZERO_KEY_SYNC_PERIOD,
         /// Steps before which the period is 1.
         SyncAfter = ZERO_KEY_SYNC_AFTER,
+        /// A [`LineCode`](crate::LineCode): of sums of gradients between replicas.
+        GradCode = ZERO_KEY_GRAD_CODE,
+        /// A [`LineCode`](crate::LineCode): of changes of parameters between replicas.
+        SyncCode = ZERO_KEY_SYNC_CODE,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
         Set = ZERO_KEY_SET,
         /// 1: never updated: no gradient, no states.

@@ -32,6 +32,7 @@ fn every_constant_of_the_headers_has_its_variant() {
     assert_complete("ZERO_PART_", Part::NAMES);
     assert_complete("ZERO_TEXT_", TextForm::NAMES);
     assert_complete("ZERO_SNAPSHOT_", Snapshot::NAMES);
+    assert_complete("ZERO_CODE_", LineCode::NAMES);
 }
 
 #[test]
@@ -50,6 +51,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "TIER",
         "SCOPE",
         "SNAPSHOT",
+        "CODE",
         "PART",
         "TEXT",
         "EXPORT",

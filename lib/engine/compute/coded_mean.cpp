@@ -1,0 +1,113 @@
+/// @file The two exchanges of coded lines. The form is that of ZeRO++ (Wang et al., 2023, section 3.3), with one coding per block.
+#include "engine/compute/coded_mean.h"
+
+#include "core/default_floats.h"
+#include "group/collectives.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace zero {
+namespace {
+
+int64_t lines_of(int64_t count) { return round_up(count, kLine) / kLine; }
+
+int64_t full_in(std::span<const uint8_t> full) { return std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; }); }
+
+}  // namespace
+
+/// Every line may travel in full, and parts end on lines.
+int64_t CodedMean::nbytes(kernels::Code code, int64_t count, int64_t ranks) {
+  const int64_t lines = lines_of(std::min(count, kMostElements));
+  const int64_t part = (lines + ranks - 1) / ranks;
+  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(code, lines, lines));
+  const int64_t received = Arena::view_nbytes(ranks * kernels::coded_nbytes(code, part, part));
+  return 2 * whole + received + Arena::view_nbytes(ranks * part * kLine * static_cast<int64_t>(sizeof(float)));
+}
+
+Status CodedMean::open(kernels::Code code, int64_t count, int64_t ranks, const MemorySource &source) {
+  code_ = code;
+  if (code == kernels::Code::none || count == 0) return {};
+  const int64_t lines = lines_of(std::min(count, kMostElements));
+  const int64_t part = (lines + ranks - 1) / ranks;
+  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(code, lines, lines));
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, nbytes(code, count, ranks), &memory_));
+  sent_ = memory_.take(whole);
+  results_ = memory_.take(whole);
+  received_ = memory_.take(Arena::view_nbytes(ranks * kernels::coded_nbytes(code, part, part)));
+  decoded_ = reinterpret_cast<float *>(memory_.take(Arena::view_nbytes(ranks * part * kLine * static_cast<int64_t>(sizeof(float)))));
+  return {};
+}
+
+Task CodedMean::run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite) {
+  for (int64_t begin = 0; begin < count; begin += kMostElements) {
+    const int64_t piece = std::min(count - begin, kMostElements);
+    const auto lines = full.subspan(static_cast<size_t>(begin / kLine), static_cast<size_t>(lines_of(piece)));
+    ZERO_CO_AWAIT(run_piece(group, values + begin, piece, lines, divisor, finite));
+  }
+  co_return Status();
+}
+
+/// Parts of whole lines, one for each rank.
+void CodedMean::cut(int64_t count, std::span<const uint8_t> full, int64_t ranks) {
+  parts_.assign(static_cast<size_t>(ranks), {});
+  int64_t end = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    Part &part = parts_[static_cast<size_t>(rank)];
+    part.lines = even_share(std::ssize(full), rank, ranks);
+    part.full = full.subspan(static_cast<size_t>(part.lines.begin), static_cast<size_t>(part.lines.count()));
+    part.first = part.lines.begin * kLine;
+    part.count = std::max<int64_t>(std::min(part.lines.end * kLine, count) - part.first, 0);
+    part.begin = end;
+    part.nbytes = kernels::coded_nbytes(code_, part.lines.count(), full_in(part.full));
+    end += part.nbytes;
+  }
+}
+
+void CodedMean::encode(const Part &part, const float *values, std::byte *to) const {
+  const DefaultFloats floats;
+  kernels::encode_lines(kernels::active(), code_, values + part.first, part.count, part.full, to + part.begin);
+}
+
+/// False where a result is not finite.
+bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const {
+  const DefaultFloats floats;
+  std::vector<const void *> sources(parts_.size());
+  for (size_t rank = 0; rank < parts_.size(); ++rank) {
+    const auto at = static_cast<int64_t>(rank);
+    float *to = decoded_ + at * mine.lines.count() * kLine;
+    kernels::decode_lines(kernels::active(), code_, received_ + at * mine.nbytes, mine.count, mine.full, to);
+    sources[rank] = to;
+  }
+  return reducer.reduce({values + mine.first, sources.data(), std::ssize(sources), mine.count, DType::f32, ReduceOp::sum, divisor});
+}
+
+Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite) {
+  cut(count, full, group.size());
+  const Part mine = parts_[static_cast<size_t>(group.rank())];
+  std::vector<Offer> offers(parts_.size());
+  std::vector<Receive> receives(parts_.size());
+  Cuts cuts;
+  for (size_t rank = 0; rank < parts_.size(); ++rank) {
+    const Part &part = parts_[rank];
+    encode(part, values, sent_);
+    offers[rank] = {sent_ + part.begin, part.nbytes};
+    receives[rank] = {received_ + static_cast<int64_t>(rank) * mine.nbytes, mine.nbytes};
+    cuts.push_back({part.begin, part.begin + part.nbytes});
+  }
+  ZERO_CO_AWAIT(exchange(group, offers, receives));
+  const int64_t sent_nbytes = cuts.back().end - mine.nbytes;
+  group.count_direct(OperationKind::reduce_scatter, sent_nbytes, sent_nbytes);
+  if (mine.count > 0) {
+    if (!sum(mine, *group.reducer(), values, divisor)) *finite = false;
+    encode(mine, values, results_);
+  }
+  ZERO_CO_AWAIT(all_gather(group, results_ + mine.begin, results_, cuts, DType::u8));
+  const DefaultFloats floats;
+  for (const Part &part : parts_) {
+    kernels::decode_lines(kernels::active(), code_, results_ + part.begin, part.count, part.full, values + part.first);
+  }
+  co_return Status();
+}
+
+}  // namespace zero

@@ -1,0 +1,61 @@
+/// @file CodedMean: the sum or mean of fp32 values over ranks that are far from one another, as coded lines both ways. Knows ranks and
+/// kernels; never what the values are.
+#pragma once
+
+#include "core/partition.h"
+#include "core/reduction.h"
+#include "core/task.h"
+#include "group/group.h"
+#include "kernels/coded_lines.h"
+#include "memory/arena.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace zero {
+
+/// Each rank codes its values once. The owner of a part decodes those of all ranks, adds them in the fixed tree, and codes the result once;
+/// everyone, the owner too, takes what that decodes to. The results have the same bits on all ranks. One call at a time.
+class CodedMean {
+ public:
+  /// Values that are worked on at once.
+  static constexpr int64_t kMostElements = int64_t{1} << 20;
+
+  /// Bytes that open() takes, for values of at most `count` elements at a time.
+  static int64_t nbytes(kernels::Code code, int64_t count, int64_t ranks);
+  Status open(kernels::Code code, int64_t count, int64_t ranks, const MemorySource &source);
+  void close() { memory_.release(); }
+  bool codes() const { return code_ != kernels::Code::none && memory_.data() != nullptr; }
+
+  /// values = their sum over ranks / divisor. They begin on a line; `full`, by line: it travels in full. *finite is cleared where a result
+  /// that this rank makes is not finite. A collective; `full` must be alike on all ranks and outlive the task.
+  Task run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite);
+
+ private:
+  /// What one rank sums.
+  struct Part {
+    Range lines;
+    std::span<const uint8_t> full;  ///< by line
+    int64_t first = 0;              ///< value
+    int64_t count = 0;              ///< of values
+    int64_t begin = 0;              ///< coded, behind the parts before it
+    int64_t nbytes = 0;
+  };
+
+  void cut(int64_t count, std::span<const uint8_t> full, int64_t ranks);
+  void encode(const Part &part, const float *values, std::byte *to) const;
+  bool sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const;
+  Task run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite);
+
+  kernels::Code code_ = kernels::Code::none;
+  Arena memory_;
+  std::byte *sent_ = nullptr;      ///< this rank's values, by part
+  std::byte *received_ = nullptr;  ///< this rank's part of all ranks
+  std::byte *results_ = nullptr;   ///< of all parts
+  float *decoded_ = nullptr;       ///< this rank's part of all ranks
+  std::vector<Part> parts_;        ///< of the piece at work
+};
+
+}  // namespace zero
