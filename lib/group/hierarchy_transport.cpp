@@ -207,13 +207,14 @@ Task HierarchyTransport::derive_within(std::vector<int64_t> members, int64_t tag
   const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
   std::shared_ptr<Transport> near;
   ZERO_CO_AWAIT(near_->derive_within(std::move(near_members), tag, most_round_nbytes, deadline_ms, &near));
-  if (host_count <= 1) {
-    *out = std::move(near);
-    co_return Status();
-  }
+  // Groups of other ranks may span hosts: to them this rank counts as one that is in none, so that all have derived alike from the far one.
+  const bool spans = host_count > 1;
+  if (!spans) members.clear();
   std::shared_ptr<Transport> far;
   ZERO_CO_AWAIT(far_->derive_within(std::move(members), tag, most_round_nbytes, deadline.left_ms(), &far));
-  if (host_count == hosts.size()) {
+  if (!spans) {
+    *out = std::move(near);
+  } else if (host_count == hosts.size()) {
     *out = std::move(far);
   } else {
     *out = std::make_shared<HierarchyTransport>(std::move(near), std::move(far), std::move(hosts));

@@ -341,6 +341,30 @@ TEST(Replicas, SendWhatTheFormulasSay) {
   }
 }
 
+/// States of AdamW, an anchor and an outer moment, over the ranks of a replica.
+TEST(Replicas, TakeTheMemoryThatTheFormulaSays) {
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    Model model = model_of({4, 2, 2, 0, 0.7, 0.9}, 2);
+    model.counts = {64 * 1024};
+    run_world(4, [&](const std::shared_ptr<Group> &group) {
+      Manner manner;
+      manner.stage = stage;
+      const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+      ASSERT_NE(optimizer, nullptr);
+      for (int64_t step = 0; step < model.steps; ++step) (void)train_step(*optimizer, model, manner, step);
+      MemoryUse states{};
+      MemoryUse workspace{};
+      expect_ok(optimizer->memory(ZERO_MEMORY_STATE, &states), "memory");
+      expect_ok(optimizer->memory(ZERO_MEMORY_WORKSPACE, &workspace), "memory");
+      EXPECT_EQ(states.formula_nbytes, 16 * model.counts[0] / (stage > 0 ? 2 : 1));
+      EXPECT_EQ(states.now_nbytes, states.formula_nbytes + states.constant_nbytes);
+      EXPECT_EQ(states.peak_nbytes, states.now_nbytes);
+      EXPECT_GE(workspace.now_nbytes, 4 * model.counts[0]);
+      EXPECT_LE(workspace.peak_nbytes, (4 << 20) + (64 << 10));
+    });
+  }
+}
+
 /// By their rules, over all ranks.
 TEST(Replicas, SynchroniseModuleBuffersOverAllRanks) {
   run_world(4, [](const std::shared_ptr<Group> &group) {

@@ -136,6 +136,24 @@ TEST(StagesAgreeBitForBit, RandomRecipesInRandomManners) {
               static_cast<long long>(sum.differing));
 }
 
+/// Some replicas lie on one host, others on two, and so do ranks with the same shard.
+TEST(StagesAgreeBitForBit, ReplicasOverHostsOfDifferentSizes) {
+  for (const int64_t ranks : {4, 6, 8}) {
+    for (const int64_t per_host : {2, 3, 4}) {
+      const Model model = random_model(static_cast<uint64_t>(700 + ranks), ranks, 1 << 10);
+      run_hosts(ranks, per_host, [&](const std::shared_ptr<Group> &group) {
+        const Outcome expected = train(group, model, Manner{});
+        for (int64_t stage = 0; stage < 4; ++stage) {
+          Manner manner;
+          manner.stage = stage;
+          manner.replica_ranks = stage % 2 == 0 ? 2 : ranks == 8 ? 4 : 1;
+          EXPECT_EQ(differing(expected, train(group, model, manner)), 0) << "ranks " << ranks << " per host " << per_host;
+        }
+      });
+    }
+  }
+}
+
 /// Sharded within replicas and summed over them, with whatever recipes have: clipping, overflows, weights, frozen and tied tensors.
 TEST(StagesAgreeBitForBit, ReplicasStayAlikeForManySteps) {
   const int64_t models = full_tests() ? 500 : few_tests() ? 2 : 12;

@@ -117,7 +117,7 @@ whole(optimizer, params...) = map(param -> acquire(copy, optimizer, param), para
             result = step!(optimizer)
             @test result.skipped === false && step_stats(optimizer).overlap_active === false
             @test sprint(show, result) == "StepResult(step = 3, skipped = false, skipped_total = 1, unfilled_count = 12, " *
-                                          "grad_norm = 2.23606797749979, loss_scale = 1.0, stop_reason = 0)"
+                                          "grad_norm = 2.23606797749979, loss_scale = 1.0, stop_reason = 0, synced = 0, spread = 0.0)"
             @test occursin(r"^KeyBounds\(type = 1, min_i64 = 0, ", sprint(show, LibZero.bounds(:stage)))
         end
     end

@@ -266,7 +266,17 @@ fn a_step_with_a_nan_is_skipped_by_all() {
         optimizer.grad_ready(w, 0, &[value; COUNT]).unwrap();
         let result = optimizer.step().unwrap();
         let expected =
-            StepResult { step: 0, skipped: true, skipped_total: 1, unfilled_count: 0, grad_norm: 0.0, loss_scale: 1.0, stop_reason: 0 };
+            StepResult {
+                step: 0,
+                skipped: true,
+                skipped_total: 1,
+                unfilled_count: 0,
+                grad_norm: 0.0,
+                loss_scale: 1.0,
+                stop_reason: 0,
+                synced: false,
+                spread: 0.0,
+            };
         assert_eq!(result, expected);
         assert_eq!(optimizer.param(w).unwrap()[..], [1.0; COUNT]);
     });
