@@ -262,8 +262,8 @@ enum zero_key {
   /** f64, 0 .. 1e30, default 1: the rate of the outer step, which follows every synchronisation of
       replicas (replicas.h). One value for all parameter sets. */
   ZERO_KEY_OUTER_LR = 412,
-  /** f64, 0 .. below 1, default 0: the Nesterov momentum of the outer step. A value of 0 at seal
-      stays 0. One value for all parameter sets. */
+  /** f64, 0 .. below 1, default 0: the Nesterov momentum of the outer step. A value of 0 when
+      the optimizer is created stays 0. One value for all parameter sets. */
   ZERO_KEY_OUTER_MOMENTUM = 413,
 
   /* scalars of a running optimizer: 500 .. 599, for zero_optimizer_get_i64() and _set_i64(). No

@@ -18,7 +18,8 @@
  * ranks L .. 2L - 1 the next, and so on. The stage shards over the L ranks of a replica, so
  * formulas of memory and gathers have L in the place of N. ZERO_KEY_SHARD_WEIGHTS has L weights.
  * zero_optimizer_param_acquire() and _read() return the values of the rank's own replica.
- * zero_optimizer_write() writes into all replicas. Every rank makes all calls.
+ * zero_optimizer_write() writes into all replicas. zero_optimizer_begin() with ZERO_SOURCE_ROOT or
+ * ZERO_SOURCE_SHARDS gives all replicas the parameters of the first. Every rank makes all calls.
  *
  * **Period 1** (hybrid sharding, as HSDP and MiCS): gradients are summed over all replicas in every
  * step. The bits of parameters are those of one group of N ranks. Norm, clipping, skips, the loss
@@ -49,8 +50,11 @@
  * - With ZERO_KEY_SYNC_AFTER = K the period is 1 for the first K steps (post-local SGD: Lin et al.,
  *   2020).
  *
- * **Memory** on top, in bytes per rank, with P parameters that train: 4P/L for anchors (stage 0:
- * 4P), as much again with outer momentum, and at most 4 MiB of workspace.
+ * **Memory** on top, in bytes per rank, with P parameters that train:
+ * - a longer period: 4P/L for anchors (stage 0: 4P), as much again for outer momentum, and at most
+ *   4 MiB of workspace
+ * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
+ * - each key of a code that is set: at most 6 MiB of workspace
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
  * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them

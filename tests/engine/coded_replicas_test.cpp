@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace zero::test::coded_replicas_test {
@@ -145,6 +146,29 @@ TEST(CodedReplicas, SendTheBytesOfTheFormula) {
         EXPECT_NEAR(static_cast<double>(sent(plain) - sent(model)), saved, 4096) << "code " << code;
       });
     }
+  }
+}
+
+/// As replicas.h says.
+TEST(CodedReplicas, TellTheirBytesAndTakeTheMemoryOfTheFormula) {
+  for (const int64_t period : {1, 2}) {
+    Model model = model_of({4, 2}, period == 1 ? ZERO_CODE_I8 : ZERO_CODE_NONE, period == 1 ? ZERO_CODE_NONE : ZERO_CODE_I8, period);
+    model.counts = {2 << 20};
+    model.recipe.dtype = DType::bf16;
+    model.algorithm = "sgd";
+    run_world(4, [&](const std::shared_ptr<Group> &group) {
+      Manner manner;
+      manner.stage = 1;
+      const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+      ASSERT_NE(optimizer, nullptr);
+      for (int64_t step = 0; step < 2; ++step) (void)train_step(*optimizer, model, manner, step);
+      const int64_t own = model.counts[0] / 2;
+      const std::string told = "this rank sends " + std::string(period == 1 ? "at most " : "about ") + std::to_string(own / 256 * 260) + " bytes";
+      EXPECT_NE(optimizer->describe().find(told), std::string::npos) << optimizer->describe();
+      MemoryUse workspace{};
+      expect_ok(optimizer->memory(ZERO_MEMORY_WORKSPACE, &workspace), "memory");
+      EXPECT_LE(workspace.peak_nbytes, (period == 1 ? 4 * own : 4 << 20) + (6 << 20));
+    });
   }
 }
 

@@ -188,6 +188,26 @@ TEST(Replicas, HaveTheSameParametersAfterASynchronisation) {
   }
 }
 
+/// The next outer step counts from masters that were written while replicas were together.
+TEST(Replicas, GoOnFromMastersThatWereWritten) {
+  Model model = model_of({4, 2, 2, 0, 0.7, 0}, 4);
+  model.counts = {700};
+  model.recipe.dtype = DType::bf16;
+  Manner manner;
+  manner.stage = 2;
+  run_world(4, [&](const std::shared_ptr<Group> &group) {
+    const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+    ASSERT_NE(optimizer, nullptr);
+    for (int64_t step = 0; step < 2; ++step) (void)train_step(*optimizer, model, manner, step);
+    std::vector<float> written(700, 3);
+    expect_ok(run_task(*optimizer, optimizer->write(0, ZERO_SLOT_MASTER, 0, written.data(), group->rank() == 0 ? 700 : 0)), "write");
+    for (int64_t step = 2; step < 4; ++step) (void)train_step(*optimizer, model, manner, step);
+    std::vector<float> masters(700);
+    expect_ok(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_MASTER, 0, masters.data(), 700)), "read");
+    for (const float value : masters) EXPECT_NEAR(value, 3, 0.1);
+  });
+}
+
 /// The last rank overflows in one step of a period: its replica alone skips, with the bits it had, and all meet again with one loss scale.
 TEST(Replicas, SkipByThemselvesAndMeetAgain) {
   constexpr int64_t kPeriod = 4;

@@ -20,8 +20,8 @@ namespace zero {
 /// everyone, the owner too, takes what that decodes to. The results have the same bits on all ranks. One call at a time.
 class CodedMean {
  public:
-  /// Values that are worked on at once.
-  static constexpr int64_t kMostElements = int64_t{1} << 20;
+  /// Values that are worked on at once: about 5 MiB of memory.
+  static constexpr int64_t kMostElements = int64_t{1} << 18;
 
   /// Bytes that open() takes, for values of at most `count` elements at a time.
   static int64_t nbytes(kernels::Code code, int64_t count, int64_t ranks);
@@ -34,7 +34,7 @@ class CodedMean {
   Task run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite);
 
  private:
-  /// What one rank sums.
+  /// The values that one rank sums.
   struct Part {
     Range lines;
     std::span<const uint8_t> full;  ///< by line

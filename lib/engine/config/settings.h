@@ -90,7 +90,7 @@ struct RankPlace {
   int64_t local_size = 1;
 };
 
-/// Reads the config of an optimizer over `size` ranks.
+/// Reads the config of an optimizer. `place`: that of this rank.
 Status read_settings(const Config &config, const RankPlace &place, Settings *out);
 
 }  // namespace zero

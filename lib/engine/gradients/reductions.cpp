@@ -39,6 +39,22 @@ Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acr
   return {};
 }
 
+int64_t Reductions::workspace_nbytes(std::span<const Format> formats) const {
+  if (!settings_.replicas.sum_gradients()) return 0;
+  int64_t largest = 0;
+  int64_t largest_of_16_bits = 0;
+  for (const int64_t index : plan_.order()) {
+    const PlannedBucket &bucket = plan_.bucket(index);
+    largest = std::max(largest, bucket.own.count());
+    const bool is_fp32 = formats[static_cast<size_t>(bucket.space)].grad == DType::f32;
+    if (!is_fp32) largest_of_16_bits = std::max(largest_of_16_bits, bucket.own.count());
+  }
+  const ReplicaSettings &replicas = settings_.replicas;
+  const bool codes = replicas.grad_code != kernels::Code::none && largest > 0;
+  const int64_t sums_nbytes = largest_of_16_bits * static_cast<int64_t>(sizeof(float));
+  return sums_nbytes + (codes ? CodedMean::nbytes(replicas.grad_code, largest, replicas.count) : 0);
+}
+
 Status Reductions::open_codes() {
   const kernels::Code code = settings_.replicas.grad_code;
   if (code == kernels::Code::none) return {};

@@ -7,6 +7,7 @@
 #include "engine/compute/coded_mean.h"
 #include "engine/compute/step_kernels.h"
 #include "engine/config/settings.h"
+#include "engine/layout/format.h"
 #include "engine/layout/plan.h"
 #include "engine/stats/trace.h"
 #include "engine/storage/slot_memory.h"
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace zero {
@@ -37,6 +39,8 @@ class Reductions {
   /// `across`: the ranks that have the same shard in other replicas; nullptr: there is one replica. `counted`, by bucket: its squares count
   /// towards the norm.
   Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, const MemorySource &source, std::vector<bool> counted);
+  /// Bytes of workspace that open() takes for sums over replicas. `formats`: those of the plan.
+  int64_t workspace_nbytes(std::span<const Format> formats) const;
   /// Whether sums are over the ranks of all replicas. Only while nothing is under way.
   void sum_across(bool all) { sums_across_ = all; }
   /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.

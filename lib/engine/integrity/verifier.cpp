@@ -32,7 +32,7 @@ Status Verifier::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acros
   across_ = std::move(across);
   every_ = every;
   one_copy_ = one_copy;
-  if (every > 0) list_shards(shards_);
+  if (every > 0) list_updated(Which::all, shards_);
   return kernels_.prepare_hashes(shards_.chunk_count());
 }
 
@@ -43,26 +43,27 @@ void Verifier::close() {
 }
 
 /// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
-void Verifier::list_shards(Checksums &out) const {
+void Verifier::list_updated(Which which, Checksums &out) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = tensors_.updated(id);
-    if (!range.empty()) list_slots(id, range, false, out);
+    if (!range.empty()) list_slots(id, range, which, out);
   }
 }
 
 /// What every rank holds alike.
 void Verifier::list_replicas(Checksums &out) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
-    if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, true, out);
+    if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, Which::whole, out);
   }
 }
 
-void Verifier::list_slots(int64_t id, Range range, bool only_replicas, Checksums &out) const {
+void Verifier::list_slots(int64_t id, Range range, Which which, Checksums &out) const {
   for (const SlotFormat &format : layout_.slots_of(id)) {
     const Slot &slot = *tensors_.memory().find(format.number);
     const SlotPlace &place = tensors_.place(slot, id);
     const bool replicated = place.whole && !(one_copy_ && slot.category == ZERO_MEMORY_PARAM);
-    if (only_replicas && !replicated) continue;
+    if (which == Which::whole && !replicated) continue;
+    if (which == Which::alike_together && !is_alike_together(format.number)) continue;
     // Each rank that updates a part of a tensor does so by the tensor's entries.
     const int64_t begin = place.per_tensor() ? 0 : place.entries(range.begin);
     out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
@@ -98,7 +99,8 @@ Status Verifier::find_change(Finding *out) {
 Status Verifier::corrupt(const Finding &finding) const {
   if (finding.found == ZERO_FINDING_NONE) {
     return Status::error(ZERO_E_CORRUPT,
-                         "a rank of the model group or of another replica, which is not of this group, holds other bits than it wrote in the last step");
+                         "a rank of another replica or of the model group holds other bits than it wrote in the last step; its own error "
+                         "names the tensor");
   }
   return Status::error(
       ZERO_E_CORRUPT,
@@ -129,23 +131,6 @@ Task Verifier::share_in(Group &group, Finding &finding) const {
   co_return Status();
 }
 
-/// Replicas may be alike in what they have in common only: parameters, masters and averages.
-void Verifier::list_alike_across(Checksums &out) const {
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    const Range range = tensors_.updated(id);
-    if (range.empty()) continue;
-    for (const SlotFormat &format : layout_.slots_of(id)) {
-      const bool common = format.number == ZERO_SLOT_PARAM || format.number == ZERO_SLOT_PARAM_SCALE ||
-                          format.number == ZERO_SLOT_MASTER || format.number == ZERO_SLOT_AVERAGE;
-      if (!common) continue;
-      const Slot &slot = *tensors_.memory().find(format.number);
-      const SlotPlace &place = tensors_.place(slot, id);
-      const int64_t begin = place.entries(range.begin);
-      out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
-    }
-  }
-}
-
 Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes) {
   Checksums replicas;
   if (group_->size() > 1) list_replicas(replicas);
@@ -156,7 +141,7 @@ Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbyte
   ZERO_CO_AWAIT(share_in(*across_, finding));
   if (!alike || finding.found != ZERO_FINDING_NONE) co_return Status();
   Checksums of_all;
-  list_alike_across(of_all);
+  list_updated(Which::alike_together, of_all);
   *out_nbytes += of_all.nbytes();
   ZERO_CO_TRY(of_all.take(kernels_));
   ZERO_CO_AWAIT(compare({*across_, group_->rank(), group_->size()}, of_all, finding));

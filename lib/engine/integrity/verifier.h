@@ -61,11 +61,13 @@ class Verifier {
 
   /// Each rank's own finding becomes the first of all ranks' of this replica, the same on all of them, with the chunks of all.
   Task share(Finding &finding) { return share_in(*group_, finding); }
-  /// What ranks of this replica hold alike; where `alike`, also what the replicas do. The finding is the same on all ranks. *out_nbytes is
-  /// what was compared.
+  /// Compares the slots that every rank of this replica keeps in full; where `alike`, also those that all replicas have alike. The finding is
+  /// the same on all ranks. *out_nbytes: bytes that were compared.
   Task compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes);
 
  private:
+  /// Slots that are listed: of `whole`, those that every rank of a replica keeps in full.
+  enum class Which { all, whole, alike_together };
   /// The ranks that are compared: rank r of the group is rank first + r * stride of the optimizer's.
   struct Compared {
     Group &group;
@@ -76,10 +78,9 @@ class Verifier {
   Compared within() const { return {*group_, across_ != nullptr ? across_->rank() * group_->size() : 0, 1}; }
   Task share_in(Group &group, Finding &finding) const;
   Task compare(Compared ranks, const Checksums &alike, Finding &finding) const;
-  void list_alike_across(Checksums &out) const;
-  void list_shards(Checksums &out) const;
+  void list_updated(Which which, Checksums &out) const;
   void list_replicas(Checksums &out) const;
-  void list_slots(int64_t id, Range range, bool only_replicas, Checksums &out) const;
+  void list_slots(int64_t id, Range range, Which which, Checksums &out) const;
   void narrow_down(const Compared &ranks, const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
                    Finding &finding) const;
 

@@ -50,8 +50,13 @@ struct Format {
 /// The format of a parameter whose set has `algorithm` and `momentum`.
 Format make_format(const Param &param, const Settings &settings, const kernels::Algorithm *algorithm, double momentum);
 
-/// What replicas have in common, which no update reads or writes.
+/// Slots of the outer step, which no update reads or writes.
 constexpr bool is_common(int32_t slot) { return slot == ZERO_SLOT_ANCHOR || slot == ZERO_SLOT_OUTER_MOMENT; }
+
+/// Slots that have the same bits in all replicas while these are together.
+constexpr bool is_alike_together(int32_t slot) {
+  return slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE || slot == ZERO_SLOT_MASTER || slot == ZERO_SLOT_AVERAGE;
+}
 
 /// nullptr: there is none of this number.
 const SlotFormat *find_format(std::span<const SlotFormat> formats, int32_t number);

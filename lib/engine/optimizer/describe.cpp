@@ -2,11 +2,13 @@
 #include "engine/optimizer/optimizer.h"
 
 #include "core/number_text.h"
+#include "kernels/coded_lines.h"
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <iterator>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -19,6 +21,19 @@ namespace {
   va_end(arguments);
   text += line;
   text += '\n';
+}
+
+const char *code_text(kernels::Code code) {
+  switch (code) {
+    case kernels::Code::f8:
+      return "f8 codes";
+    case kernels::Code::i8:
+      return "8-bit integer codes";
+    case kernels::Code::i4:
+      return "4-bit integer codes";
+    default:
+      return "fp32";
+  }
 }
 
 }  // namespace
@@ -180,18 +195,33 @@ void Optimizer::describe_replicas(std::string &text) const {
   if (!replicas.any()) return;
   add_line(text, "replicas: %lld of %s each; this rank is number %lld of replica %lld", lld(replicas.count),
            count_text(ranks(), "rank").c_str(), lld(rank()), lld(group_->rank() / ranks()));
-  const int64_t elements = updates_all() && replicas.part() ? plan_.element_count() : plan_.own_element_count();
-  const auto nbytes = 2 * (replicas.count - 1) * elements * dtype_nbytes(DType::f32) / replicas.count;
-  if (!replicas.part()) {
-    add_line(text, "synchronisation of replicas: gradients are summed over all of them in every step; this rank sends at most %lld bytes",
-             lld(nbytes));
-    return;
+  if (replicas.sum_gradients()) {
+    add_line(text, "gradients of %s are summed over all replicas, in %s; this rank sends at most %lld bytes",
+             replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
+             lld(sent_across_nbytes(replicas.grad_code, false)));
   }
+  if (!replicas.part()) return;
   add_line(text,
-           "synchronisation of replicas: every %lld steps after the first %lld, with outer rate %s and momentum %s; this rank sends %lld bytes "
-           "each time",
-           lld(replicas.period), lld(replicas.after), number_text(replicas_.outer().lr).c_str(),
-           number_text(replicas_.outer().momentum).c_str(), lld(nbytes));
+           "synchronisation of replicas: after every %s from then on, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
+           "bytes each time",
+           count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code), number_text(replicas_.outer().lr).c_str(),
+           number_text(replicas_.outer().momentum).c_str(), lld(sent_across_nbytes(replicas.sync_code, updates_all())));
+}
+
+/// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.
+int64_t Optimizer::sent_across_nbytes(kernels::Code code, bool all) const {
+  int64_t nbytes = 0;
+  for (const int64_t index : plan_.order()) {
+    const Range range = all ? Range{0, plan_.bucket(index).flat.count()} : plan_.bucket(index).own;
+    const std::vector<uint8_t> full = plan_.shared_lines(index);
+    const int64_t first = range.begin / kLine;
+    const int64_t last = (range.end + kLine - 1) / kLine;
+    if (range.empty()) continue;
+    const bool codes = code != kernels::Code::none;
+    nbytes += codes ? kernels::coded_nbytes(code, last - first, std::count(full.begin() + first, full.begin() + last, 1))
+                    : range.count() * dtype_nbytes(DType::f32);
+  }
+  return 2 * (settings_.replicas.count - 1) * nbytes / settings_.replicas.count;
 }
 
 void Optimizer::describe_space(std::string &text, size_t space) const {

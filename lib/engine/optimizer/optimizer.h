@@ -377,6 +377,7 @@ class Optimizer {
   const char *way_text() const;
   void describe_plan(std::string &text) const;
   void describe_replicas(std::string &text) const;
+  int64_t sent_across_nbytes(kernels::Code code, bool all) const;
   void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;
   /// @}

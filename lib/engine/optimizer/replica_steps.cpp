@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-/// What a replica tells the others when they are brought together.
+/// Words that a replica tells the others when they are brought together.
 enum Word : size_t { kCalls, kApplied, kHyperHash, kScale, kGrowth, kOverflow, kStop, kWordCount };
 
 }  // namespace
@@ -84,7 +84,7 @@ Task Optimizer::compare_runs_of_replicas() {
   co_return Status();
 }
 
-/// What this rank updates changes; gathers follow.
+/// Changes the elements that this rank updates. The caller gathers them.
 Task Optimizer::sync_replicas() {
   const TraceSpan span(trace_, "synchronise replicas");
   groups_.across()->set_caller(Caller::sync);

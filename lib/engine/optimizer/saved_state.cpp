@@ -186,10 +186,7 @@ void SavedState::store_counts(const std::vector<SavedScalars> &sets) const {
   for (size_t set = 0; set < ahead.size(); ++set) ahead[set] = saved(set) - saved(static_cast<size_t>(state_set()));
 }
 
-bool SavedState::is_of_set(int32_t slot) {
-  const bool common = is_param_slot(slot) || slot == ZERO_SLOT_MASTER || slot == ZERO_SLOT_AVERAGE || slot == ZERO_SLOT_OUTER_MOMENT;
-  return !common;
-}
+bool SavedState::is_of_set(int32_t slot) { return !is_alike_together(slot) && slot != ZERO_SLOT_OUTER_MOMENT; }
 
 /// Ranks of the first replica write what all have alike.
 void SavedState::describe(bool whole_params, Section *out) const {

@@ -115,12 +115,13 @@ Status Optimizer::check_room_to_meet() const {
 }
 
 NeedOptions Optimizer::needs() const {
+  const int64_t of_replicas = replicas_.workspace_nbytes() + gradients_.workspace_nbytes(layout_.formats());
   return {.alone = alone(),
           .adopts = one_copy() && rank() > 0,
           .pool_limit = settings_.pool_limit,
           .ahead_nbytes = settings_.overlaps_in(*group_) ? layout_.prefetch_nbytes() : 0,
-          .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()) + replicas_.workspace_nbytes(),
-          .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true) + replicas_.workspace_nbytes()};
+          .workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), alone()) + of_replicas,
+          .whole_workspace_nbytes = updates_.workspace_nbytes(layout_.formats(), true) + of_replicas};
 }
 
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.

@@ -171,6 +171,8 @@ Task Optimizer::write_entries(const Slot &to, int64_t id, Range range, const voi
   ZERO_CO_AWAIT(write_ranges(groups_, whole, range, data, out_any));
   const bool any = *out_any;
   if (any) first_values_.note_state(slot, params_.holder(id));
+  // Masters of all replicas were given the same values, which outer steps count from.
+  if (any && slot == ZERO_SLOT_MASTER && !replicas_.differ()) replicas_.meet();
   if (of_param) first_values_.note_params(phase_ == Phase::running, any);
   if (!of_param) ZERO_CO_AWAIT(follow_owners(to, id));
   if (completes != nullptr && any) {

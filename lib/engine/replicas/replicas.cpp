@@ -139,7 +139,7 @@ Task Replicas::bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::Exa
   co_return Status();
 }
 
-/// What a replica changed is counted from where all were to where it is, as the gradient of the outer step.
+/// The change of a replica is its anchor minus its parameters: the sign of a gradient.
 Task Replicas::bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean) {
   const int64_t count = part.range.count();
   read_values(part, changes_);
@@ -154,7 +154,7 @@ Task Replicas::bring_part(const Part &part, kernels::ExactSum &own, kernels::Exa
   co_return Status();
 }
 
-/// Codes keep no residual: what rounding loses is lost.
+/// Codes keep no residual, so rounding errors are not made good later.
 Task Replicas::average_changes(const Part &part) {
   const int64_t count = part.range.count();
   if (!coded_.codes()) co_return co_await all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg);

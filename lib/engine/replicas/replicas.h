@@ -1,5 +1,5 @@
-/// @file Replicas: what several replicas of a model have in common while each makes steps of its own, and how they are brought together:
-/// the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or gradients.
+/// @file Replicas: the parameters that several replicas of a model last had in common while each makes steps of its own, and the
+/// synchronisation: the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or gradients.
 #pragma once
 
 #include "core/task.h"
@@ -76,7 +76,7 @@ class Replicas {
   /// Parameters, masters and averages become what the outer step makes of them. *out_spread: the norm of the mean change, divided by the
   /// mean of the norms of all replicas' changes; 1 where nothing changed.
   Task bring_together(double *out_spread);
-  /// What this rank updates becomes that of the first replica.
+  /// The elements that this rank updates become those of the first replica.
   Task take_first();
   /// *value becomes the largest.
   Task largest(int64_t *value) const;
