@@ -77,8 +77,7 @@ static void train(zero_group *group, int64_t rank, int64_t ranks, int64_t period
   for (int i = 0; i < kSteps; i++) step(optimizer, w, rank, &result);
   must(zero_optimizer_sync(optimizer, NULL, &result)); /* they are together: 160 steps are whole periods */
   const double far = distance(optimizer, w, ranks);
-  if (rank == 0)
-    printf("period=%" PRId64 " sent=%" PRId64 " distance=%.6f\n", period, (sent_nbytes(optimizer) - before) / kSteps, far);
+  if (rank == 0) printf("period=%" PRId64 " sent=%" PRId64 " distance=%.6f\n", period, (sent_nbytes(optimizer) - before) / kSteps, far);
   zero_optimizer_release(optimizer);
   zero_config_release(config);
 }

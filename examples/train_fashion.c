@@ -110,8 +110,8 @@ static int work_with(struct trainer *t, const struct files *files) {
     __atomic_store_n(t->run->stop_reason, t->stop_reason, __ATOMIC_RELAXED); /* by every rank: some are processes */
     return 0;
   }
-  if (failed(zero_optimizer_sync(t->optimizer, NULL, NULL), "zero_optimizer_sync") || report_sent(t->optimizer, &outcome.after) || report_memory(t->optimizer, &memory) ||
-      trainer_evaluate(t, &outcome.accuracy) || trainer_hash(t, &outcome.hash) ||
+  if (failed(zero_optimizer_sync(t->optimizer, NULL, NULL), "zero_optimizer_sync") || report_sent(t->optimizer, &outcome.after) ||
+      report_memory(t->optimizer, &memory) || trainer_evaluate(t, &outcome.accuracy) || trainer_hash(t, &outcome.hash) ||
       report_write(t->group, t->run->options, &memory, &outcome, files->report)) {
     return -1;
   }

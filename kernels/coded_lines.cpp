@@ -121,7 +121,8 @@ void decode_lines(const Table &table, Code code, const std::byte *coded, int64_t
       std::memcpy(to, whole, static_cast<size_t>(kLineNbytes));
       whole += kLineNbytes;
     } else {
-      decode_line(table, code, coded + parts.codes + line * line_nbytes(code), load(coded + line * static_cast<int64_t>(sizeof(float))), to);
+      decode_line(table, code, coded + parts.codes + line * line_nbytes(code), load(coded + line * static_cast<int64_t>(sizeof(float))),
+                  to);
     }
     if (left < kLine) std::copy_n(decoded.begin(), left, out + line * kLine);
   }

@@ -1,5 +1,5 @@
-/// @file Coded lines: 256 fp32 values as one scale and 8 or 4 bits per value. Lines that several small tensors share travel in full beside the
-/// codes, because one scale does not fit them all.
+/// @file Coded lines: 256 fp32 values as one scale and 8 or 4 bits per value. Lines that several small tensors share travel in full beside
+/// the codes, because one scale does not fit them all.
 #pragma once
 
 #include "kernels/kernels.h"

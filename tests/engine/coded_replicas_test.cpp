@@ -105,7 +105,8 @@ TEST(CodedReplicas, MoveWithinTheBoundsOfTheCode) {
         // Tensors of fewer than 256 elements travel in full.
         size_t at = 0;
         for (const int64_t count : plain.counts) {
-          for (int64_t k = 0; k < count && count < 256; ++k) EXPECT_EQ(with[at + static_cast<size_t>(k)], without[at + static_cast<size_t>(k)]);
+          for (int64_t k = 0; k < count && count < 256; ++k)
+            EXPECT_EQ(with[at + static_cast<size_t>(k)], without[at + static_cast<size_t>(k)]);
           at += static_cast<size_t>(count);
         }
       });
@@ -130,7 +131,8 @@ TEST(CodedReplicas, SendTheBytesOfTheFormula) {
           int64_t before = 0;
           int64_t after = 0;
           const auto add = [&](int64_t &sum) {
-            for (const OperationKind kind : {OperationKind::reduce_scatter, OperationKind::all_gather}) sum += optimizer->traffic(kind).sent_nbytes;
+            for (const OperationKind kind : {OperationKind::reduce_scatter, OperationKind::all_gather})
+              sum += optimizer->traffic(kind).sent_nbytes;
           };
           add(before);
           (void)train_step(*optimizer, each, manner, 0);
@@ -163,7 +165,8 @@ TEST(CodedReplicas, TellTheirBytesAndTakeTheMemoryOfTheFormula) {
       ASSERT_NE(optimizer, nullptr);
       for (int64_t step = 0; step < 2; ++step) (void)train_step(*optimizer, model, manner, step);
       const int64_t own = model.counts[0] / 2;
-      const std::string told = "this rank sends " + std::string(period == 1 ? "at most " : "about ") + std::to_string(own / 256 * 260) + " bytes";
+      const std::string told =
+          "this rank sends " + std::string(period == 1 ? "at most " : "about ") + std::to_string(own / 256 * 260) + " bytes";
       EXPECT_NE(optimizer->describe().find(told), std::string::npos) << optimizer->describe();
       MemoryUse workspace{};
       expect_ok(optimizer->memory(ZERO_MEMORY_WORKSPACE, &workspace), "memory");
@@ -183,7 +186,8 @@ TEST(CodedReplicas, WithoutEffectAreRefusedByName) {
       EXPECT_TRUE(contains(status, words)) << status.text();
     };
     refused({{ZERO_KEY_GRAD_CODE, ZERO_CODE_I8}}, "ZERO_KEY_GRAD_CODE is ZERO_CODE_I8, but no gradients travel between replicas");
-    refused({{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_PERIOD, 4}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_F8}}, "ZERO_KEY_GRAD_CODE is ZERO_CODE_F8");
+    refused({{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_PERIOD, 4}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_F8}},
+            "ZERO_KEY_GRAD_CODE is ZERO_CODE_F8");
     refused({{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_CODE, ZERO_CODE_I4}}, "ZERO_KEY_SYNC_CODE is ZERO_CODE_I4, but has no effect");
   });
 }

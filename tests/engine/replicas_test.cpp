@@ -22,9 +22,9 @@ struct Local {
   double outer_momentum;
 };
 
-constexpr Local kLocals[] = {{2, 1, 2, 0, 1, 0},     {4, 2, 3, 0, 1, 0},       {4, 2, 1, 0, 1, 0},     {4, 1, 2, 0, 0.7, 0.9},
-                             {6, 2, 2, 3, 0.7, 0.9}, {8, 4, 3, 0, 0.5, 0.5},   {8, 2, 4, 2, 1, 0},     {3, 1, 5, 0, 1, 0.9},
-                             {4, 2, 2, 4, 0.9, 0},   {4, 2, int64_t{1} << 40, 0, 1, 0}};
+constexpr Local kLocals[] = {
+    {2, 1, 2, 0, 1, 0},     {4, 2, 3, 0, 1, 0}, {4, 2, 1, 0, 1, 0},   {4, 1, 2, 0, 0.7, 0.9}, {6, 2, 2, 3, 0.7, 0.9},
+    {8, 4, 3, 0, 0.5, 0.5}, {8, 2, 4, 2, 1, 0}, {3, 1, 5, 0, 1, 0.9}, {4, 2, 2, 4, 0.9, 0},   {4, 2, int64_t{1} << 40, 0, 1, 0}};
 
 Model model_of(const Local &local, int64_t steps) {
   Model model;
@@ -119,8 +119,9 @@ TEST(Replicas, FollowTheFormulaStepByStep) {
             const std::vector<float> found = read_param(*optimizer, model, id);
             const std::vector<double> &wanted = references[static_cast<size_t>(id)].values(group->rank() / local.replica_ranks);
             for (size_t k = 0; k < found.size(); ++k) {
-              ASSERT_NEAR(found[k], wanted[k], 2e-6) << "stage " << stage << " step " << step << " tensor " << id << " element " << k << "\n"
-                                                     << model.recipe.text();
+              ASSERT_NEAR(found[k], wanted[k], 2e-6)
+                  << "stage " << stage << " step " << step << " tensor " << id << " element " << k << "\n"
+                  << model.recipe.text();
             }
           }
         }
@@ -260,7 +261,8 @@ TEST(Replicas, SeeAStopAtOnceAndAllOfThemWhenTheyMeet) {
   });
 }
 
-/// The last rank, of the last replica, leaves before a step: that ends the steps of all ranks of all replicas, at the latest when they meet.
+/// The last rank, of the last replica, leaves before a step: that ends the steps of all ranks of all replicas, at the latest when they
+/// meet.
 TEST(Replicas, ARankThatLeavesEndsTheStepsOfAllReplicas) {
   constexpr int64_t kPeriod = 4;
   for (const int64_t period : {int64_t{1}, kPeriod}) {
@@ -353,7 +355,8 @@ TEST(Replicas, SendWhatTheFormulasSay) {
             const int64_t across = 2 * (replicas - 1) * (period > 1 && stage == 0 ? whole : own) / replicas;
             const int64_t votes = sent() - before - within - across;
             EXPECT_GE(votes, 0) << "ranks " << ranks << " of " << replica_ranks << " period " << period << " stage " << stage;
-            EXPECT_LE(votes, (64 * period + 400) * ranks) << "ranks " << ranks << " of " << replica_ranks << " period " << period << " stage " << stage;
+            EXPECT_LE(votes, (64 * period + 400) * ranks)
+                << "ranks " << ranks << " of " << replica_ranks << " period " << period << " stage " << stage;
           });
         }
       }

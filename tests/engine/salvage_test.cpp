@@ -279,7 +279,8 @@ void run_stumble(const Setting &setting, Stumble &stumble, Body &&body) {
     OperationQueue queue;
     std::shared_ptr<Transport> local;
     ASSERT_TRUE(queue.run(connect_local(name, rank, 2, {60'000, 65'536}, &local)).ok());
-    const auto group = std::make_shared<Group>(std::make_shared<StumblingTransport>(local, stumble), std::make_shared<HostReducer>(1), 60'000);
+    const auto group =
+        std::make_shared<Group>(std::make_shared<StumblingTransport>(local, stumble), std::make_shared<HostReducer>(1), 60'000);
     const auto optimizer = begun_optimizer(group, model, manner_of(setting));
     (void)train_step(*optimizer, model, manner_of(setting), 0);
     const Held held = hold(*optimizer, model);
@@ -298,9 +299,8 @@ void run_stumble(const Setting &setting, Stumble &stumble, Body &&body) {
 TEST(SalvageVote, APeerThatPassedTheVoteWritesNothingOnceTheRankHasGivenUp) {
   for (const Setting &setting : {Setting{0, true, 0}, Setting{1, true, 0}, Setting{2, true, 0}, Setting{1, true, 0, true}}) {
     Stumble stumble;
-    run_stumble(setting, stumble, [&](Optimizer &optimizer, const Model &model, const Held &held) {
-      expect_salvages(optimizer, model, setting, held);
-    });
+    run_stumble(setting, stumble,
+                [&](Optimizer &optimizer, const Model &model, const Held &held) { expect_salvages(optimizer, model, setting, held); });
     EXPECT_TRUE(stumble.at_the_door);
     EXPECT_FALSE(stumble.entered);
   }
@@ -310,9 +310,8 @@ TEST(SalvageVote, ARankThatGivesUpKnowsThatAPeerHasBegunToWrite) {
   for (const Setting &setting : {Setting{0, true, 0}, Setting{1, true, 0}, Setting{2, true, 0}, Setting{1, true, 0, true}}) {
     Stumble stumble;
     stumble.enters_first = true;
-    run_stumble(setting, stumble, [&](Optimizer &optimizer, const Model &, const Held &held) {
-      expect_none_salvaged(optimizer, setting, held);
-    });
+    run_stumble(setting, stumble,
+                [&](Optimizer &optimizer, const Model &, const Held &held) { expect_none_salvaged(optimizer, setting, held); });
     EXPECT_TRUE(stumble.entered);
   }
 }

@@ -23,7 +23,7 @@ struct Stumble {
   int64_t gives_up = 1;                  ///< the rank that does so, in a vote that was passed
   std::atomic<bool> at_the_door{false};  ///< a peer is about to enter
   std::atomic<bool> entered{false};
-  std::atomic<bool> gave_up{false};      ///< its call has returned
+  std::atomic<bool> gave_up{false};  ///< its call has returned
 };
 
 class StumblingTransport final : public Transport {
@@ -55,7 +55,9 @@ class StumblingTransport final : public Transport {
   void consume() override { under_->consume(); }
   Status poll_quiet(bool *out_quiet) override { return under_->poll_quiet(out_quiet); }
 
-  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override { return under_->send_start(peer, fingerprint, offer); }
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
+    return under_->send_start(peer, fingerprint, offer);
+  }
   Status send_poll(int64_t peer, bool *out_done) override { return under_->send_poll(peer, out_done); }
   Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
     return under_->recv_start(peer, fingerprint, data, nbytes);

@@ -38,15 +38,17 @@ std::string Model::text() const {
 }
 
 std::string Recipe::text() const {
-  std::string text = std::string("dtype ") + dtype_name(dtype) + " mixed " + std::to_string(mixed) + " grad " + std::to_string(grad) +
-                     " master " + std::to_string(master) + " coded " + std::to_string(coded) + " moments " + dtype_name(first_moment) +
-                     " " + dtype_name(second_moment) + " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) +
-                     " " + std::to_string(clip_value) + " scale " + std::to_string(loss_scale) + " f32 sums " +
-                     std::to_string(accumulates_in_f32) + " average " + std::to_string(average) + " sets " + std::to_string(sets) +
-                     " frozen " + std::to_string(frozen_every) + " tied " + std::to_string(tied) + " untouched " +
-                     std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
-                     std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) + " replicas of " +
-                     std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) + " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " codes " + std::to_string(grad_code) + " " + std::to_string(sync_code) + " micro-steps";
+  std::string text =
+      std::string("dtype ") + dtype_name(dtype) + " mixed " + std::to_string(mixed) + " grad " + std::to_string(grad) + " master " +
+      std::to_string(master) + " coded " + std::to_string(coded) + " moments " + dtype_name(first_moment) + " " +
+      dtype_name(second_moment) + " stochastic " + std::to_string(stochastic) + " clip " + std::to_string(clip_norm) + " " +
+      std::to_string(clip_value) + " scale " + std::to_string(loss_scale) + " f32 sums " + std::to_string(accumulates_in_f32) +
+      " average " + std::to_string(average) + " sets " + std::to_string(sets) + " frozen " + std::to_string(frozen_every) + " tied " +
+      std::to_string(tied) + " untouched " + std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
+      std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) +
+      " replicas of " + std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) +
+      " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " codes " + std::to_string(grad_code) + " " +
+      std::to_string(sync_code) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -69,7 +71,8 @@ std::string Manner::text() const {
          std::to_string(threads) + " shard weights '" + shard_weights + "' ready seed " + std::to_string(ready_seed) + " order seed " +
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
          std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
-         " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0) + " ranks of a replica " + std::to_string(replica_ranks);
+         " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0) + " ranks of a replica " +
+         std::to_string(replica_ranks);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {

@@ -12,7 +12,9 @@ namespace {
 
 int64_t lines_of(int64_t count) { return round_up(count, kLine) / kLine; }
 
-int64_t full_in(std::span<const uint8_t> full) { return std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; }); }
+int64_t full_in(std::span<const uint8_t> full) {
+  return std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; });
+}
 
 }  // namespace
 

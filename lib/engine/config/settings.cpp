@@ -52,10 +52,11 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
 Status read_replica_ranks(const Config &config, const RankPlace &place, int64_t *out) {
   const int64_t ranks = config.i64(ZERO_KEY_REPLICA_RANKS);
   *out = ranks > 0 ? ranks : ranks == 0 ? place.size : place.local_size;
-  ZERO_CHECK(ranks >= 0 || (place.size % *out == 0 && place.rank % *out == place.local_rank), ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_REPLICA_RANKS is -1, but rank %lld is number %lld of %lld on its host; each host must have equally many ranks, which "
-             "follow one another",
-             lld(place.rank), lld(place.local_rank), lld(place.local_size));
+  ZERO_CHECK(
+      ranks >= 0 || (place.size % *out == 0 && place.rank % *out == place.local_rank), ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_REPLICA_RANKS is -1, but rank %lld is number %lld of %lld on its host; each host must have equally many ranks, which "
+      "follow one another",
+      lld(place.rank), lld(place.local_rank), lld(place.local_size));
   ZERO_CHECK(place.size % *out == 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_REPLICA_RANKS is %lld, but must divide the %lld ranks of the group",
              lld(*out), lld(place.size));
   const bool power_of_two = (*out & (*out - 1)) == 0;
@@ -74,9 +75,10 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
   replicas.after = config.i64(ZERO_KEY_SYNC_AFTER);
   replicas.outer_lr = config.f64(ZERO_KEY_OUTER_LR);
   replicas.outer_momentum = config.f64(ZERO_KEY_OUTER_MOMENTUM);
-  ZERO_CHECK(replicas.any() || !replicas.part(), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_SYNC_PERIOD is %lld, but all %lld ranks hold one replica (ZERO_KEY_REPLICA_RANKS), so there is nothing to synchronise",
-             lld(replicas.period), lld(place.size));
+  ZERO_CHECK(
+      replicas.any() || !replicas.part(), ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_SYNC_PERIOD is %lld, but all %lld ranks hold one replica (ZERO_KEY_REPLICA_RANKS), so there is nothing to synchronise",
+      lld(replicas.period), lld(place.size));
   for (const int32_t key : {ZERO_KEY_SYNC_AFTER, ZERO_KEY_OUTER_LR, ZERO_KEY_OUTER_MOMENTUM}) {
     ZERO_CHECK(!config.is_set(key) || replicas.part(), ZERO_E_INVALID_ARGUMENT,
                "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);

@@ -35,7 +35,8 @@ class Gradients {
 
   /// Allocates the pool where one is needed. In a world of one nothing is reduced: the slot is the contribution. `counted`, by bucket: its
   /// squares count towards the norm. `across` as in Reductions; `alone`: no other rank has a part in steps.
-  Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, bool alone, const MemorySource &source, std::vector<bool> counted);
+  Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, bool alone, const MemorySource &source,
+              std::vector<bool> counted);
   /// Bytes of workspace that open() takes.
   int64_t workspace_nbytes(std::span<const Format> formats) const { return reductions_.workspace_nbytes(formats); }
   /// Before the first gradient of a step.

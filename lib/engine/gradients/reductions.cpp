@@ -15,7 +15,8 @@ constexpr uint64_t kMicroSums = 1;
 
 }  // namespace
 
-Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, const MemorySource &source, std::vector<bool> counted) {
+Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, const MemorySource &source,
+                        std::vector<bool> counted) {
   group_ = std::move(group);
   across_ = std::move(across);
   source_ = source;
@@ -250,7 +251,8 @@ bool Reductions::to_slot(int64_t index, const float *sum, double divisor) const 
   const SlotPlace &place = slots_.place(slots_.grad(), index);
   const void *source = sum;
   const DType out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
-  return group_->reducer()->reduce({place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor, out_dtype});
+  return group_->reducer()->reduce(
+      {place.at(bucket.own.begin), &source, 1, bucket.own.count(), DType::f32, ReduceOp::sum, divisor, out_dtype});
 }
 
 void Reductions::end_micro_step() {

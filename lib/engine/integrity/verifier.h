@@ -61,8 +61,8 @@ class Verifier {
 
   /// Each rank's own finding becomes the first of all ranks' of this replica, the same on all of them, with the chunks of all.
   Task share(Finding &finding) { return share_in(*group_, finding); }
-  /// Compares the slots that every rank of this replica keeps in full; where `alike`, also those that all replicas have alike. The finding is
-  /// the same on all ranks. *out_nbytes: bytes that were compared.
+  /// Compares the slots that every rank of this replica keeps in full; where `alike`, also those that all replicas have alike. The finding
+  /// is the same on all ranks. *out_nbytes: bytes that were compared.
   Task compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes);
 
  private:

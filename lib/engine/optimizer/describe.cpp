@@ -202,10 +202,11 @@ void Optimizer::describe_replicas(std::string &text) const {
   }
   if (!replicas.part()) return;
   add_line(text,
-           "synchronisation of replicas: after every %s from then on, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
+           "synchronisation of replicas: %safter every %s, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
            "bytes each time",
-           count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code), number_text(replicas_.outer().lr).c_str(),
-           number_text(replicas_.outer().momentum).c_str(), lld(sent_across_nbytes(replicas.sync_code, updates_all())));
+           replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code),
+           number_text(replicas_.outer().lr).c_str(), number_text(replicas_.outer().momentum).c_str(),
+           lld(sent_across_nbytes(replicas.sync_code, updates_all())));
 }
 
 /// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.
@@ -246,9 +247,10 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
 void Optimizer::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
   const int64_t stage = alone() ? 0 : settings_.stage;
-  add_line(text, "memory: N ranks%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           settings_.replicas.any() ? " of a replica" : "", one_copy() ? " (on rank 0 only)" : "", kFormulas[stage], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
-           lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
+  add_line(text,
+           "memory: N ranks%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           settings_.replicas.any() ? " of a replica" : "", one_copy() ? " (on rank 0 only)" : "", kFormulas[stage],
+           lld(formula_nbytes(ZERO_MEMORY_TOTAL)), lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};
   static_assert(std::size(kNames) == Accounting::kCategories);

@@ -49,11 +49,11 @@ Task Optimizer::compare_runs_of_replicas() {
   const bool applies = phase_ == Phase::reduced && !skips_ && (applied_ || settings_.algorithm == nullptr);
   const std::array<int64_t, kWordCount> mine = {replica_run_.calls,
                                                 run_.known().applied_count + (applies ? 1 : 0),
-                                            static_cast<int64_t>(hyper_hash(false)),
-                                            std::bit_cast<int64_t>(scale.value),
-                                            scale.growth_count,
-                                            scale.overflow_count,
-                                            replica_run_.stop};
+                                                static_cast<int64_t>(hyper_hash(false)),
+                                                std::bit_cast<int64_t>(scale.value),
+                                                scale.growth_count,
+                                                scale.overflow_count,
+                                                replica_run_.stop};
   std::vector<int64_t> all(kWordCount * static_cast<size_t>(across.size()));
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
@@ -73,7 +73,8 @@ Task Optimizer::compare_runs_of_replicas() {
     if (value(replica) < value(least)) least = replica;
     stop_reason_ = std::max(stop_reason_, word(replica, kStop));
   }
-  if (!alike) ZERO_CO_AWAIT(compare_texts(across, "hyper-parameters differ between replicas", run_text(sets_, nullptr) + replicas_.outer_text()));
+  if (!alike)
+    ZERO_CO_AWAIT(compare_texts(across, "hyper-parameters differ between replicas", run_text(sets_, nullptr) + replicas_.outer_text()));
   replica_run_.stop = 0;
   if (word(least, kScale) == mine[kScale] && word(least, kGrowth) == mine[kGrowth] && word(least, kOverflow) == mine[kOverflow])
     co_return Status();

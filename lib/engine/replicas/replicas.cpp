@@ -27,10 +27,11 @@ Status Replicas::check_formats() const {
     const Format &format = layout_.format_of(id);
     const auto is_master = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_MASTER; };
     const bool has_fp32 = format.param == DType::f32 || std::any_of(format.states.begin(), format.states.end(), is_master);
-    ZERO_CHECK(!format.trains || has_fp32, ZERO_E_UNSUPPORTED,
-               "%s has no fp32 values: ZERO_KEY_SYNC_PERIOD above 1 needs ZERO_MASTER_F32 or ZERO_MASTER_REMAINDER (ZERO_KEY_MASTER) for %s "
-               "parameters",
-               params_[id].text().c_str(), dtype_name(format.param));
+    ZERO_CHECK(
+        !format.trains || has_fp32, ZERO_E_UNSUPPORTED,
+        "%s has no fp32 values: ZERO_KEY_SYNC_PERIOD above 1 needs ZERO_MASTER_F32 or ZERO_MASTER_REMAINDER (ZERO_KEY_MASTER) for %s "
+        "parameters",
+        params_[id].text().c_str(), dtype_name(format.param));
   }
   return {};
 }
@@ -43,7 +44,8 @@ int64_t Replicas::largest_part() const {
 
 int64_t Replicas::workspace_nbytes() const {
   if (!settings_.part()) return 0;
-  const int64_t codes = settings_.sync_code != kernels::Code::none ? CodedMean::nbytes(settings_.sync_code, largest_part(), settings_.count) : 0;
+  const int64_t codes =
+      settings_.sync_code != kernels::Code::none ? CodedMean::nbytes(settings_.sync_code, largest_part(), settings_.count) : 0;
   return largest_part() * static_cast<int64_t>(sizeof(float)) + codes;
 }
 
@@ -220,7 +222,8 @@ Task Replicas::largest(int64_t *value) const {
 
 Status Replicas::set(int32_t key, double value) {
   ZERO_TRY(check_f64(key, value));
-  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1", find_key(key)->name);
+  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1",
+             find_key(key)->name);
   ZERO_CHECK(key == ZERO_KEY_OUTER_LR || value == 0 || settings_.outer_momentum > 0, ZERO_E_STATE,
              "ZERO_KEY_OUTER_MOMENTUM was 0 when the optimizer was created, so it keeps no outer momentum; set it in the config");
   (key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum) = value;
@@ -228,7 +231,8 @@ Status Replicas::set(int32_t key, double value) {
 }
 
 Status Replicas::get(int32_t key, double *out) const {
-  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1", find_key(key)->name);
+  ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1",
+             find_key(key)->name);
   *out = key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum;
   return {};
 }

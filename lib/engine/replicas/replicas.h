@@ -1,5 +1,6 @@
 /// @file Replicas: the parameters that several replicas of a model last had in common while each makes steps of its own, and the
-/// synchronisation: the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or gradients.
+/// synchronisation: the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or
+/// gradients.
 #pragma once
 
 #include "core/task.h"
@@ -55,9 +56,7 @@ class Replicas {
   /// Whether all replicas make the next step together.
   bool together(int64_t calls) const { return settings_.any() && (!settings_.part() || calls < settings_.after); }
   /// Whether the next step ends with a synchronisation.
-  bool due(int64_t calls) const {
-    return settings_.any() && !together(calls) && (calls + 1 - settings_.after) % settings_.period == 0;
-  }
+  bool due(int64_t calls) const { return settings_.any() && !together(calls) && (calls + 1 - settings_.after) % settings_.period == 0; }
   /// @}
 
   bool first() const { return across_ == nullptr || across_->rank() == 0; }
