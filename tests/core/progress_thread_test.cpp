@@ -1,20 +1,19 @@
 /// @file Progress threads: queues advance while nobody waits for them.
 #include "core/progress_thread.h"
 
-#include "core/clock.h"
+#include "core/doorbell.h"
 #include "core/thread_pool.h"
 
 #include "tests/core/failures.h"
+#include "tests/core/waited_words.h"
 #include "tests/group/process_ranks.h"
 
 #include <gtest/gtest.h>
 
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -114,91 +113,37 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(queues[static_cast<size_t>(i)]->wait(operations[static_cast<size_t>(i)]).ok());
 }
 
-Task pass_and_ring(Door &door, Doorbell &passed) {
-  ZERO_CO_AWAIT(door);
-  passed.ring();
-  co_return {};
-}
-
-/// Where the system cannot wait for several words at once, the thread naps between looks.
-bool waits_for_several_words() {
 #if defined(SYS_futex_waitv)
-  ::syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, CLOCK_MONOTONIC);
-  return errno != ENOSYS && errno != EPERM;
-#else
-  return false;
-#endif
-}
-
-/// Long enough for the progress thread to nap, and never in step with its naps.
-void let_it_nap(int number) { std::this_thread::sleep_for(std::chrono::microseconds(4000 + 367 * number % 1000)); }
-
-/// From the opening of a door until the progress thread, which watches an older queue as well, has passed it and rung back.
-int64_t passing_ns(int number) {
-  Door closed(true);
-  Door door(true);
-  Doorbell done;
-  std::atomic<int> passed{0};
-  const Listening listening(&done);
-  const auto older = std::make_shared<OperationQueue>();
-  const auto queue = std::make_shared<OperationQueue>();
-  const auto last = older->submit(pass(closed, passed));
-  const auto operation = queue->submit(pass_and_ring(door, done));
-  EXPECT_TRUE(watch_queue(older, 0));
-  EXPECT_TRUE(watch_queue(queue, 0));
-  let_it_nap(number);
-  const int64_t begin = now_ns();
-  door.open();
-  done.wait(listening.seen(), 60'000'000'000);
-  const int64_t ns = now_ns() - begin;
-  EXPECT_TRUE(queue->wait(operation).ok());
-  closed.open();
-  EXPECT_TRUE(older->wait(last).ok());
-  unwatch_queue(queue, 0);
-  unwatch_queue(older, 0);
-  return ns;
-}
-
-/// The same with a thread that does nothing but sleep on one bell: what this machine takes just now.
-int64_t answering_ns(int number) {
-  Doorbell asked;
-  Doorbell done;
-  const Listening listening(&done);
-  std::thread other([&asked, &done, seen = asked.sequence()] {
-    asked.wait(seen, 60'000'000'000);
-    done.ring();
-  });
-  let_it_nap(number);
-  const int64_t begin = now_ns();
-  asked.ring();
-  done.wait(listening.seen(), 60'000'000'000);
-  const int64_t ns = now_ns() - begin;
-  other.join();
-  return ns;
-}
-
-// Nothing is polled in time: the thread sleeps on all bells together, and on the one that new queues ring.
+// The thread sleeps on the bells of all queues together, and on the one that new queues ring: it need not look now and then.
 TEST(ProgressThread, HearsTheBellsOfAllQueuesAndOfNewOnes) {
-  if (!waits_for_several_words()) GTEST_SKIP() << "this system waits for one word at a time";
-  // Where it were not heard, a passing would last until the end of a nap of up to 1 ms, most of them longer than this. A busy machine may
-  // hold up most passings of a series; only one whose answers are all quick tells that they were not heard.
-  constexpr int64_t kSoonNs = 150'000;
-  constexpr int kPasses = 15;
-  bool heard = false;
-  bool quiet = false;
-  for (int series = 0; series < 5 && !heard; ++series) {
-    int passings = 0;
-    int answers = 0;
-    for (int i = 0; i < kPasses; ++i) {
-      passings += passing_ns(i) < kSoonNs ? 1 : 0;
-      answers += answering_ns(i) < kSoonNs / 2 ? 1 : 0;
-    }
-    heard = passings > kPasses / 2;
-    quiet = quiet || answers == kPasses;
+  std::atomic<int> passed{0};
+  std::array<Door, 2> doors{Door(true), Door(true)};
+  std::array<std::shared_ptr<OperationQueue>, 2> queues;
+  for (size_t i = 0; i < doors.size(); ++i) {
+    queues[i] = std::make_shared<OperationQueue>();
+    queues[i]->submit(pass(doors[i], passed));
+    EXPECT_TRUE(watch_queue(queues[i], 0));
   }
-  if (!heard && !quiet) GTEST_SKIP() << "this machine is too busy to tell";
-  EXPECT_TRUE(heard);
+  test::WaitedWords::Addresses words;
+  {
+    const test::WaitedWords waited;
+    for (int i = 0; i < 20'000 && waited.most().size() < 3; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    words = waited.most();
+  }
+  EXPECT_EQ(words.size(), 3);
+  if (words.size() == 3) {
+    EXPECT_EQ(words[0], doors[0].doorbell());
+    EXPECT_EQ(words[1], doors[1].doorbell());
+    const auto &arrivals = *static_cast<const Doorbell *>(words[2]);
+    const uint32_t before = arrivals.sequence();
+    EXPECT_TRUE(watch_queue(queues[0], 0));
+    EXPECT_NE(arrivals.sequence(), before);
+  }
+  for (Door &door : doors) door.open();
+  EXPECT_TRUE(reaches(passed, 2));
+  for (const auto &queue : queues) unwatch_queue(queue, 0);
 }
+#endif
 
 /// Keeps the thread that looks at it until another one has passed.
 class Obstacle final : public Waitable {
@@ -248,4 +193,5 @@ TEST(ProgressThread, LetsGoOfAQueueThatIsEmpty) {
 }
 
 }  // namespace
+
 }  // namespace zero::progress_thread_test
