@@ -15,8 +15,8 @@ namespace zero {
 
 Task barrier(Group &group);
 /// Lasts for `meanwhile`, which waits for the same ranks in other groups, and ends as a barrier. A rank that calls something else in this
-/// group meanwhile learns so at once; without it both would wait for as long as they may.
-Task around(Group &group, Task meanwhile);
+/// group meanwhile, or gives another `what`, learns so at once; without it both would wait for as long as they may.
+Task around(Group &group, Task meanwhile, uint64_t what);
 Task broadcast(Group &group, void *data, int64_t count, DType dtype, int64_t root);
 Task all_reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op);
 Task reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op, int64_t root);

@@ -86,9 +86,14 @@ TEST_P(Mismatch, AMicroStepThatIsReducedOnOneRankOnlyIsToldAtOnce) {
   constexpr int32_t kLast = ZERO_MICRO_STEP_LAST;
   constexpr int32_t kLocal = ZERO_MICRO_STEP_LOCAL;
   constexpr int32_t kReduce = ZERO_MICRO_STEP_REDUCE;
-  const std::vector<int32_t> kinds[] = {{kReduce}, {kLast}, {kReduce, kLocal}, {kLocal, kLocal}};
-  for (const auto &[first, others, ranks, overlap] :
-       {std::tuple(0, 1, 2, false), {0, 1, 3, true}, {2, 3, 3, false}, {2, 3, 2, true}, {2, 1, 2, false}}) {
+  const std::vector<int32_t> kinds[] = {{kReduce}, {kLast}, {kReduce, kLocal}, {kLocal, kLocal}, {kReduce, kReduce}};
+  for (const auto &[first, others, ranks, overlap] : {std::tuple(0, 1, 2, false),
+                                                      {0, 1, 3, true},
+                                                      {2, 3, 3, false},
+                                                      {2, 3, 2, true},
+                                                      {2, 1, 2, false},
+                                                      {4, 0, 2, false},
+                                                      {4, 0, 3, true}}) {
     Model model;
     model.ranks = ranks;
     model.counts = {300, 31};
@@ -102,6 +107,23 @@ TEST_P(Mismatch, AMicroStepThatIsReducedOnOneRankOnlyIsToldAtOnce) {
       const Status status = step_of(*optimizer, kinds[group->rank() == 0 ? mine : theirs], model);
       EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
       EXPECT_TRUE(contains(status, "the reduction of a micro-step of kind ZERO_MICRO_STEP_REDUCE")) << status.text();
+    });
+  }
+}
+
+/// All made the same sums of shards, but the step of rank 0 has no more to sum.
+TEST_P(Mismatch, AStepThatEndsWithASumOnOneRankOnlyIsToldAtOnce) {
+  for (const int32_t kind : {ZERO_MICRO_STEP_LAST, ZERO_MICRO_STEP_LOCAL}) {
+    Model model{.ranks = 2, .counts = {300, 31}, .divisor = ZERO_DIVISOR_ONE};
+    Manner manner;
+    manner.stage = GetParam();
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      group->set_deadline_ms(kLongMs);
+      const auto optimizer = begun_optimizer(group, model, manner);
+      std::vector<int32_t> kinds{ZERO_MICRO_STEP_REDUCE};
+      if (group->rank() == 1) kinds.push_back(kind);
+      const Status status = step_of(*optimizer, kinds, model);
+      EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
     });
   }
 }

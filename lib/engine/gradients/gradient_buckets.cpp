@@ -158,7 +158,7 @@ void Gradients::add_weight() {
 
 Reductions::Goal Gradients::goal() const {
   if (kind_ == MicroStep::reduce) return Reductions::Goal::sum;
-  return summing_ ? Reductions::Goal::sum_slot : Reductions::Goal::slot;
+  return reduced_micro_steps_ > 0 ? Reductions::Goal::sum_slot : Reductions::Goal::slot;
 }
 
 /// Memory for an operation may be short; the next call tries again.
@@ -214,7 +214,7 @@ Task Gradients::end_micro_step() {
   ZERO_CO_AWAIT(reduce_rest());
   reductions_.end_micro_step();
   for (Tensor &tensor : tensors_) tensor.written.clear();
-  summing_ = true;
+  ++reduced_micro_steps_;
   accumulating_ = false;
   local_weight_ = 0;
   co_return Status();
@@ -359,7 +359,7 @@ void Gradients::reset() {
   }
   started_ = false;
   accumulating_ = false;
-  summing_ = false;
+  reduced_micro_steps_ = 0;
   scans_late_ = false;
   reducing_ = false;
   finite_ = true;

@@ -68,7 +68,11 @@ class Gradients {
   Task end_micro_step();
   Status begin_micro_step(MicroStep kind);
   /// True when the end of the micro-step under way waits for other ranks.
-  bool reduces_micro_step() const { return started_ && kind_ == MicroStep::reduce; }
+  bool reduces_micro_step() const { return started_ && !alone_ && kind_ == MicroStep::reduce; }
+  /// Equal on ranks that have come equally far in the REDUCE micro-steps of a step. `ends`: in the call that ends the step.
+  uint64_t progress(bool ends) const {
+    return static_cast<uint64_t>(4 * reduced_micro_steps_ + (reduces_micro_step() ? 2 : 0) + (ends ? 1 : 0));
+  }
   /// @}
   /// Counts what is missing as zero, reduces everything and waits for it, unless late() is true.
   Task finish();
@@ -85,7 +89,7 @@ class Gradients {
   bool started() const { return started_; }
 
   /// True when the contributions of this step wait to be summed.
-  bool late() const { return late_ && kind_ != MicroStep::reduce && !summing_; }
+  bool late() const { return late_ && kind_ != MicroStep::reduce && reduced_micro_steps_ == 0; }
   /// What waits is so small that no sum of all ranks' contributions can overflow.
   bool bounded() const { return finite_ && kernels_.passed(); }
 
@@ -214,11 +218,11 @@ class Gradients {
   // Of the step:
   bool started_ = false;       ///< gradients were given or a micro-step was begun
   bool accumulating_ = false;  ///< what arrives is added to what earlier micro-steps of this rank left
-  bool summing_ = false;       ///< micro-steps were reduced into the shards' sums
   bool scans_late_ = false;    ///< values changed after they were looked at
   bool finite_ = true;         ///< what was looked at: in a world of one finite, otherwise within scan_limit
   bool reducing_ = false;      ///< what waited is being reduced
   int64_t unfilled_count_ = 0;
+  int64_t reduced_micro_steps_ = 0;  ///< whose sums the shards hold
   double local_weight_ = 0;  ///< of the micro-steps that local sums hold
   double weight_sum_ = 0;    ///< in a world of one
 

@@ -95,10 +95,11 @@ Task Optimizer::micro_step_body(int32_t kind) {
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there are no gradients");
   ZERO_CO_TRY(check_taken_over());
   ZERO_CO_TRY(gradients_.check_micro_step());
-  // Where others may be on their way to a sum in the update instead, which they would agree on in the other group.
-  if (gradients_.reduces_micro_step() && gradients_.sums_late()) {
+  // Others may be on their way to the end of the step, which they agree on in the other group.
+  if (gradients_.reduces_micro_step()) {
+    ZERO_CO_AWAIT(gathers_.end());
     groups_.name_caller(Caller::micro_sums);
-    ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.end_micro_step()));
+    ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.end_micro_step(), gradients_.progress(false)));
   } else {
     ZERO_CO_AWAIT(gradients_.end_micro_step());
   }
@@ -160,7 +161,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
 Task Optimizer::finish_gradients() {
   if (alone() || gradients_.late()) co_return co_await gradients_.finish();
   if (gradients_.sums_late()) groups_.name_caller(Caller::micro_sums);
-  ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.finish()));
+  ZERO_CO_AWAIT(around(*groups_.gather(), gradients_.finish(), gradients_.progress(true)));
   groups_.name_caller(splits_ ? Caller::reduce : Caller::step);
   co_return Status();
 }

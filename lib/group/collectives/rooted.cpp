@@ -117,9 +117,10 @@ Task barrier(Group &group) {
   return group.collective(fingerprint, barrier_round(group));
 }
 
-Task around(Group &group, Task meanwhile) {
+Task around(Group &group, Task meanwhile, uint64_t what) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::call;
+  fingerprint.detail = what;
   return group.collective(fingerprint, round_around(group, std::move(meanwhile)));
 }
 
