@@ -87,6 +87,9 @@ int32_t zero_group_recv_async(zero_group *group, void *recv, int64_t recv_count,
     zero_request **out);
 int32_t zero_group_barrier(zero_group *group);
 int32_t zero_group_barrier_async(zero_group *group, zero_request **out);
+int32_t zero_group_balance(zero_group *group, double seconds, int64_t items, int64_t total, int64_t unit, int64_t *out);
+int32_t zero_group_balance_async(zero_group *group, double seconds, int64_t items, int64_t total, int64_t unit, int64_t *out_share,
+    zero_request **out);
 void zero_group_release(zero_group *group);
 int32_t zero_buffer_create(zero_group *group, const zero_config *config, int32_t dtype, int64_t count, zero_buffer **out);
 int32_t zero_buffer_create_async(zero_group *group, const zero_config *config, int32_t dtype, int64_t count, zero_request **out);

@@ -219,6 +219,16 @@ func (g *Group) Quiet() (bool, error) {
 // Barrier returns when every rank has called it.
 func (g *Group) Barrier(ctx context.Context) error { return g.wait(ctx, czero.Zero_group_barrier) }
 
+// Balance returns this rank's share of total items for the next step, by the speeds of all ranks: a multiple of unit. seconds is what this
+// rank's newest items took, without waits for other ranks; 0 where nothing was measured.
+func (g *Group) Balance(ctx context.Context, seconds float64, items, total, unit int) (int, error) {
+	var share int64
+	err := g.wait(ctx, func(raw czero.Group) *czero.Failure {
+		return czero.Zero_group_balance(raw, seconds, int64(items), int64(total), int64(unit), &share)
+	})
+	return int(share), err
+}
+
 // Traffic returns what this rank sent in a kind of collective.
 func (g *Group) Traffic(operation Operation) (TrafficStats, error) {
 	var stats TrafficStats

@@ -560,6 +560,58 @@ ZERO_API int32_t zero_group_barrier(zero_group *group);
 /** Begins zero_group_barrier() and returns a request in `out`. @since ZERO_0.1 */
 ZERO_API int32_t zero_group_barrier_async(zero_group *group, zero_request **out);
 
+/**
+ * Divides the items of the next step over ranks of unequal speed, so that all need the same time.
+ * Items are for example samples.
+ *
+ * @code
+ * int64_t share = 0;
+ * double seconds = 0;
+ * for (;;) {                                   // 4096 samples per step, 32 per micro-step
+ *   zero_group_balance(group, seconds, share, 4096, 32, &share);
+ *   double begin = now();
+ *   if (share == 0) zero_optimizer_set_weight(optimizer, 0);
+ *   for (int64_t i = 0; i < share; i += 32) {  // with ZERO_DIVISOR_WEIGHTS
+ *     zero_optimizer_micro_step(optimizer, ZERO_MICRO_STEP_LOCAL, NULL);
+ *     zero_optimizer_set_weight(optimizer, 32);
+ *     ...                                      // gradients of 32 samples
+ *   }
+ *   seconds = now() - begin;                   // without the time that ranks wait for one another
+ *   zero_optimizer_step(optimizer, NULL, NULL);
+ * }
+ * @endcode
+ *
+ * Weights make the gradient the exact mean over all samples, however they are divided.
+ *
+ * The rule (as LB-BSP: Chen et al., 2020) uses integers, so all ranks compute the same shares:
+ * - A rank's speed is items divided by seconds. A rank without a measurement counts as the mean of
+ *   the others. If no rank has one, shares are even.
+ * - Shares follow speeds. They are rounded to units by largest remainder, and equal remainders
+ *   favour lower ranks.
+ * - At most an eighth of the items moves between ranks in one call, before rounding, so that one
+ *   slow moment changes little.
+ * - If there are enough units, each rank receives one at least.
+ *
+ * @param[in]  group    The group.
+ * @param[in]  seconds  The time that this rank needed for its newest items: 0 .. 1e9; 0 = none was
+ *                      measured.
+ * @param[in]  items    The number of those items, 0 .. 2^40.
+ * @param[in]  total    Items to divide, 0 .. 2^40, the same on all ranks: a multiple of unit.
+ * @param[in]  unit     1 .. 2^40, the same on all ranks. Shares are multiples of it.
+ * @param[out] out      This rank's share. Shares of all ranks add up to total.
+ * @return ZERO_OK or an error of collectives. ZERO_E_MISMATCH if ranks differ in total or unit.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_group_balance(zero_group *group, double seconds, int64_t items, int64_t total,
+                                    int64_t unit, int64_t *out);
+/**
+ * Begins zero_group_balance() and returns a request in `out`. out_share must outlive the request.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_group_balance_async(zero_group *group, double seconds, int64_t items,
+                                          int64_t total, int64_t unit, int64_t *out_share,
+                                          zero_request **out);
+
 /** @} */
 
 /**

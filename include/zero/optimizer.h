@@ -183,10 +183,10 @@
  * - A full device makes seal return ZERO_E_OUT_OF_MEMORY. Device memory is counted in stats.h;
  *   memory hooks and memory limits do not see it.
  *
- * **Collectives.** seal, begin, micro_step, reduce, apply, gather, step, read, write, verify and
- * sync_module_buffers are collectives over the group. In stage 3 after begin param_acquire is one
- * too. So are the saves and loads of checkpoint.h. Every rank calls them in the same order. Errors
- * also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
+ * **Collectives.** seal, begin, reduce, apply, gather, step, read, write, verify and
+ * sync_module_buffers are collectives over the group. So are micro_step of kind REDUCE and, in
+ * stage 3 after begin, param_acquire. So are the saves and loads of checkpoint.h. Every rank calls
+ * them in the same order. Errors also: ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT.
  *
  * **After ranks were lost** (ZERO_E_TIMEOUT .. ZERO_E_TRANSPORT, except ZERO_E_MISMATCH), three
  * calls still read the data that lies on this rank. They need no other rank:
@@ -720,8 +720,14 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
 
 /**
  * Begins a micro-step: the gradients of a part of the step's batch. Each micro-step of a step is
- * begun with its kind, and the kinds may differ. A step of one micro-step needs no call. A
- * collective.
+ * begun with its kind, and the kinds may differ. A step of one micro-step needs no call.
+ *
+ * - LOCAL and LAST: the call does not wait for other ranks. Ranks may make different numbers of
+ *   LOCAL micro-steps in a step, also none, and may end it with or without LAST. Ranks of unequal
+ *   speed divide the batch with zero_group_balance(); ZERO_DIVISOR_WEIGHTS makes the mean exact.
+ * - REDUCE: a collective, as is the call that follows one in the same step. All ranks make equally
+ *   many. After the last one, either all ranks make further micro-steps or none does. Otherwise
+ *   every rank returns ZERO_E_MISMATCH.
  *
  * Gradients not given in a micro-step count as zero in it. Gradients of all micro-steps are added;
  * only ZERO_DIVISOR_WEIGHTS divides, by the weights of all of them. In a world of one REDUCE is
@@ -737,7 +743,7 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
  * above 65504 on a rank are therefore an overflow even if their mean over ranks is not.
  *
  * @param[in] optimizer  The optimizer.
- * @param[in] kind       A zero_micro_step, the same on all ranks.
+ * @param[in] kind       A zero_micro_step. If it is REDUCE on one rank, it is REDUCE on all.
  * @param[in] stream     NULL, or a stream of ZERO_KEY_DEVICE.
  * @return ZERO_OK. ZERO_E_STATE while gradients are acquired, after a micro-step of kind LAST, or
  *         if a weight was set before the first micro-step.

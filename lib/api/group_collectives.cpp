@@ -3,7 +3,11 @@
 
 #include "api/request.h"
 #include "core/number_text.h"
+#include "group/collectives/balance.h"
 #include "group/group.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace zero::api {
 namespace {
@@ -192,6 +196,25 @@ Status describe_barrier(Work &work, zero_group *handle) {
   return {};
 }
 
+Status describe_balance(Work &work, zero_group *handle, double seconds, int64_t items, int64_t total, int64_t unit, int64_t *out) {
+  constexpr double kMostSeconds = 1e9;
+  std::shared_ptr<Group> group;
+  ZERO_TRY(find(handle, "group", &group));
+  ZERO_CHECK(seconds >= 0 && seconds <= kMostSeconds, ZERO_E_INVALID_ARGUMENT, "seconds is %s, but must be 0 .. 1e9",
+             number_text(seconds).c_str());
+  ZERO_TRY(check_bounds(items, 0, kMostBalancedItems, "items"));
+  ZERO_TRY(check_bounds(total, 0, kMostBalancedItems, "total"));
+  ZERO_TRY(check_bounds(unit, 1, kMostBalancedItems, "unit"));
+  ZERO_CHECK(total % unit == 0, ZERO_E_INVALID_ARGUMENT, "total is %lld, but must be a multiple of unit, which is %lld", lld(total),
+             lld(unit));
+  ZERO_TRY(check_pointer(out, "out"));
+  const int64_t ns = seconds > 0 ? std::max<int64_t>(std::llround(seconds * 1e9), 1) : 0;
+  work.queue = group->queue();
+  work.task.emplace(balance(*group, {items, ns}, total, unit, out));
+  work.owner = std::move(group);
+  return {};
+}
+
 /// One message, in the direction that `send` or `recv` gives.
 struct Message {
   zero_group *group;
@@ -369,4 +392,13 @@ int32_t zero_group_barrier(zero_group *group) {
 
 int32_t zero_group_barrier_async(zero_group *group, zero_request **out) {
   return api::begin_work(out, [&](Work &work) { return api::describe_barrier(work, group); });
+}
+
+int32_t zero_group_balance(zero_group *group, double seconds, int64_t items, int64_t total, int64_t unit, int64_t *out) {
+  return api::run_work([&](Work &work) { return api::describe_balance(work, group, seconds, items, total, unit, out); });
+}
+
+int32_t zero_group_balance_async(zero_group *group, double seconds, int64_t items, int64_t total, int64_t unit, int64_t *out_share,
+                                 zero_request **out) {
+  return api::begin_work(out, [&](Work &work) { return api::describe_balance(work, group, seconds, items, total, unit, out_share); });
 }

@@ -68,6 +68,8 @@ const char *caller_name(Caller caller) {
       return "zero_checkpoint_load";
     case Caller::export_params:
       return "zero_checkpoint_export";
+    case Caller::balance:
+      return "zero_group_balance";
   }
   return nullptr;
 }
@@ -88,6 +90,12 @@ const char *detail_name(Caller caller) {
     case Caller::param_acquire:
     case Caller::gather_ahead:
       return "parameters";
+    case Caller::balance:
+      return "totals or units";
+    case Caller::micro_sums:
+    case Caller::step:
+    case Caller::reduce:
+      return "numbers of micro-steps of kind ZERO_MICRO_STEP_REDUCE";
     default:
       return "tensors, parts or settings";
   }

@@ -59,6 +59,7 @@ enum class Caller : uint8_t {
   save,
   load,
   export_params,
+  balance,
 };
 
 /// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step", or of an internal operation "#17 zero_optimizer_read".

@@ -22,6 +22,13 @@ Arg wrong_count(const char *argument) {
 
 Arg own_rank_or_outside() { return values({-1, 0, 2, INT64_MAX, INT64_MIN}); }
 Arg root() { return values({-1, 1, INT64_MAX, INT64_MIN}); }
+/// Numbers that are no measured time.
+std::vector<Bad> seconds(Bench &) {
+  std::vector<Bad> bad;
+  for (const double value : {-1.0, 2e9, double{NAN}, double{INFINITY}}) bad.push_back({0, ZERO_E_INVALID_ARGUMENT, "seconds", value});
+  return bad;
+}
+
 Arg deadline() { return values({0, -1, (int64_t{1} << 40) + 1, INT64_MIN}); }
 
 template <int32_t (*Read)(const zero_group *, int64_t *)>
@@ -163,6 +170,13 @@ void add_collective_rows(Rows &rows) {
            {group_handle(), send, send_count, recv, recv_count, count("total"), dtype(), root(), stream()});
   add_pair(rows, "zero_group_all_to_all", zero_group_all_to_all, zero_group_all_to_all_async,
            [=](Bench &b) { return moving(b, f32, no_stream()); }, {group_handle(), send, send_count, recv, recv_count, dtype(), stream()});
+  add_pair(rows, "zero_group_balance", zero_group_balance, zero_group_balance_async,
+           [=](Bench &b) {
+             return std::tuple<zero_group *, double, int64_t, int64_t, int64_t, int64_t *>(b.world.group, 1.0, 8, 64, 8,
+                                                                                           &b.outputs.memory.integers[0]);
+           },
+           {group_handle(), seconds, values({-1, (int64_t{1} << 40) + 1, INT64_MIN}), values({-1, 63, (int64_t{1} << 40) + 1, INT64_MIN}),
+            values({0, -1, 7, (int64_t{1} << 40) + 1, INT64_MIN}), address("out")});
   add_pair(rows, "zero_group_send", zero_group_send, zero_group_send_async,
            [=](Bench &b) {
              return std::tuple<zero_group *, const void *, int64_t, int32_t, int64_t, void *>(b.pair.rank[0], b.data, kCount, f32, 1,

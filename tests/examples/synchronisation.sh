@@ -1,10 +1,12 @@
 #!/bin/sh
 # local_steps ends near the same point with a sixteenth of the traffic; server has the bits of even shards, with all states on rank 0.
-# usage: synchronisation.sh LOCAL_STEPS SERVER SCRATCH
+# Ranks of unequal come to an equal end however slow one is, which then has the smaller share.
+# usage: synchronisation.sh LOCAL_STEPS SERVER UNEQUAL SCRATCH
 set -u
 local_steps=$1
 server=$2
-scratch=$3
+unequal=$3
+scratch=$4
 . "$(dirname "$0")/launched.sh"
 mkdir -p "$scratch" || exit 1
 failures=0
@@ -31,8 +33,30 @@ for ranks in 2 4; do
   grep -q '^shards=server rank=0 states=40000 reduced=0 ' "$scratch/all" || fail "server: rank 0 keeps all states: $(cat "$scratch/all")"
   grep -q '^shards=server rank=1 states=0 reduced=5000 gathered=0 ' "$scratch/all" || fail "server: rank 1 keeps none: $(cat "$scratch/all")"
   rm -f "$scratch"/rank[0-9]
+  for slow in 1 8; do
+    launched $ranks "$unequal" --slow $slow || fail "unequal on $ranks ranks"
+    cp "$scratch/rank0" "$scratch/slow$slow"
+    rm -f "$scratch"/rank[0-9]
+  done
+  awk -F 'distance=' -v ranks=$ranks '
+    NF == 2 { far[++count] = $2 }
+    END {
+      apart = far[1] - far[2]
+      if (count != 2 || apart > 0.0005 || apart < -0.0005) {
+        print "FAILED: unequal on " ranks " ranks: " count " distances, " far[1] " and " far[2]
+        exit 1
+      }
+    }' "$scratch/slow1" "$scratch/slow8" || failures=$((failures + 1))
+  awk -F '[ =,]' -v ranks=$ranks '
+    /^step=11 / {
+      seen = 1
+      for (i = 4; i < 4 + ranks; i++) sum += $i
+      if (sum != 1024 || $(3 + ranks) * 2 > $4) exit 1
+    }
+    END { if (!seen) exit 1 }' "$scratch/slow8" || fail "unequal on $ranks ranks: shares $(cat "$scratch/slow8")"
 done
+"$unequal" --slow 0 2>/dev/null && fail "unequal --slow 0"
 "$local_steps" 2>"$scratch/alone" && fail "local_steps alone"
 grep -q 'nobody to meet' "$scratch/alone" || fail "local_steps alone says: $(cat "$scratch/alone")"
-echo "2 programs on 2 and 4 ranks, $failures failed"
+echo "3 programs on 2 and 4 ranks, $failures failed"
 [ $failures -eq 0 ]

@@ -1,5 +1,6 @@
 /// @file Collectives over local groups whose ranks are threads.
 #include "core/mapping.h"
+#include "group/collectives/balance.h"
 #include "group/collectives.h"
 #include "group/connect/connect.h"
 #include "tests/group/collective_cases.h"
@@ -54,6 +55,29 @@ TEST_P(CollectivesOverThreads, EveryCaseMatchesTheTreeAndFloat64) {
 TEST_P(CollectivesOverThreads, SplitGroupsRunAtTheSameTime) { run_ranks(GetParam(), "split", run_split_cases); }
 
 TEST_P(CollectivesOverThreads, WhoWaitsForAMessageGoesOnWithItsSum) { run_ranks(GetParam(), "behind", run_message_behind_sum); }
+
+/// What ranks measured differs, and so may the ways that the words take.
+TEST_P(CollectivesOverThreads, BalanceGivesEachRankTheShareOfTheRule) {
+  run_ranks(GetParam(), "balance", [](Group &group, Report *report) {
+    std::vector<Measured> measured;
+    for (int64_t rank = 0; rank < group.size(); ++rank) measured.push_back({(rank + 1) * 7, 1000 + rank * 300});
+    for (const int64_t unit : {1, 16}) {
+      OperationQueue queue;
+      int64_t share = -1;
+      const Status status = queue.run(balance(group, measured[static_cast<size_t>(group.rank())], 1600, unit, &share));
+      report->expect(status.ok(), status.text());
+      report->expect(share == balanced_shares(measured, 1600, unit)[static_cast<size_t>(group.rank())], "share");
+    }
+    if (group.size() == 1) return;
+    OperationQueue queue;
+    int64_t share = -1;
+    const Status status = queue.run(balance(group, {}, group.rank() == 0 ? 8 : 16, 8, &share));
+    report->expect(status.code() == ZERO_E_MISMATCH && std::strstr(status.text(), "zero_group_balance") != nullptr &&
+                       std::strstr(status.text(), "different totals or units") != nullptr,
+                   status.text());
+    report->expect(share == -1, "share of a call that failed");
+  });
+}
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesOverThreads, testing::Range<int64_t>(1, 9));
 

@@ -163,6 +163,19 @@ static void send_recv(struct rank *self) {
 
 static void barrier(struct rank *self) { text_add_status(&self->text, zero_group_barrier(self->group)); }
 
+static void balance(struct rank *self) {
+  const double seconds[] = {1, 1.5, 3};
+  const int64_t items[] = {192, 240, 208};
+  int64_t share;
+  must(zero_group_balance(self->group, seconds[self->id], items[self->id], 640, 16, &share));
+  text_add(&self->text, "%" PRId64, share);
+}
+
+static void balance_error(struct rank *self) {
+  int64_t share;
+  text_add_error(&self->text, zero_group_balance(self->group, 1, 8, 63, 8, &share));
+}
+
 static void world_of_one(void) {
   float send[kCount], recv[kCount];
   struct text text = {0};
@@ -220,7 +233,9 @@ void group_scenarios(void) {
   ranks_run("all-to-all", 3, all_to_all, NULL);
   ranks_run("send-recv", 3, send_recv, NULL);
   ranks_run("barrier", 3, barrier, NULL);
+  ranks_run("balance", 3, balance, NULL);
   world_of_one();
   ranks_run("all-reduce-lengths", 1, all_reduce_lengths, NULL);
   ranks_run("bad-root", 1, bad_root, NULL);
+  ranks_run("balance-error", 1, balance_error, NULL);
 }

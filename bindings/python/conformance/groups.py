@@ -12,6 +12,7 @@ from words import error_of, hash_of, status_of
 COUNT = 10
 OPS = {"sum": Reduce.SUM, "avg": Reduce.AVG, "min": Reduce.MIN, "max": Reduce.MAX, "prod": Reduce.PROD}
 KINDS = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8}
+BALANCED = [(1, 192), (1.5, 240), (3, 208)]  # seconds and items, by rank
 
 
 def _own_share(group):
@@ -97,6 +98,14 @@ def _send_recv(group):
     group.send(data + np.float32(1), 2)
 
 
+def _balance(group):
+    return str(group.balance(*BALANCED[group.rank], 640, 16))
+
+
+def _balance_error(group):
+    return error_of(group.balance, 1, 8, 63, 8)
+
+
 def _world_of_one():
     with Group.local(None, 0, 1) as group:
         return hash_of(group.all_reduce(values(COUNT, 0)))
@@ -130,6 +139,8 @@ def scenarios():
     yield "all-to-all", ranks.on(3, _all_to_all)
     yield "send-recv", ranks.on(3, _send_recv)
     yield "barrier", ranks.on(3, lambda group: status_of(group.barrier))
+    yield "balance", ranks.on(3, _balance)
     yield "world-of-one", _world_of_one
     yield "all-reduce-lengths", ranks.on(1, _all_reduce_lengths)
     yield "bad-root", ranks.on(1, _bad_root)
+    yield "balance-error", ranks.on(1, _balance_error)

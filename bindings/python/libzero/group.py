@@ -185,6 +185,13 @@ class Group(Owner):
         """Returns when every rank has called it."""
         zero.zero_group_barrier(self.native)
 
+    def balance(self, seconds: float, items: int, total: int, unit: int = 1) -> int:
+        """This rank's share of `total` items for the next step, by the speeds of all ranks: a multiple of `unit`.
+
+        `seconds` is what this rank's newest `items` took, without waits for other ranks; 0 where nothing was measured.
+        """
+        return zero.zero_group_balance(self.native, seconds, items, total, unit)
+
     def traffic(self, operation: Operation | int | str) -> TrafficStats:
         """What this rank moved in one kind of collective."""
         stats = prepared(TrafficStats, zero.zero_traffic_stats_init)

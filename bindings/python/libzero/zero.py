@@ -173,6 +173,9 @@ def zero_group_recv(group, recv, dtype, peer):
 def zero_group_barrier(group):
     return _zero.zero_group_barrier(group)
 
+def zero_group_balance(group, seconds, items, total, unit):
+    return _zero.zero_group_balance(group, seconds, items, total, unit)
+
 def zero_buffer_create(group, config, dtype, count):
     return _zero.zero_buffer_create(group, config, dtype, count)
 

@@ -4698,6 +4698,47 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_group_balance(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_group *arg1 = (zero_group *) 0 ;
+  double arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t *arg6 = (int64_t *) 0 ;
+  int64_t value6 = 0 ;
+  PyObject *swig_obj[5] ;
+  int32_t result;
+  
+  arg6 = &value6;
+  if (!SWIG_Python_UnpackTuple(args, "zero_group_balance", 5, 5, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
+  {
+    arg2 = PyFloat_AsDouble(swig_obj[1]);
+    if (arg2 == -1 && PyErr_Occurred()) SWIG_fail;
+  }
+  if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
+  if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
+  if (!take_i64(swig_obj[4], &arg5)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_group_balance(arg1,arg2,arg3,arg4,arg5,arg6);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg6));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_buffer_create(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_group *arg1 = (zero_group *) 0 ;
@@ -7807,6 +7848,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_group_send", _wrap_zero_group_send, METH_VARARGS, NULL},
 	 { "zero_group_recv", _wrap_zero_group_recv, METH_VARARGS, NULL},
 	 { "zero_group_barrier", _wrap_zero_group_barrier, METH_O, NULL},
+	 { "zero_group_balance", _wrap_zero_group_balance, METH_VARARGS, NULL},
 	 { "zero_buffer_create", _wrap_zero_buffer_create, METH_VARARGS, NULL},
 	 { "zero_buffer_shard", _wrap_zero_buffer_shard, METH_O, NULL},
 	 { "zero_buffer_whole_acquire", _wrap_zero_buffer_whole_acquire, METH_O, NULL},

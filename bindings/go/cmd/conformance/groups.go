@@ -32,9 +32,14 @@ func groupScenarios() {
 	runRanks("all-to-all", 3, allToAll)
 	runRanks("send-recv", 3, sendRecv)
 	runRanks("barrier", 3, func(r *rank) { r.addStatus(r.group.Barrier(background)) })
+	runRanks("balance", 3, balance)
 	worldOfOne()
 	runRanks("all-reduce-lengths", 1, allReduceLengths)
 	runRanks("bad-root", 1, badRoot)
+	runRanks("balance-error", 1, func(r *rank) {
+		_, err := r.group.Balance(background, 1, 8, 63, 8)
+		r.addError(err)
+	})
 }
 
 func places(r *rank) {
@@ -181,6 +186,11 @@ func worldOfOne() {
 
 func allReduceLengths(r *rank) {
 	r.addError(zero.AllReduce(background, r.group, values[float32](elements, r.id), make([]float32, elements-1), zero.Sum))
+}
+
+func balance(r *rank) {
+	seconds, items := []float64{1, 1.5, 3}, []int{192, 240, 208}
+	r.add("%d", must(r.group.Balance(background, seconds[r.id], items[r.id], 640, 16)))
 }
 
 func badRoot(r *rank) {

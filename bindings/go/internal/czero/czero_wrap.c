@@ -202,7 +202,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_307f19b96bb77338(void *_swig_go_0) {
+void _wrap_Swig_free_czero_7bc4c7796307f670(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -212,7 +212,7 @@ void _wrap_Swig_free_czero_307f19b96bb77338(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_307f19b96bb77338(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_7bc4c7796307f670(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -225,7 +225,7 @@ void *_wrap_Swig_malloc_czero_307f19b96bb77338(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_307f19b96bb77338(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_7bc4c7796307f670(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -241,7 +241,7 @@ _gostring_ _wrap_zero_status_name_czero_307f19b96bb77338(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_307f19b96bb77338(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_7bc4c7796307f670(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -256,7 +256,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_307f19b96bb77338(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_307f19b96bb77338(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_7bc4c7796307f670(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -269,7 +269,7 @@ _gostring_ _wrap_zero_config_create_czero_307f19b96bb77338(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_307f19b96bb77338(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -286,7 +286,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_307f19b96bb77338(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_307f19b96bb77338(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -303,7 +303,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_307f19b96bb77338(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_307f19b96bb77338(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -328,7 +328,7 @@ _gostring_ _wrap_zero_config_set_str_czero_307f19b96bb77338(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_307f19b96bb77338(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_7bc4c7796307f670(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -343,7 +343,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_307f19b96bb77338(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_307f19b96bb77338(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_7bc4c7796307f670(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -358,7 +358,7 @@ _gostring_ _wrap_zero_config_bounds_czero_307f19b96bb77338(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_307f19b96bb77338(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_7bc4c7796307f670(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -379,7 +379,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_307f19b96bb77338(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_307f19b96bb77338(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_7bc4c7796307f670(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -389,7 +389,7 @@ void _wrap_zero_config_release_czero_307f19b96bb77338(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_request_wait_czero_307f19b96bb77338(zero_request *_swig_go_0) {
+_gostring_ _wrap_zero_request_wait_czero_7bc4c7796307f670(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -402,7 +402,7 @@ _gostring_ _wrap_zero_request_wait_czero_307f19b96bb77338(zero_request *_swig_go
 }
 
 
-void _wrap_zero_request_release_czero_307f19b96bb77338(zero_request *_swig_go_0) {
+void _wrap_zero_request_release_czero_7bc4c7796307f670(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   
   arg1 = (zero_request *)_swig_go_0; 
@@ -412,7 +412,7 @@ void _wrap_zero_request_release_czero_307f19b96bb77338(zero_request *_swig_go_0)
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_307f19b96bb77338(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -444,7 +444,7 @@ _gostring_ _wrap_zero_group_create_local_czero_307f19b96bb77338(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_307f19b96bb77338(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_7bc4c7796307f670(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -461,7 +461,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_307f19b96bb77338(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_307f19b96bb77338(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -490,7 +490,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_307f19b96bb77338(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_307f19b96bb77338(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_7bc4c7796307f670(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -510,7 +510,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_307f19b96bb77338(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_307f19b96bb77338(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_7bc4c7796307f670(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -525,7 +525,7 @@ _gostring_ _wrap_zero_group_create_env_czero_307f19b96bb77338(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_launcher_czero_307f19b96bb77338(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_group_launcher_czero_7bc4c7796307f670(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -543,7 +543,7 @@ _gostring_ _wrap_zero_group_launcher_czero_307f19b96bb77338(char *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_307f19b96bb77338(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -562,7 +562,7 @@ _gostring_ _wrap_zero_group_split_czero_307f19b96bb77338(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -577,7 +577,7 @@ _gostring_ _wrap_zero_group_rank_czero_307f19b96bb77338(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -592,7 +592,7 @@ _gostring_ _wrap_zero_group_size_czero_307f19b96bb77338(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -607,7 +607,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -622,7 +622,7 @@ _gostring_ _wrap_zero_group_local_size_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -637,7 +637,7 @@ _gostring_ _wrap_zero_group_host_count_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_307f19b96bb77338(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -658,7 +658,7 @@ _gostring_ _wrap_zero_group_share_czero_307f19b96bb77338(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_307f19b96bb77338(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -671,7 +671,7 @@ _gostring_ _wrap_zero_group_status_czero_307f19b96bb77338(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_307f19b96bb77338(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_7bc4c7796307f670(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -697,7 +697,7 @@ _gostring_ _wrap_zero_group_abort_czero_307f19b96bb77338(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_307f19b96bb77338(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -712,7 +712,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_307f19b96bb77338(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_307f19b96bb77338(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -727,7 +727,7 @@ _gostring_ _wrap_zero_group_quiet_czero_307f19b96bb77338(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -754,7 +754,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -781,7 +781,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_307f19b96bb77338(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -806,7 +806,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -829,7 +829,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_307f19b96bb77338(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -858,7 +858,7 @@ _gostring_ _wrap_zero_group_reduce_czero_307f19b96bb77338(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -887,7 +887,7 @@ _gostring_ _wrap_zero_group_gather_czero_307f19b96bb77338(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -916,7 +916,7 @@ _gostring_ _wrap_zero_group_scatter_czero_307f19b96bb77338(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -941,7 +941,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -964,7 +964,7 @@ _gostring_ _wrap_zero_group_send_czero_307f19b96bb77338(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_307f19b96bb77338(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -987,7 +987,7 @@ _gostring_ _wrap_zero_group_recv_czero_307f19b96bb77338(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_307f19b96bb77338(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1000,7 +1000,30 @@ _gostring_ _wrap_zero_group_barrier_czero_307f19b96bb77338(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_307f19b96bb77338(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_balance_czero_7bc4c7796307f670(zero_group *_swig_go_0, double _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, int64_t *_swig_go_5) {
+  zero_group *arg1 = (zero_group *) 0 ;
+  double arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t *arg6 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_group *)_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t *)_swig_go_5; 
+  
+  result = zero_group_balance(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_zero_group_release_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -1010,7 +1033,7 @@ void _wrap_zero_group_release_czero_307f19b96bb77338(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_307f19b96bb77338(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -1031,7 +1054,7 @@ _gostring_ _wrap_zero_buffer_create_czero_307f19b96bb77338(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_307f19b96bb77338(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1050,7 +1073,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_307f19b96bb77338(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_307f19b96bb77338(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1067,7 +1090,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_307f19b96bb77338(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_307f19b96bb77338(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_7bc4c7796307f670(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1080,7 +1103,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_307f19b96bb77338(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_307f19b96bb77338(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1101,7 +1124,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_307f19b96bb77338(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_307f19b96bb77338(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1122,7 +1145,7 @@ _gostring_ _wrap_zero_buffer_read_czero_307f19b96bb77338(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_307f19b96bb77338(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1143,7 +1166,7 @@ _gostring_ _wrap_zero_buffer_write_czero_307f19b96bb77338(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_307f19b96bb77338(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_7bc4c7796307f670(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1153,7 +1176,7 @@ void _wrap_zero_buffer_release_czero_307f19b96bb77338(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_307f19b96bb77338(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_7bc4c7796307f670(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1168,7 +1191,7 @@ _gostring_ _wrap_zero_step_result_init_czero_307f19b96bb77338(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_307f19b96bb77338(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_7bc4c7796307f670(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1183,7 +1206,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_307f19b96bb77338(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_307f19b96bb77338(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1200,7 +1223,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_307f19b96bb77338(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1217,7 +1240,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1232,7 +1255,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_307f19b96bb77338(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1265,7 +1288,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_307f19b96bb77338(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1282,7 +1305,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_307f19b96bb77338(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1315,7 +1338,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_307f19b96bb77338(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1332,7 +1355,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_307f19b96bb77338(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_307f19b96bb77338(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1345,7 +1368,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1360,7 +1383,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_307f19b96bb77338(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1383,7 +1406,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1402,7 +1425,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_307f19b96bb77338(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1417,7 +1440,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_307f19b96bb77338(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1440,7 +1463,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_307f19b96bb77338(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1455,7 +1478,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_307f19b96bb77338(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1476,7 +1499,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_307f19b96bb77338(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1499,7 +1522,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1514,7 +1537,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1531,7 +1554,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1548,7 +1571,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1565,7 +1588,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_307f19b96bb77338(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1580,7 +1603,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_307f19b96bb77338(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1595,7 +1618,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_307f19b96bb77338(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1610,7 +1633,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1635,7 +1658,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1652,7 +1675,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_307f19b96bb77338(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_307f19b96bb77338(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1662,7 +1685,7 @@ void _wrap_zero_optimizer_release_czero_307f19b96bb77338(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_sync_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1679,7 +1702,7 @@ _gostring_ _wrap_zero_optimizer_sync_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_request_stop_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_request_stop_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1694,7 +1717,7 @@ _gostring_ _wrap_zero_optimizer_request_stop_czero_307f19b96bb77338(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1713,7 +1736,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1732,7 +1755,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1749,7 +1772,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1766,7 +1789,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1783,7 +1806,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1806,7 +1829,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1831,7 +1854,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1856,7 +1879,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_307f19b96bb77338(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1873,7 +1896,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_307f19b96bb77338(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1888,7 +1911,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_307f19b96bb77338(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1905,7 +1928,7 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_307f19b96bb77338(zero_o
 }
 
 
-_gostring_ _wrap_zero_checkpoint_result_init_czero_307f19b96bb77338(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_checkpoint_result_init_czero_7bc4c7796307f670(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
   zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1920,7 +1943,7 @@ _gostring_ _wrap_zero_checkpoint_result_init_czero_307f19b96bb77338(zero_checkpo
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_save_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1945,7 +1968,7 @@ _gostring_ _wrap_zero_optimizer_save_czero_307f19b96bb77338(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_async_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_save_async_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1972,7 +1995,7 @@ _gostring_ _wrap_zero_optimizer_save_async_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_resume_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_resume_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1999,7 +2022,7 @@ _gostring_ _wrap_zero_optimizer_resume_czero_307f19b96bb77338(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_create_czero_307f19b96bb77338(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
@@ -2016,7 +2039,7 @@ _gostring_ _wrap_zero_checkpoint_create_czero_307f19b96bb77338(zero_group *_swig
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_optimizer *arg3 = (zero_optimizer *) 0 ;
@@ -2041,7 +2064,7 @@ _gostring_ _wrap_zero_checkpoint_add_optimizer_czero_307f19b96bb77338(zero_check
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_buffer_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_buffer_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_buffer *arg3 = (zero_buffer *) 0 ;
@@ -2066,7 +2089,7 @@ _gostring_ _wrap_zero_checkpoint_add_buffer_czero_307f19b96bb77338(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_tensor_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
+_gostring_ _wrap_zero_checkpoint_add_tensor_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2099,7 +2122,7 @@ _gostring_ _wrap_zero_checkpoint_add_tensor_czero_307f19b96bb77338(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_set_text_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_set_text_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2132,7 +2155,7 @@ _gostring_ _wrap_zero_checkpoint_set_text_czero_307f19b96bb77338(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_get_text_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_get_text_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2162,7 +2185,7 @@ _gostring_ _wrap_zero_checkpoint_get_text_czero_307f19b96bb77338(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_rename_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_rename_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2195,7 +2218,7 @@ _gostring_ _wrap_zero_checkpoint_rename_czero_307f19b96bb77338(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_save_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2222,7 +2245,7 @@ _gostring_ _wrap_zero_checkpoint_save_czero_307f19b96bb77338(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_async_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_save_async_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2251,7 +2274,7 @@ _gostring_ _wrap_zero_checkpoint_save_async_czero_307f19b96bb77338(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_load_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_load_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2280,7 +2303,7 @@ _gostring_ _wrap_zero_checkpoint_load_czero_307f19b96bb77338(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_export_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_export_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2309,7 +2332,7 @@ _gostring_ _wrap_zero_checkpoint_export_czero_307f19b96bb77338(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_skipped_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_skipped_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2329,7 +2352,7 @@ _gostring_ _wrap_zero_checkpoint_skipped_czero_307f19b96bb77338(zero_checkpoint 
 }
 
 
-void _wrap_zero_checkpoint_release_czero_307f19b96bb77338(zero_checkpoint *_swig_go_0) {
+void _wrap_zero_checkpoint_release_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   
   arg1 = (zero_checkpoint *)_swig_go_0; 
@@ -2339,7 +2362,7 @@ void _wrap_zero_checkpoint_release_czero_307f19b96bb77338(zero_checkpoint *_swig
 }
 
 
-_gostring_ _wrap_zero_save_open_czero_307f19b96bb77338(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
+_gostring_ _wrap_zero_save_open_czero_7bc4c7796307f670(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
   char *arg1 = (char *) 0 ;
   zero_save **arg2 = (zero_save **) 0 ;
   char *copy1 ;
@@ -2362,7 +2385,7 @@ _gostring_ _wrap_zero_save_open_czero_307f19b96bb77338(_gostring_ _swig_go_0, ze
 }
 
 
-_gostring_ _wrap_zero_save_list_czero_307f19b96bb77338(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_list_czero_7bc4c7796307f670(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2392,7 +2415,7 @@ _gostring_ _wrap_zero_save_list_czero_307f19b96bb77338(_gostring_ _swig_go_0, in
 }
 
 
-_gostring_ _wrap_zero_save_describe_czero_307f19b96bb77338(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_describe_czero_7bc4c7796307f670(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2414,7 +2437,7 @@ _gostring_ _wrap_zero_save_describe_czero_307f19b96bb77338(zero_save *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_verify_czero_307f19b96bb77338(zero_save *_swig_go_0) {
+_gostring_ _wrap_zero_save_verify_czero_7bc4c7796307f670(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2427,7 +2450,7 @@ _gostring_ _wrap_zero_save_verify_czero_307f19b96bb77338(zero_save *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_zero_save_compare_czero_307f19b96bb77338(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_compare_czero_7bc4c7796307f670(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   zero_save *arg2 = (zero_save *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2444,7 +2467,7 @@ _gostring_ _wrap_zero_save_compare_czero_307f19b96bb77338(zero_save *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_save_differences_czero_307f19b96bb77338(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_differences_czero_7bc4c7796307f670(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2466,7 +2489,7 @@ _gostring_ _wrap_zero_save_differences_czero_307f19b96bb77338(zero_save *_swig_g
 }
 
 
-_gostring_ _wrap_zero_save_export_czero_307f19b96bb77338(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_export_czero_7bc4c7796307f670(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
   zero_save *arg1 = (zero_save *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -2489,7 +2512,7 @@ _gostring_ _wrap_zero_save_export_czero_307f19b96bb77338(zero_save *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_prunable_czero_307f19b96bb77338(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_prunable_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2519,7 +2542,7 @@ _gostring_ _wrap_zero_save_prunable_czero_307f19b96bb77338(_gostring_ _swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_remove_czero_307f19b96bb77338(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_remove_czero_7bc4c7796307f670(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy1 ;
@@ -2550,7 +2573,7 @@ _gostring_ _wrap_zero_save_remove_czero_307f19b96bb77338(_gostring_ _swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_progress_czero_307f19b96bb77338(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_progress_czero_7bc4c7796307f670(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2567,7 +2590,7 @@ _gostring_ _wrap_zero_save_progress_czero_307f19b96bb77338(zero_save *_swig_go_0
 }
 
 
-void _wrap_zero_save_release_czero_307f19b96bb77338(zero_save *_swig_go_0) {
+void _wrap_zero_save_release_czero_7bc4c7796307f670(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   
   arg1 = (zero_save *)_swig_go_0; 
@@ -2577,7 +2600,7 @@ void _wrap_zero_save_release_czero_307f19b96bb77338(zero_save *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_307f19b96bb77338(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_memory_stats_init_czero_7bc4c7796307f670(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2592,7 +2615,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_307f19b96bb77338(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2609,7 +2632,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_307f19b96bb77338(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_307f19b96bb77338(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2626,7 +2649,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_307f19b96bb77338(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_307f19b96bb77338(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_7bc4c7796307f670(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2641,7 +2664,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_307f19b96bb77338(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_307f19b96bb77338(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_7bc4c7796307f670(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2658,7 +2681,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_307f19b96bb77338(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2675,7 +2698,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_307f19b96bb77338(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_307f19b96bb77338(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_7bc4c7796307f670(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2690,7 +2713,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_307f19b96bb77338(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -2705,7 +2728,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_307f19b96bb77338(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_307f19b96bb77338(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_7bc4c7796307f670(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2723,7 +2746,7 @@ _gostring_ _wrap_zero_describe_library_czero_307f19b96bb77338(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_307f19b96bb77338(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_7bc4c7796307f670(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2743,7 +2766,7 @@ _gostring_ _wrap_zero_describe_group_czero_307f19b96bb77338(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2763,7 +2786,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_307f19b96bb77338(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_307f19b96bb77338(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2783,7 +2806,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_307f19b96bb77338(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_307f19b96bb77338() {
+long long _wrap_zero_abi_version_czero_7bc4c7796307f670() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2794,7 +2817,7 @@ long long _wrap_zero_abi_version_czero_307f19b96bb77338() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_307f19b96bb77338() {
+_gostring_ _wrap_zero_version_czero_7bc4c7796307f670() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -2808,7 +2831,7 @@ _gostring_ _wrap_zero_version_czero_307f19b96bb77338() {
 }
 
 
-long long _wrap_zero_has_feature_czero_307f19b96bb77338(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_7bc4c7796307f670(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -25,7 +25,7 @@ import Libdl
 export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, Saving, ZeroError
 export CheckpointResult, KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, launcher, mpi_group, nccl_group, unique_id
-export abort, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
+export abort, balance, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
 export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, reduce_scatter!, scatter!, send
 export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!

@@ -118,3 +118,12 @@ end
 Returns when every rank has called it.
 """
 barrier(group::Group) = zero_group_barrier(group)
+
+"""
+    balance(group, seconds, items, total, unit = 1)
+
+This rank's share of `total` items for the next step, by the speeds of all ranks: a multiple of `unit`. `seconds` is what this rank's newest
+`items` took, without waits for other ranks; 0 where nothing was measured.
+"""
+balance(group::Group, seconds::Real, items::Integer, total::Integer, unit::Integer = 1) =
+    zero_group_balance(group, seconds, items, total, unit)

@@ -650,6 +650,8 @@ mutable struct Functions
     zero_group_recv_async::Ptr{Cvoid}
     zero_group_barrier::Ptr{Cvoid}
     zero_group_barrier_async::Ptr{Cvoid}
+    zero_group_balance::Ptr{Cvoid}
+    zero_group_balance_async::Ptr{Cvoid}
     zero_group_release::Ptr{Cvoid}
     zero_buffer_create::Ptr{Cvoid}
     zero_buffer_create_async::Ptr{Cvoid}
@@ -764,7 +766,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 174)...)
+    Functions() = new(ntuple(_ -> C_NULL, 176)...)
 end
 const libzero = Functions()
 
@@ -1030,6 +1032,15 @@ function zero_group_barrier(group)
         ccall(entry(libzero.zero_group_barrier_async), Int32, (Handle, Ptr{Handle}), group, request)
     end
     return nothing
+end
+
+function zero_group_balance(group, seconds, items, total, unit)
+    out = Ref(Int64(0))
+    finish() do request
+        ccall(entry(libzero.zero_group_balance_async), Int32, (Handle, Float64, Int64, Int64, Int64, Ptr{Int64}, Ptr{Handle}),
+              group, seconds, items, total, unit, out, request)
+    end
+    return out[]
 end
 
 function zero_group_release(group)

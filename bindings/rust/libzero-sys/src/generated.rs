@@ -601,6 +601,12 @@ extern "C" {
     /// See `zero/group.h`.
     pub fn zero_group_barrier_async(group: *mut zero_group, out: *mut *mut zero_request) -> i32;
 
+    /// See `zero/group.h`; waits for other ranks.
+    pub fn zero_group_balance(group: *mut zero_group, seconds: f64, items: i64, total: i64, unit: i64, out: *mut i64) -> i32;
+
+    /// See `zero/group.h`.
+    pub fn zero_group_balance_async(group: *mut zero_group, seconds: f64, items: i64, total: i64, unit: i64, out_share: *mut i64, out: *mut *mut zero_request) -> i32;
+
     /// See `zero/group.h`.
     pub fn zero_group_release(group: *mut zero_group);
 

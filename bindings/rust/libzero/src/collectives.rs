@@ -160,6 +160,15 @@ impl Group {
         check(unsafe { sys::zero_group_barrier(self.as_ptr()) })
     }
 
+    /// This rank's share of `total` items for the next step, by the speeds of all ranks: a multiple of `unit`. `seconds` is what this
+    /// rank's newest `items` took, without waits for other ranks; 0 where nothing was measured.
+    pub fn balance(&self, seconds: f64, items: usize, total: usize, unit: usize) -> Result<usize> {
+        let mut share = 0;
+        // SAFETY: the handle is the group's, and the result goes to a local.
+        check(unsafe { sys::zero_group_balance(self.as_ptr(), seconds, items as i64, total as i64, unit as i64, &mut share) })?;
+        Ok(share as usize)
+    }
+
     /// Root's share of its `count` elements, or what there is of it where they are fewer than `total`, which libzero then says.
     fn own_of(&self, count: usize, total: usize, root: usize) -> Result<Range<usize>> {
         let own = self.share(total, root)?;

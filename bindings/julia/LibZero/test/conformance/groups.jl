@@ -16,6 +16,7 @@ function group_scenarios()
     say("world-of-one", on_one_rank(group -> hash_of(all_reduce!(group, floats(10, 0), zeros(Float32, 10), :sum))))
     say("all-reduce-lengths", on_one_rank(group -> error_of(() -> all_reduce!(group, floats(10, 0), zeros(Float32, 9), :sum))))
     say("bad-root", on_one_rank(group -> error_of(() -> bcast!(group, floats(10, 0), 5))))
+    say("balance-error", on_one_rank(group -> error_of(() -> balance(group, 1, 8, 63, 8))))
 end
 
 on_one_rank(body) = Group(body, nothing, 0, 1)
@@ -66,4 +67,7 @@ function message_scenarios()
         send(group, rank == 0 ? data : data .+ 1, rank + 1)
     end)
     say("barrier", on_ranks((group, rank) -> status_of(() -> barrier(group))))
+    say("balance", on_ranks() do group, rank
+        balance(group, (1, 1.5, 3)[rank+1], (192, 240, 208)[rank+1], 640, 16)
+    end)
 end

@@ -152,6 +152,11 @@ fn messages() -> Result<()> {
     line("send-recv", &results[2]);
     let statuses = ranks::run(RANKS, |group, _| Ok(status(group.barrier())))?;
     line("barrier", join(statuses));
+    let shares = ranks::run(RANKS, |group, rank| {
+        let (seconds, items) = [(1.0, 192), (1.5, 240), (3.0, 208)][rank];
+        Ok(group.balance(seconds, items, 640, 16)?.to_string())
+    })?;
+    line("balance", join(shares));
     Ok(())
 }
 
@@ -163,5 +168,6 @@ fn single() -> Result<()> {
     let outcome = group.all_reduce(&array::<f32>(COUNT, 0), &mut recv[..9], ReduceOp::Sum);
     line("all-reduce-lengths", error(outcome));
     line("bad-root", error(group.broadcast(&mut recv, 5)));
+    line("balance-error", error(group.balance(1.0, 8, 63, 8)));
     Ok(())
 }
