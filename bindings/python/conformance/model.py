@@ -1,7 +1,7 @@
 """The parameters `w` and `b` that optimizer scenarios train, on one rank."""
 
 import numpy as np
-from libzero import Config, Dtype, Optimizer, Source
+from libzero import Config, Dtype, Optimizer, Source, numpy_dtype
 
 from values import upper_halves, values
 from words import hash_of
@@ -63,6 +63,6 @@ class Model:
 
     def say_result(self):
         """The hash of both parameters, read by rank 0."""
-        kind = np.uint16 if self.dtype == Dtype.BF16 else np.float32
+        kind = numpy_dtype(self.dtype)
         outs = [self.optimizer.read(param, np.empty(COUNTS[param], kind) if self.rank == 0 else None) for param in (W, B)]
         return " ".join(map(hash_of, outs)) if self.rank == 0 else None

@@ -1,6 +1,7 @@
 """v(i, s): the numbers that every language computes with."""
 
 import numpy as np
+from libzero import as_bf16
 
 
 def values(count, series, kind=np.float32):
@@ -14,4 +15,4 @@ def values(count, series, kind=np.float32):
 
 def upper_halves(array):
     """bf16 of float32."""
-    return (array.view(np.uint32) >> 16).astype(np.uint16)
+    return as_bf16((array.view(np.uint32) >> 16).astype(np.uint16))

@@ -8,7 +8,7 @@ from .bfloat16 import from_bf16, to_bf16
 from .buffer import Buffer, Shard
 from .checkpoint import Checkpoint
 from .config import Config, bounds
-from .elements import dtype_nbytes, numpy_dtype
+from .elements import as_bf16, dtype_nbytes, numpy_dtype
 from .error import Error
 from .generated import (
     ABI_MAJOR,
@@ -55,6 +55,8 @@ from .optimizer import Optimizer
 from .param import KeptSlot, Param, View
 from .save import Save, list_saves, prunable_saves, remove_save
 from .saving import Saving
+
+__version__ = f"{VERSION_MAJOR}.{VERSION_MINOR}.{VERSION_PATCH}"
 
 __all__ = [
     "ABI_MAJOR",
@@ -107,6 +109,7 @@ __all__ = [
     "VerifyResult",
     "View",
     "abi_version",
+    "as_bf16",
     "bounds",
     "describe",
     "dtype_nbytes",

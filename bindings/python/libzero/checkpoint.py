@@ -37,7 +37,8 @@ class Checkpoint(Owner):
 
     def add_tensor(self, name: str, array, scope: Scope | int | str = Scope.ONE) -> None:
         """Adds an array of the program, which save() reads and load() writes; the checkpoint keeps it."""
-        dtype = elements.dtype_of(array.dtype)
+        array = elements.array(array)
+        dtype = elements.array_dtype(array.dtype)
         zero.zero_checkpoint_add_tensor(self.native, name, dtype, array.shape, array, number(Scope, scope))
         self._kept.append(array)
 

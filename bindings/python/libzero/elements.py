@@ -1,6 +1,7 @@
 """Element types: which NumPy type stands for which zero_dtype, and arrays as calls need them.
 
-NumPy has no bf16 and no 8-bit floats: bf16 elements are uint16 with the upper halves of float32, 8-bit floats are uint8 codes.
+NumPy has no bf16 and no 8-bit floats. Arrays of the library hold bf16 as the upper halves of float32, in a type of their own that is
+uint16 with a mark; 8-bit floats are uint8 codes. Types of ml_dtypes, and tensors with DLPack, are taken for what they are.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import operator
 
 import numpy as np
 
+from .dlpack import from_dlpack
 from .generated import Dtype
 from .library import zero
+
+# NumPy keeps the mark in views, copies and new arrays of the type.
+_BF16 = np.dtype(np.uint16, metadata={"libzero": "BF16"})
 
 _NUMPY = {
     Dtype.F32: np.dtype(np.float32),
     Dtype.F64: np.dtype(np.float64),
     Dtype.F16: np.dtype(np.float16),
-    Dtype.BF16: np.dtype(np.uint16),
+    Dtype.BF16: _BF16,
     Dtype.I32: np.dtype(np.int32),
     Dtype.I64: np.dtype(np.int64),
     Dtype.U8: np.dtype(np.uint8),
@@ -31,8 +36,19 @@ _NUMPY = {
 _NAMES = {dtype.name.lower(): dtype for dtype in Dtype}
 
 # What an array of a type that stands for several is taken for.
-_OF_ARRAYS = (Dtype.F32, Dtype.F64, Dtype.F16, Dtype.BF16, Dtype.I32, Dtype.I64, Dtype.U8)
+_OF_ARRAYS = (Dtype.F32, Dtype.F64, Dtype.F16, Dtype.I32, Dtype.I64, Dtype.U8)
 _DTYPES = {_NUMPY[dtype]: dtype for dtype in _OF_ARRAYS}
+
+# Types that other packages add to NumPy, by name, and to DLPack, by code and bits.
+_ADDED = {"bfloat16": _BF16, "float8_e4m3fn": np.dtype(np.uint8)}
+_ADDED_TO_DLPACK = {(4, 16): _BF16, (10, 8): np.dtype(np.uint8)}
+# Types of torch that NumPy knows no name of.
+_OF_TORCH = {"torch.bfloat16": Dtype.BF16, "torch.float8_e4m3fn": Dtype.F8_E4M3}
+
+_NO_BF16 = (
+    "uint16 elements are not taken for bf16: give an array of ml_dtypes.bfloat16, a tensor with DLPack, what to_bf16 returns, "
+    "or as_bf16(array) if these are the bits of bf16"
+)
 
 
 def dtype_nbytes(dtype: Dtype | int) -> int:
@@ -52,26 +68,40 @@ def dtype_of(kind) -> int:
     """
     if isinstance(kind, str) and kind in _NAMES:
         kind = _NAMES[kind]
+    if str(kind).startswith("torch."):
+        kind = _OF_TORCH.get(str(kind), str(kind)[len("torch.") :])
     return operator.index(kind) if isinstance(kind, numbers.Integral) else array_dtype(np.dtype(kind))
 
 
 def array_dtype(kind: np.dtype) -> Dtype:
     """The zero_dtype of arrays of a NumPy type."""
+    if kind.name in _ADDED:
+        return Dtype.BF16 if kind.name == "bfloat16" else Dtype.F8_E4M3
+    if _is_bf16(kind):
+        return Dtype.BF16
+    if kind == np.uint16:
+        raise TypeError(_NO_BF16)
     dtype = _DTYPES.get(kind)
     if dtype is None:
         raise TypeError(f"arrays of {kind} have no element type in libzero; those that have one are {', '.join(map(str, _DTYPES))}")
     return dtype
 
 
+def _is_bf16(kind: np.dtype) -> bool:
+    return kind.metadata is not None and kind.metadata.get("libzero") == "BF16"
+
+
 def array(data) -> np.ndarray:
-    """An array over the memory of `data`, which has the buffer protocol: nothing is copied."""
+    """An array over the memory of `data`, which has DLPack or the buffer protocol: nothing is copied."""
     if isinstance(data, np.ndarray):
-        return data
+        return data.view(_ADDED[data.dtype.name]) if data.dtype.name in _ADDED else data
+    if hasattr(data, "__dlpack__"):
+        return from_dlpack(data, _ADDED_TO_DLPACK)
     try:
         return np.asarray(memoryview(data))
     except TypeError:
         given = type(data).__name__
-        raise TypeError(f"a NumPy array is needed, or something else with the buffer protocol, not a {given}") from None
+        raise TypeError(f"a NumPy array is needed, or something else with DLPack or the buffer protocol, not a {given}") from None
 
 
 def typed(data, dtype: Dtype, *what: str) -> np.ndarray:
@@ -79,12 +109,19 @@ def typed(data, dtype: Dtype, *what: str) -> np.ndarray:
     found = array(data)
     if found.dtype != _NUMPY[dtype]:
         raise TypeError(f"the array is {found.dtype}, but {' '.join(what)} is {_text(dtype)}")
+    if dtype == Dtype.BF16 and not _is_bf16(found.dtype):
+        raise TypeError(f"the array is uint16, but {' '.join(what)} is bf16; {_NO_BF16}")
     return found
+
+
+def as_bf16(bits) -> np.ndarray:
+    """The same memory, for arrays of uint16 that hold the bits of bf16."""
+    return typed(bits, Dtype.U16, "what as_bf16 takes").view(_BF16)
 
 
 def _text(dtype: Dtype) -> str:
     """What arrays are in NumPy, and what that stands for where it is something else."""
-    kind = str(_NUMPY[dtype])
+    kind = "uint16" if dtype == Dtype.BF16 else str(_NUMPY[dtype])
     return f"{dtype.name.lower()} ({kind})" if dtype in (Dtype.BF16, Dtype.F8_E4M3, Dtype.F8_UE5M3) else kind
 
 

@@ -58,7 +58,7 @@ class BufferTest(TestCase):
             self.fails(Status.E_STATE, buffer.whole_acquire)
 
     def test_empty(self):
-        with ranks.alone() as group, Buffer(group, 0, np.uint16) as buffer, buffer.whole() as whole:
+        with ranks.alone() as group, Buffer(group, 0, "bf16") as buffer, buffer.whole() as whole:
             self.assertEqual((whole.size, whole.dtype, buffer.dtype), (0, np.uint16, Dtype.BF16))
             self.assertEqual(buffer.shard().data.size, 0)
 

@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 import ranks
 from failing import TestCase
-from libzero import Config, Error, Group, Operation, Reduce, Status
+from libzero import Config, Error, Group, Operation, Reduce, Status, as_bf16
 
 SHORT_MS = 200
 
@@ -18,8 +18,8 @@ class CollectivesTest(TestCase):
             for found in sums:
                 self.assertEqual((found.dtype, found.tolist()), (kind, [[6] * 3] * 2))
 
-    def test_bf16_is_uint16(self):
-        sums = ranks.run(2, lambda group: group.all_reduce(np.array([0x3F80], np.uint16)))
+    def test_bf16_is_marked_uint16(self):
+        sums = ranks.run(2, lambda group: group.all_reduce(as_bf16(np.array([0x3F80], np.uint16))))
         self.assertEqual([int(found[0]) for found in sums], [0x4000, 0x4000])
 
     def test_arrays_are_used_where_they_lie(self):
@@ -102,7 +102,7 @@ class BadArraysTest(TestCase):
             self.group.all_reduce(np.zeros(3, ">f4"))
         with self.assertRaisesRegex(TypeError, "float64, but the other array of the call is float32"):
             self.group.all_reduce(np.zeros(3, np.float32), np.zeros(3))
-        with self.assertRaisesRegex(TypeError, "a NumPy array is needed, or something else with the buffer protocol, not a list"):
+        with self.assertRaisesRegex(TypeError, "a NumPy array is needed, or something else with DLPack or the buffer protocol, not a list"):
             self.group.all_reduce([1.0, 2.0])
 
     def test_an_output_must_be_writable(self):

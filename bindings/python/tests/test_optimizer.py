@@ -185,7 +185,7 @@ class ParametersTest(TestCase):
 
     def test_bf16_is_uint16_and_f16_float16(self):
         with ranks.alone() as group, Config(stage=1) as config:
-            for dtype, kind in ((Dtype.BF16, np.uint16), (np.uint16, np.uint16), (np.float16, np.float16)):
+            for dtype, kind in ((Dtype.BF16, np.uint16), ("bf16", np.uint16), (np.float16, np.float16)):
                 with begun(group, config, dtype) as optimizer, optimizer.param(0) as data:
                     self.assertEqual((data.dtype, optimizer.params[0].kind), (kind, kind))
                     self.assertEqual(optimizer.grad_acquire(0)[0].dtype, kind)

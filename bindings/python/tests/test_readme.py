@@ -40,7 +40,7 @@ class ReadmeTest(unittest.TestCase):
                 for param in (1, 0):
                     optimizer.grad_ready(param, libzero.to_bf16(np.full(5, step + param + 1, np.float32)))
                 optimizer.step()
-            return [optimizer.read(param, np.empty(5, np.uint16)).tolist() for param in (0, 1)]
+            return [optimizer.read(param, np.empty(5, libzero.numpy_dtype(libzero.Dtype.BF16))).tolist() for param in (0, 1)]
 
         def optimizer_of(group, stage):
             optimizer = libzero.Optimizer(group, libzero.Config(stage=stage, lr=0.1))

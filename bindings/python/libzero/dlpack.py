@@ -1,0 +1,119 @@
+"""Tensors of other packages, without a copy, by DLPack: torch, JAX and whatever else has __dlpack__. On the host alone.
+
+The structs are those of dlpack.h; kinds with names that NumPy does not have are those of elements.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+_HOST = (1, 3)  # kDLCPU and kDLCUDAHost: memory that the host reads
+_BFLOAT = 4
+_TYPES = {0: "i", 1: "u", 2: "f"}
+_READ_ONLY = 1
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype = ctypes.c_void_p
+_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_name = ctypes.pythonapi.PyCapsule_GetName
+_name.restype = ctypes.c_char_p
+_name.argtypes = [ctypes.py_object]
+
+
+class Memory:
+    """What NumPy makes an array of. The array refers to it, and so keeps `owner`, whose memory this is."""
+
+    __slots__ = ("owner", "__array_interface__")
+
+    def __init__(self, owner: object, address: int, shape: tuple, strides: tuple | None, kind: np.dtype, writable: bool):
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "strides": strides,
+            "typestr": kind.str,
+            "data": (address, not writable),
+        }
+
+
+def from_dlpack(source, kinds: dict) -> np.ndarray:
+    """An array over the tensor's memory. `kinds`: NumPy's type by DLPack's code and bits, where it is none of the usual ones."""
+    given = f"{type(source).__module__}.{type(source).__qualname__}"
+    if source.__dlpack_device__()[0] not in _HOST:
+        raise TypeError(f"the {given} lies on a device, but this package reaches memory of the host alone; give a copy on the host")
+    # A capsule that nobody has consumed gives its tensor back when it ends.
+    capsule, tensor, writable = _opened(source)
+    kind = kinds.get((tensor.code, tensor.bits))
+    if kind is None and tensor.code in _TYPES and tensor.bits % 8 == 0:
+        kind = np.dtype(f"{_TYPES[tensor.code]}{tensor.bits // 8}")
+    if kind is None or tensor.lanes != 1:
+        raise TypeError(f"the {given} has elements of {tensor.bits} bits (DLPack's type {tensor.code}), which have no element type in libzero")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if 0 in shape:
+        return np.empty(shape, kind)
+    strides = tuple(step * kind.itemsize for step in tensor.strides[: tensor.ndim]) if tensor.strides else None
+    # JAX tells of no tensor that it must not be written to.
+    writable = writable and not given.startswith("jax")
+    return np.asarray(Memory(capsule, tensor.data + tensor.byte_offset, shape, strides, kind, writable)).view(kind)
+
+
+def _opened(source):
+    """The capsule, its tensor, and whether that may be written to."""
+    try:
+        capsule = source.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = source.__dlpack__()
+    name = _name(capsule)
+    struct = (_Versioned if name == b"dltensor_versioned" else _Managed).from_address(_pointer(capsule, name))
+    return capsule, struct.tensor, not (name == b"dltensor_versioned" and struct.flags & _READ_ONLY)
+
+
+class Lent(np.ndarray):
+    """An array over memory of the library, which other packages take by DLPack without a copy (torch.from_dlpack).
+
+    They know no read-only tensors: what they write into a parameter after begin() is lost or found as a change by verify().
+    """
+
+    def __dlpack__(self, *, copy=None, dl_device=None, **_):
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("memory of the library lies on the host, and is not moved to a device")
+        if copy:
+            return self.copy().__dlpack__()
+        writable = np.asarray(Memory(self, self.ctypes.data, self.shape, self.strides, self.dtype, True))
+        capsule = writable.__dlpack__()
+        if self.dtype.metadata and self.dtype.metadata.get("libzero") == "BF16":
+            _Managed.from_address(_pointer(capsule, b"dltensor")).tensor.code = _BFLOAT
+        return capsule
