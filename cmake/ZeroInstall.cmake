@@ -3,15 +3,20 @@
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS zero EXPORT zeroTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi PATTERN "*nccl*" EXCLUDE)
+install(TARGETS zero EXPORT zeroTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi COMPONENT development PATTERN "*nccl*" EXCLUDE)
+
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.cpp" PATTERN "README.md")
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
-install(EXPORT zeroTargets NAMESPACE zero:: DESTINATION ${package_dir})
+install(EXPORT zeroTargets NAMESPACE zero:: DESTINATION ${package_dir} COMPONENT development)
 configure_package_config_file(cmake/zeroConfig.cmake.in ${PROJECT_BINARY_DIR}/zeroConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake DESTINATION ${package_dir}
+        COMPONENT development)
 
 # The prefix as seen from the .pc file, so that an installed tree may be moved.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
@@ -28,4 +33,4 @@ foreach(kind LIBDIR INCLUDEDIR)
   endif()
 endforeach()
 configure_file(cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/zero.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/zero.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -24,6 +24,10 @@ zero_packages() {
       ;;
     frameworks) echo libtorch-dev libdlib-dev libblas-dev liblapack-dev ;;
     benchmarks) echo libbenchmark-dev python3 python3-venv iproute2 ;;
+    packing) echo dpkg-dev file ;;
+    rpm) echo rpm ;;
+    wheel) echo python3-dev python3-venv ;;
+    roots) echo debootstrap ;;
     speed) echo ccache ;;
     *) echo "packages.sh: no list named '$1'" >&2; return 2 ;;
   esac

@@ -190,7 +190,8 @@ report() {
   echo "$passed passed, $failed failed, $skipped skipped"
 }
 
-zero_install_packages build data mpi mpich tests bindings frameworks speed
+zero_install_packages build data mpi mpich tests bindings frameworks packing speed
+if [ -n "$full" ]; then zero_install_packages roots; fi
 # One device architecture: nothing here runs the code, and each takes a minute to compile.
 cuda=()
 if toolkit=$(tools/cuda.sh 2>"$logs/cuda"); then

@@ -149,4 +149,42 @@ mpi_module_alone() {
   echo "built alone and run with $tried MPI libraries"
 }
 
+# pack GENERATOR: into $scratch/packs.
+pack() {
+  [ -f "$BUILD/CPackConfig.cmake" ] || skip "packages are left out of this build: no gzip was found"
+  cpack --config "$BUILD/CPackConfig.cmake" -G "$1" -B "$scratch/packs" -D CPACK_OUTPUT_FILE_PREFIX="$scratch/packs" >"$scratch/log" 2>&1 ||
+    { cat "$scratch/log"; fail "cpack -G $1"; }
+}
+
+# It works wherever it is unpacked, and names no folder of the machine that made it. Device code names those of its sources, for profilers.
+archive() {
+  command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+  pack TGZ
+  mkdir "$scratch/else where"
+  tar -C "$scratch/else where" --strip-components=1 -xf "$scratch"/packs/libzero-*.tar.gz
+  ! grep -rlF --exclude=libzero_cuda.so -e "$BUILD" -e "$SOURCE" "$scratch/else where" || fail "the archive names folders of this machine"
+  libdir=$(dirname "$(find "$scratch/else where" -name libzero.so.0)")
+  export LD_LIBRARY_PATH=$libdir PKG_CONFIG_PATH=$libdir/pkgconfig
+  readme_by_pkg_config
+  env -u LD_LIBRARY_PATH "$(find "$scratch/else where" -path '*/bin/zero')" info | grep '^ranks: 1 on 1 host$'
+}
+
+# Of the components: names, what they depend on, and the size of the base.
+debian_packages() {
+  local package names
+  command -v dpkg-shlibdeps >/dev/null || skip "dpkg-shlibdeps is not installed (Debian: dpkg-dev)"
+  command -v dpkg-deb >/dev/null || skip "dpkg-deb is not installed"
+  pack DEB
+  for package in "$scratch"/packs/*.deb; do dpkg-deb -f "$package" Package Depends Installed-Size | paste -sd' '; done | tee "$scratch/told"
+  names=$(sed -E 's/^Package: ([^ ]*).*/\1/' "$scratch/told" | sort | paste -sd' ')
+  [[ $names =~ ^(libzero-cuda )?libzero-dev\ (libzero-mpi )?(libzero-nccl )?libzero0$ ]] || fail "the packages are: $names"
+  grep -qE '^Package: libzero0 Depends: libc6 \(>= [0-9.]+\) ' "$scratch/told" || fail "libzero0 depends on more than the C library"
+  [ "$(grep -c "libzero0 (= " "$scratch/told")" -eq "$(($(wc -l <"$scratch/told") - 1))" ] || fail "a package goes with any libzero0"
+  dpkg-deb -x "$scratch"/packs/libzero0_*.deb "$scratch/base"
+  [ "$(find "$scratch/base" -type f | wc -l)" -eq 2 ] && [ -f "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" ] ||
+    fail "libzero0 holds: $(find "$scratch/base" -type f)"
+  ! readelf -S -W "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" | grep -q '\.debug_info' || fail "libzero0 has debug information"
+  [ "$(du -sk "$scratch/base" | cut -f 1)" -lt 10240 ] || fail "libzero0 takes $(du -sk "$scratch/base" | cut -f 1) KiB"
+}
+
 "$1"

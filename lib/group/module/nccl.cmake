@@ -48,4 +48,5 @@ set_target_properties(zero_nccl PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF C_VISI
 target_include_directories(zero_nccl PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(zero_nccl PRIVATE -Wall -Wextra)
 target_link_libraries(zero_nccl PRIVATE zero_nccl_headers ${ZERO_NCCL_LIBRARY})
-install(TARGETS zero_nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+target_link_options(zero_nccl PRIVATE -Wl,-soname,libzero_nccl.so)
+install(TARGETS zero_nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nccl)
