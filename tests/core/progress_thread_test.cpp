@@ -193,5 +193,4 @@ TEST(ProgressThread, LetsGoOfAQueueThatIsEmpty) {
 }
 
 }  // namespace
-
 }  // namespace zero::progress_thread_test

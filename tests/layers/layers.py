@@ -20,8 +20,8 @@ BELOW = {
 ROOMS = ("config", "compute", "ranks", "stats", "layout", "storage", "buffer", "parameters", "gradients", "update", "replicas", "integrity", "optimizer", "checkpoint")
 SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
 TRANSPORTS = {"local", "mpi", "nccl", "tcp"}
-TOP_FOLDERS = {".ci", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
-TOP_FILES = {".clang-format", ".clang-tidy", ".gitattributes", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"}
+TOP_FOLDERS = {".ci", ".github", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}
+TOP_FILES = {".clang-format", ".clang-tidy", ".editorconfig", ".gitattributes", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"}
 VENDOR_HEADERS = re.compile(
     r"^(mpi|mpi-ext|nccl\w*|cuda\w*|cu(blas|dnn|rand|fft|solver|sparse)\w*|nvml|nvrtc|device_launch_parameters)\.h$|^(cuda|cub|thrust)/")
 # The files that wrap them.
