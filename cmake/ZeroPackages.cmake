@@ -19,7 +19,7 @@ endforeach()
 
 set(text_runtime "This package holds the shared library. It needs the C library alone.")
 set(text_development
-    "This package holds headers, files for pkg-config and CMake, examples, and\nthe command zero, which describes an installation and looks after saves.")
+    "This package holds headers, their documentation, files for pkg-config and\nCMake, examples, and the command zero, which describes an installation and\nlooks after saves.")
 set(text_mpi "This package holds the module through which libzero starts ranks, and\ncrosses hosts, with MPI.")
 set(text_cuda
     "This package holds the module through which libzero keeps states and makes\nsteps on CUDA devices. It needs NVIDIA's driver where it runs.")

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 generators=("$@")
 [ $# -gt 0 ] || generators=(DEB TGZ)
-purposes=(build mpi packing)
+purposes=(build mpi docs packing)
 for generator in "${generators[@]}"; do
   case $generator in
     DEB | TGZ) ;;

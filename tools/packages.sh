@@ -24,6 +24,7 @@ zero_packages() {
       ;;
     frameworks) echo libtorch-dev libdlib-dev libblas-dev liblapack-dev ;;
     benchmarks) echo libbenchmark-dev python3 python3-venv iproute2 ;;
+    docs) echo doxygen python3 ;;
     packing) echo dpkg-dev file ;;
     rpm) echo rpm ;;
     wheel) echo python3-dev python3-venv ;;

@@ -124,8 +124,8 @@ cases() { cat "$logs"/*.all 2>/dev/null | awk '/^\[==========\] [0-9]+ tests? fr
 
 test_release() {
   # The interpreter whose headers and NumPy the packages hold, whatever else is on PATH.
-  local python=/usr/bin/python3 options=()
-  if [ -x "$python" ]; then options=(-DPython3_EXECUTABLE="$python"); fi
+  local python=/usr/bin/python3 options=(-DZERO_DOCS=ON)
+  if [ -x "$python" ]; then options+=(-DPython3_EXECUTABLE="$python"); fi
   build release all "${options[@]}" || return 0
   if [ -n "$full" ]; then export ZERO_TEST_FULL=1; fi
   run_tests release quick -j "$tests_at_once" -LE faults
@@ -176,7 +176,7 @@ print_coverage() {
 report() {
   local entry missing
   title "summary"
-  missing=$(zero_missing_packages build data mpi mpich tests bindings frameworks speed)
+  missing=$(zero_missing_packages build data mpi mpich tests bindings frameworks docs speed)
   [ -z "$missing" ] || left_out+=("packages that are not installed: $(echo $missing)")
   echo "$(cases) GoogleTest cases ran inside the tests counted below"
   if [ ${#left_out[@]} -gt 0 ]; then
@@ -190,7 +190,7 @@ report() {
   echo "$passed passed, $failed failed, $skipped skipped"
 }
 
-zero_install_packages build data mpi mpich tests bindings frameworks packing speed
+zero_install_packages build data mpi mpich tests bindings frameworks docs packing speed
 if [ -n "$full" ]; then zero_install_packages roots; fi
 # One device architecture: nothing here runs the code, and each takes a minute to compile.
 cuda=()

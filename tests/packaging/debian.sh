@@ -49,7 +49,7 @@ cp "$scratch"/build/libzero/build/package/packages/*.deb "$scratch/run/libzero"
 cp "$source/examples/readme.c" "$scratch/run/libzero/program.c"
 inside run 'cd /libzero && apt-get update -qq && apt-get install -y -qq --no-install-recommends ./*.deb gcc libc6-dev pkg-config >log 2>&1 ||
   { tail -n 20 log; exit 1; }
-  zero info && cc program.c $(pkg-config --cflags --libs zero) -o program && ./program | tail -n 1 >last && cat last &&
+  test -f /usr/share/doc/libzero/html/index.html && zero info && cc program.c $(pkg-config --cflags --libs zero) -o program && ./program | tail -n 1 >last && cat last &&
   grep -q "^step 100  w = 2.00000$" last'
 echo "$release: packages build, install and work"
 umount -l "$scratch"/{build,run}/{proc,dev}

@@ -184,6 +184,9 @@ debian_packages() {
   [ "$(find "$scratch/base" -type f | wc -l)" -eq 2 ] && [ -f "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" ] ||
     fail "libzero0 holds: $(find "$scratch/base" -type f)"
   ! readelf -S -W "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" | grep -q '\.debug_info' || fail "libzero0 has debug information"
+  if [ -f "$BUILD/docs/rendered" ] && grep -qx 'ZERO_DOCS:BOOL=ON' "$BUILD/CMakeCache.txt"; then
+    dpkg-deb -c "$scratch"/packs/libzero-dev_*.deb | grep '/html/group_8h\.html$' >/dev/null || fail "libzero-dev has no documentation"
+  fi
   [ "$(du -sk "$scratch/base" | cut -f 1)" -lt 10240 ] || fail "libzero0 takes $(du -sk "$scratch/base" | cut -f 1) KiB"
 }
 
