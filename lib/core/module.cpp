@@ -4,6 +4,7 @@
 #include "core/owned_fd.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -23,8 +24,24 @@ std::vector<std::string> candidates(const ModuleKind &kind, const std::string &p
   return out;
 }
 
+/// Whether the program was linked with -static, and so names no loader of shared libraries: glibc's own, which dlopen would bring, crashes
+/// beside the C library that the program has inside.
+bool program_is_static() {
+  bool names_loader = false;
+  const auto look = [](dl_phdr_info *program, size_t, void *out) {
+    for (int i = 0; i < program->dlpi_phnum; i++) *static_cast<bool *>(out) |= program->dlpi_phdr[i].p_type == PT_INTERP;
+    return 1;  // the first object is the program
+  };
+  ::dl_iterate_phdr(look, &names_loader);
+  return !names_loader;
+}
+
 /// The first candidate that loads.
 Status open_first(const ModuleKind &kind, const std::vector<std::string> &paths, void **out, std::string *out_path) {
+  ZERO_CHECK(!program_is_static(), ZERO_E_MODULE,
+             "the %s cannot be loaded into a program that was linked with -static; link it with the shared C library (libzero.a may stay "
+             "inside the program)",
+             kind.noun);
   std::string reasons;
   // For what the module and the libraries it needs open as they are loaded. What they open later is theirs.
   const StandardFdsHeld held;

@@ -92,10 +92,54 @@ readme_by_pkg_config() {
 }
 
 readme_by_find_package() {
-  "$CMAKE" -S "$SOURCE/tests/packaging/consumer" -B "$scratch/build" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$PREFIX" \
-    -DREADME_PROGRAM="$SOURCE/examples/readme.c" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror'
-  "$CMAKE" --build "$scratch/build"
+  build_consumer zero::zero
   run_readme "$scratch/build/readme"
+}
+
+# build_consumer TARGET
+build_consumer() {
+  "$CMAKE" -S "$SOURCE/tests/packaging/consumer" -B "$scratch/build" -DCMAKE_C_COMPILER="$CC" -DCMAKE_PREFIX_PATH="$PREFIX" \
+    -DREADME_PROGRAM="$SOURCE/examples/readme.c" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror' -DLIBZERO="$1"
+  "$CMAKE" --build "$scratch/build"
+}
+
+needs_no_libzero() {
+  ! readelf -d "$1" | grep 'NEEDED.*libzero' || fail "$1 needs libzero.so, though libzero.a was meant"
+}
+
+# The archive has no strong symbol outside of libzero's names, and no debug information.
+static_library() {
+  [ -f "$libdir/libzero.a" ] || fail "libzero.a was not installed"
+  echo "libzero.a has $(stat -c %s "$libdir/libzero.a") bytes"
+  nm -C -g --defined-only "$libdir/libzero.a" | awk '$2 ~ /^[TDBRC]$/ { sub(/^[^ ]+ [^ ]+ /, ""); print }' >"$scratch/symbols"
+  [ "$(wc -l <"$scratch/symbols")" -ge 170 ] || fail "libzero.a has only $(wc -l <"$scratch/symbols") symbols"
+  ! grep -vE '^(non-virtual thunk to |(vtable|typeinfo|typeinfo name|guard variable) for )?zero(_|::)' "$scratch/symbols" ||
+    fail "libzero.a has symbols of other names"
+  ! readelf -S -W "$libdir/libzero.a" 2>/dev/null | grep -q '\.debug_info' || fail "libzero.a has debug information"
+}
+
+static_by_find_package() {
+  build_consumer zero::zero_static
+  needs_no_libzero "$scratch/build/readme"
+  run_readme "$scratch/build/readme"
+}
+
+# With the C library shared, modules still load; with -static none can, and the error says so.
+static_by_pkg_config() {
+  command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+  eval "flags=($(pkg-config --static --cflags --libs zero))"
+  "$CC" "$SOURCE/examples/readme.c" "${flags[@]/-lzero/-l:libzero.a}" -o "$scratch/readme"
+  needs_no_libzero "$scratch/readme"
+  run_readme "$scratch/readme"
+  if [ -f "$libdir/libzero_mpi.so" ] && command -v mpirun >/dev/null; then
+    mpirun -n 2 "$scratch/readme" | grep '^step 100  w = 2.00000$' || fail "two MPI ranks of a program with libzero.a"
+  fi
+  "$CC" -static "$SOURCE/examples/readme.c" "${flags[@]}" -o "$scratch/static" 2>"$scratch/log" ||
+    { cat "$scratch/log"; fail "linking with -static"; }
+  run_readme "$scratch/static"
+  ! OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$scratch/static" 2>"$scratch/error" || fail "a program linked with -static loaded the MPI module"
+  cat "$scratch/error"
+  grep -q '^ZERO_E_MODULE: .*linked with -static' "$scratch/error" || fail "the error does not say that -static is the cause"
 }
 
 # As a part of another project libzero leaves that project's build type alone and keeps its modules beside itself.
