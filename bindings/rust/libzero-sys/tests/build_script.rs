@@ -1,19 +1,27 @@
 //! How the build script finds the library, and what it says when it does not.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The build script as a program.
+#[allow(dead_code)] // main is called by name
+#[path = "../build.rs"]
+mod build;
+
+/// The build script, run by a process of its own: this test program, of which it is an ignored test.
 fn script() -> Command {
-    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("build_script.{}", std::process::id()));
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs");
-    let built = Command::new(rustc).args(["--edition", "2021", "-o"]).arg(&program).arg(source).status();
-    assert!(built.unwrap().success());
-    let mut command = Command::new(program);
-    command.env_remove("LIBZERO_LIB_DIR");
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "the_script_itself", "--nocapture"]);
+    for variable in ["LIBZERO_LIB_DIR", "DOCS_RS", "ZERO_STATIC"] {
+        command.env_remove(variable);
+    }
     command
+}
+
+#[test]
+#[ignore = "it is run by the other tests"]
+fn the_script_itself() {
+    build::main();
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -50,5 +58,8 @@ fn the_library_is_found_or_the_reason_is_told() {
     assert!(told.contains("PKG_CONFIG_PATH") && told.contains("LIBZERO_LIB_DIR"), "{told}");
 
     let told = failure(script().env("PKG_CONFIG", "/no/such/program").output().unwrap());
-    assert!(told.contains("cannot be run"), "{told}");
+    assert!(told.contains("/no/such/program"), "{told}");
+
+    let output = script().env("DOCS_RS", "1").env("PKG_CONFIG", "/no/such/program").output().unwrap();
+    assert!(output.status.success() && !text(&output.stdout).contains("rustc-link"), "{}", text(&output.stderr));
 }

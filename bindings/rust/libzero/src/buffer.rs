@@ -135,6 +135,8 @@ impl<T: Element> Drop for Buffer<T> {
 }
 
 /// The whole of a [`Buffer`], gathered. It goes when it is dropped.
+///
+/// It is neither [`Send`] nor [`Sync`]; the slice in it may be lent to other threads.
 pub struct Whole<'a, T: Element> {
     buffer: &'a Buffer<T>,
     elements: Elements<T>,

@@ -81,6 +81,8 @@ impl From<sys::zero_checkpoint_result> for CheckpointResult {
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), libzero::Error>(())
 /// ```
+///
+/// It is neither [`Send`] nor [`Sync`]: it stays on the thread of the objects that it borrows.
 #[derive(Debug)]
 pub struct Checkpoint<'a> {
     handle: NonNull<sys::zero_checkpoint>,

@@ -22,6 +22,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// assert!(error.text().contains("ZERO_KEY_STAGE"));
 /// # Ok::<(), libzero::Error>(())
 /// ```
+///
+/// It is [`Send`] and [`Sync`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     code: Code,

@@ -27,9 +27,12 @@
 //!
 //! # Ranks and threads
 //!
-//! A rank is a thread with a [`Group`] of its own, or a process of a launcher. Objects are [`Send`]; a [`Group`] is [`Sync`] too, the
-//! others are used by one thread at a time, and their views stay on it. Collectives wait for the other ranks in the call; a rank that has
-//! something else to do meanwhile makes the call in a thread of [`std::thread::scope`].
+//! A rank is a thread with a [`Group`] of its own, or a process of a launcher. A [`Group`] is [`Send`] and [`Sync`]. A [`Config`], [`Buffer`],
+//! [`Optimizer`], [`Save`] and [`Saving`] is [`Send`]: one thread uses it at a time, and its views stay on that thread. Plain data that can be
+//! copied is both. Each type states its rule.
+//!
+//! Collectives wait for the other ranks in the call; a rank that has something else to do meanwhile makes the call in a thread of
+//! [`std::thread::scope`].
 //!
 //! # Ownership
 //!

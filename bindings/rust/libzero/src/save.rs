@@ -28,6 +28,8 @@ use crate::text;
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), libzero::Error>(())
 /// ```
+///
+/// Only one thread may use a save at a time: it is [`Send`], but not [`Sync`].
 #[derive(Debug)]
 pub struct Save {
     handle: NonNull<sys::zero_save>,

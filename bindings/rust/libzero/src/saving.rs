@@ -18,6 +18,8 @@ use crate::stats::init;
 ///
 /// It borrows nothing: libzero has copied what is the program's, and keeps what is its own. Optimizers, buffers and the group may be used and
 /// dropped meanwhile. Dropping a `Saving` waits for the save, at most for its deadline.
+///
+/// It is [`Send`], but not [`Sync`]: one thread at a time may wait for it.
 pub struct Saving<R = CheckpointResult> {
     request: NonNull<sys::zero_request>,
     /// libzero writes here at the end of the save. A `Saving` that is forgotten leaks it.

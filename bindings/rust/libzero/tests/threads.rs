@@ -1,25 +1,79 @@
 //! What may go to other threads, drops in any order on any thread, and errors of many threads at once.
 
+use std::fs;
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use libzero::{Buffer, Config, Error, Group, Key, ModuleBuffer, Optimizer, Param, Source};
+use libzero::{
+    Buffer, Checkpoint, Config, Error, GradView, Group, Key, ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction,
+    Save, Saving, Source, StepResult, View, Whole,
+};
+
+/// Whether a type has a marker: a constant of the type itself is found before that of the trait.
+macro_rules! has {
+    ($marker:ident, $type:ty) => {{
+        #[allow(dead_code)]
+        trait Otherwise {
+            const HAS: bool = false;
+        }
+        impl<T: ?Sized> Otherwise for T {}
+        struct Probe<T>(std::marker::PhantomData<T>);
+        #[allow(dead_code)]
+        impl<T: $marker> Probe<T> {
+            const HAS: bool = true;
+        }
+        <Probe<$type>>::HAS
+    }};
+}
+
+macro_rules! threads_of {
+    ($($name:ident: $type:ty),* $(,)?) => { [$((stringify!($name), has!(Send, $type), has!(Sync, $type))),*] };
+}
+
+/// Each public struct with the words of its documentation, but for those that are plain data, which may be copied.
+fn documented_structs(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            documented_structs(&path, found);
+            continue;
+        }
+        let mut above = String::new();
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            if let Some(rest) = line.strip_prefix("pub struct ") {
+                let name = rest.split(|letter: char| !letter.is_alphanumeric()).next().unwrap();
+                if !above.contains("derive(Clone, Copy") {
+                    found.push((name.to_owned(), above.replace("///", "").split_whitespace().collect::<Vec<_>>().join(" ")));
+                }
+            }
+            let goes_on = line.starts_with("///") || line.starts_with("#[");
+            above = if goes_on { above + line + "\n" } else { String::new() };
+        }
+    }
+}
 
 #[test]
-fn objects_are_send_and_groups_are_sync() {
-    fn send<T: Send>() {}
-    fn sync<T: Sync>() {}
-    send::<Config>();
-    send::<Group>();
-    sync::<Group>();
-    send::<Buffer<f32>>();
-    send::<Optimizer>();
-    send::<Error>();
-    sync::<Error>();
-    send::<Param<f32>>();
-    sync::<Param<f32>>();
-    send::<ModuleBuffer<f32>>();
-    sync::<ModuleBuffer<f32>>();
+fn each_type_is_what_its_documentation_says() {
+    let types = threads_of![
+        Config: Config, Group: Group, Buffer: Buffer<f32>, Whole: Whole<f32>, Optimizer: Optimizer, Param: Param<f32>,
+        ParamView: ParamView<f32>, ParamViewMut: ParamViewMut<f32>, GradView: GradView<f32>, ModuleBuffer: ModuleBuffer<f32>,
+        ModuleBufferView: ModuleBufferView<f32>, Reduction: Reduction, View: View, Checkpoint: Checkpoint, Save: Save, Saving: Saving,
+        Error: Error,
+    ];
+    let mut documented = Vec::new();
+    documented_structs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut documented);
+    for (name, words) in &documented {
+        let (_, send, sync) = types.iter().find(|row| row.0 == name).unwrap_or_else(|| panic!("{name} is missing above"));
+        let rule = match (send, sync) {
+            (true, true) => "[`Send`] and [`Sync`]",
+            (true, false) => "[`Send`], but not [`Sync`]",
+            (false, _) => "neither [`Send`] nor [`Sync`]",
+        };
+        assert!(words.contains(rule), "{name} is {rule}, but its documentation says: {words}");
+    }
+    assert_eq!(documented.len(), types.len());
+    assert!(has!(Send, StepResult) && has!(Sync, StepResult) && has!(Send, Key) && has!(Sync, Key));
 }
 
 /// splitmix64.

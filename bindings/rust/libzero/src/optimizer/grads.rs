@@ -62,6 +62,8 @@ impl Optimizer {
 
 /// A tensor's gradient in libzero's memory ([`Optimizer::grad`]). What is in it at first means something only when it
 /// [`accumulates`](GradView::accumulates).
+///
+/// It is neither [`Send`] nor [`Sync`]; the slice in it may be lent to other threads.
 pub struct GradView<'a, G: Element> {
     optimizer: &'a Optimizer,
     id: i64,

@@ -16,6 +16,7 @@ use crate::optimizer::tensors::{check_type, take};
 use crate::optimizer::Optimizer;
 
 /// A module buffer of an [`Optimizer`] ([`Optimizer::add_module_buffer`]).
+/// It is [`Send`] and [`Sync`].
 pub struct ModuleBuffer<T> {
     id: i64,
     elements: PhantomData<fn() -> T>,
@@ -66,6 +67,8 @@ impl Optimizer {
 }
 
 /// The elements of a module buffer ([`Optimizer::module_buffer`]).
+///
+/// It is neither [`Send`] nor [`Sync`]; the slice in it may be lent to other threads.
 pub struct ModuleBufferView<'a, T: Element> {
     elements: Elements<T>,
     _lock: RefMut<'a, ()>,

@@ -17,6 +17,7 @@ use crate::optimizer::tensors::{check_type, share, take};
 use crate::optimizer::Optimizer;
 
 /// A parameter of an [`Optimizer`], with elements `T` and gradients `G`.
+/// It is [`Send`] and [`Sync`].
 pub struct Param<T, G = T> {
     id: i64,
     elements: PhantomData<fn() -> (T, G)>,
@@ -121,6 +122,8 @@ impl<T> Drop for Acquired<'_, T> {
 }
 
 /// A parameter's values ([`Optimizer::param`]).
+///
+/// It is neither [`Send`] nor [`Sync`]; the slice in it may be lent to other threads.
 pub struct ParamView<'a, T: Element> {
     acquired: Acquired<'a, T>,
     _lock: Ref<'a, ()>,
@@ -137,6 +140,8 @@ impl<T: Element> Deref for ParamView<'_, T> {
 }
 
 /// A parameter's values before the first begin, to be written ([`Optimizer::param_mut`]).
+///
+/// It is neither [`Send`] nor [`Sync`]; the slice in it may be lent to other threads.
 pub struct ParamViewMut<'a, T: Element> {
     acquired: Acquired<'a, T>,
     _lock: RefMut<'a, ()>,

@@ -121,6 +121,8 @@ impl Optimizer {
 
 /// A step whose gradients are reduced ([`Optimizer::reduce`]). [`gather`](Reduction::gather) ends it on all ranks; where that is left out,
 /// the optimizer takes no other step.
+///
+/// It is [`Send`], but not [`Sync`], as the optimizer that it borrows.
 #[derive(Debug)]
 #[must_use = "the step ends with gather"]
 pub struct Reduction<'a> {

@@ -15,6 +15,8 @@ use crate::optimizer::Optimizer;
 
 /// A piece of a tensor that this rank updates, contiguous in every slot. In stage 0 all of the tensor, otherwise what of it lies in the
 /// rank's shard.
+///
+/// It is neither [`Send`] nor [`Sync`]; the slices in it may be lent to other threads.
 #[derive(Debug)]
 pub struct View<'a> {
     optimizer: &'a Optimizer,
