@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 func TestAnotherABIIsRefused(t *testing.T) {

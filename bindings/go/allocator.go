@@ -3,7 +3,7 @@ package zero
 import (
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Allocator provides libzero's private memory and is told of what it shares between processes. It consists of addresses of C functions, of

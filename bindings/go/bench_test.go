@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func BenchmarkABIVersion(b *testing.B) {

@@ -3,7 +3,7 @@ package zero
 import (
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // KeyType is the type of a key's value.

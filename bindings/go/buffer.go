@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Buffer is a flat array whose shards lie with the ranks of a group. All methods but Shard, ReleaseWhole, Memory and Close are collectives.

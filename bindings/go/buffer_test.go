@@ -3,7 +3,7 @@ package zero_test
 import (
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func TestBufferShardsCoverIt(t *testing.T) {

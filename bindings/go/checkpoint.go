@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Scope says which ranks have a tensor of the program.

@@ -3,7 +3,7 @@ package zero
 import (
 	"context"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // ReduceOp is how collectives combine the elements of ranks.

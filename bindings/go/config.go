@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Config is a set of keys and values that groups, buffers, optimizers and parameters are made from. They copy what they need: a Config may

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	zero "libzero"
-	"libzero/internal/counting"
+	zero "example.org/libzero/bindings/go"
+	"example.org/libzero/bindings/go/internal/counting"
 )
 
 func TestConfigTakesWhatItsKeysAllow(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	zero "libzero"
-	"libzero/internal/ranks"
+	zero "example.org/libzero/bindings/go"
+	"example.org/libzero/bindings/go/internal/ranks"
 )
 
 // wantEnded tells that err is not that of a call whose context ended with reason.

@@ -1,6 +1,6 @@
 package zero
 
-import "libzero/internal/czero"
+import "example.org/libzero/bindings/go/internal/czero"
 
 // DType is an element type.
 type DType int32

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Element types that Go has no name for, as their bits: arithmetic on them is arithmetic on the bits, and BF16(x) takes x for bits.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Error is an error of libzero. Its text names what was given, what was expected and, for a group, the rank and the operation.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // Three goroutines are the ranks of a group.

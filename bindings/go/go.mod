@@ -1,3 +1,3 @@
-module libzero
+module example.org/libzero/bindings/go
 
 go 1.19

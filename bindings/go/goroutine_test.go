@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // libzero keeps the text of an error per thread; a goroutine changes threads between its calls.

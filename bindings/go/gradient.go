@@ -3,7 +3,7 @@ package zero
 import (
 	"context"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // MicroStep is what becomes of the gradients of a part of a step's batch.

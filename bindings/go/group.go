@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // MPIWorld is the communicator of all ranks of an MPI program.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	zero "libzero"
-	"libzero/internal/ranks"
+	zero "example.org/libzero/bindings/go"
+	"example.org/libzero/bindings/go/internal/ranks"
 )
 
 func TestRanksKnowTheirPlaces(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func TestEvery16BitFloatSurvivesTheWayToFloat32AndBack(t *testing.T) {

@@ -1,6 +1,6 @@
 package zero
 
-import "libzero/internal/czero"
+import "example.org/libzero/bindings/go/internal/czero"
 
 // Key names a setting of a Config, a hyper-parameter or a scalar of an Optimizer. Bounds tells the type and bounds of each; zero/config.h
 // says what it does.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Version returns the release of the library that was loaded, for example "0.1.0".

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // liveHandles returns the handles that the library counts.

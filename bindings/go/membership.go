@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // membership is a rank's handle of a group, which the Group shares with everything made from it: all of them must be able to abort it. The

@@ -3,7 +3,7 @@ package zero
 import (
 	"context"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Sync is how a module buffer is brought in line.

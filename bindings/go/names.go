@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // constantNames holds the lower-case names of libzero's constants by prefix and value.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // A constant that libzero gains is exported here too.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // object is a handle made from a group: that of a Buffer or an Optimizer. All methods take a nil object for one that libzero refuses.

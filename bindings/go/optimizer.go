@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Optimizer holds the parameters of a model, their gradients and the states of an update rule, sharded over a group by KeyStage.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func TestScalarsAreReadAndSet(t *testing.T) {

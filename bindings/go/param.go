@@ -3,7 +3,7 @@ package zero
 import (
 	"context"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Source is where first values come from.

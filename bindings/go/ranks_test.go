@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	zero "libzero"
-	"libzero/internal/ranks"
+	zero "example.org/libzero/bindings/go"
+	"example.org/libzero/bindings/go/internal/ranks"
 )
 
 var ctx = context.Background()

@@ -9,6 +9,8 @@ import (
 	"testing"
 )
 
+const module = "example.org/libzero/bindings/go"
+
 // The programs in the README are built and run as the README says, in a module of their own.
 func TestTheProgramsInTheReadmeRun(t *testing.T) {
 	readme := must(os.ReadFile("README.md"))
@@ -19,7 +21,7 @@ func TestTheProgramsInTheReadmeRun(t *testing.T) {
 	demo := t.TempDir()
 	check(os.WriteFile(filepath.Join(demo, "main.go"), programs[0][1], 0o600))
 	goTool(t, demo, "mod", "init", "demo")
-	goTool(t, demo, "mod", "edit", "-require=libzero@v0.0.0", "-replace=libzero="+must(os.Getwd()))
+	goTool(t, demo, "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+must(os.Getwd()))
 	wantEqual(t, "output", goTool(t, demo, "run", "."), "w[0] = 3.00\n")
 	check(os.WriteFile(filepath.Join(demo, "state.go"), programs[1][1], 0o600))
 	check(os.WriteFile(filepath.Join(demo, "state_test.go"), []byte(testOfState), 0o600))
@@ -34,7 +36,7 @@ import (
 	"reflect"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 var ctx = context.Background()

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"strings"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // TextForm says how a text about saves is written.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // saveRun saves a run of one rank after each of its steps and returns the names of the saves, newest first.

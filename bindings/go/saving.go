@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Saving is a save in the background, begun by SaveAsync of an Optimizer or a Checkpoint. It holds the state at the time of that call.

@@ -1,6 +1,6 @@
 package zero
 
-import "libzero/internal/czero"
+import "example.org/libzero/bindings/go/internal/czero"
 
 // SetF64 sets a hyper-parameter of a parameter set, from the next step on, the same on all ranks: set 0 or what AddSet gave, and a key of
 // hyper-parameters or KeyLossScale. Not between Reduce and Gather.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Slot is what is kept per element of a parameter.

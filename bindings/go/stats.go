@@ -4,7 +4,7 @@ import (
 	"time"
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // Operation is a kind of collective, as statistics count them.

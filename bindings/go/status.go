@@ -1,6 +1,6 @@
 package zero
 
-import "libzero/internal/czero"
+import "example.org/libzero/bindings/go/internal/czero"
 
 // Status is the code of an error. Its range says what was lost: -1xx this call only, -2xx the object, -3xx the group on every rank,
 // -4xx the process. A Status is an error itself, the one that errors.Is looks for.

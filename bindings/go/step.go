@@ -4,7 +4,7 @@ import (
 	"context"
 	"unsafe"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 // StepResult is the outcome of a step, the same on all ranks but for Unfilled.

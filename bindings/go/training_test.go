@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 var shapes = [][]int{{40, 30}, {30}, {}}

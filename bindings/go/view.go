@@ -1,6 +1,6 @@
 package zero
 
-import "libzero/internal/czero"
+import "example.org/libzero/bindings/go/internal/czero"
 
 // View is a piece of a parameter that this rank updates, contiguous in every slot.
 type View[T Element] struct {

@@ -1,6 +1,6 @@
 package main
 
-import zero "libzero"
+import zero "example.org/libzero/bindings/go"
 
 const (
 	bufferCount = 1000

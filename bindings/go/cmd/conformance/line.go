@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unsafe"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // line is what a scenario has to say: words, in the order they were added.

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func misuseScenarios() {

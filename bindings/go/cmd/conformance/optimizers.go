@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 const steps = 5

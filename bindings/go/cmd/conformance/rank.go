@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	zero "libzero"
-	"libzero/internal/ranks"
+	zero "example.org/libzero/bindings/go"
+	"example.org/libzero/bindings/go/internal/ranks"
 )
 
 var background = context.Background()

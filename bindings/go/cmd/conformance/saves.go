@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 const tensorCount = 10

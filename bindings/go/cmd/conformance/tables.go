@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"libzero/internal/czero"
+	"example.org/libzero/bindings/go/internal/czero"
 )
 
 func printTables() {

@@ -3,7 +3,7 @@ package main
 import (
 	"math"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // fill sets data to v(i, series).

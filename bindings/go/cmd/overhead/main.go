@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 const (

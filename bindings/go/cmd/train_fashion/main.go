@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/signal"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 func main() {

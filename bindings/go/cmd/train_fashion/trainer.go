@@ -8,7 +8,7 @@ import (
 	"log"
 	"os"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 var (

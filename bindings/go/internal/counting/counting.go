@@ -37,7 +37,7 @@ import "C"
 import (
 	"unsafe"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 // Allocator counts what goes through it. It is never given back, because libzero may hold it as long as it likes.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	zero "libzero"
+	zero "example.org/libzero/bindings/go"
 )
 
 var groups atomic.Int64
