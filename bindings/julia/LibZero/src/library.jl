@@ -3,13 +3,21 @@
 const SONAME = "libzero.so.$ZERO_ABI_MAJOR"
 
 """
-Where the library may be: what the variable `ZERO_LIBRARY` names, otherwise the folder that pkg-config knows, then where the loader looks.
+Where the library may be: what the variable `ZERO_LIBRARY` or the package's preference `library` names, otherwise the folder that pkg-config
+knows, then where the loader looks.
 """
 function find_library()
     named = get(ENV, "ZERO_LIBRARY", "")
+    isempty(named) && (named = preferred_library())
     isempty(named) || return [named]
     folder = pkg_config_folder()
     return isempty(folder) ? [SONAME] : [joinpath(folder, SONAME), SONAME]
+end
+
+"The entry of LocalPreferences.toml, which Julia reads from 1.6 on."
+function preferred_library()
+    isdefined(Base, :get_preferences) || return ""
+    return get(Base.get_preferences(Base.PkgId(@__MODULE__).uuid), "library", "")
 end
 
 "It writes paths for a shell, with a backslash before a blank."

@@ -1,6 +1,7 @@
 "What a new Julia prints that loads LibZero with these variables and then runs some code."
-function in_new_process(code, variables...)
+function in_new_process(code, variables...; before = "")
     script = """
+        $before
         try
             @eval using LibZero
         catch error
@@ -39,6 +40,23 @@ end
         @testset "is found by the variable, whatever pkg-config says" begin
             path = library_of_abi(folder, LibZero.ZERO_ABI_MAJOR, LibZero.ZERO_ABI_MINOR + 1)
             @test in_new_process(version, "ZERO_LIBRARY" => path, "PKG_CONFIG_PATH" => "/nowhere") == string(LibZero.version())
+        end
+
+        @testset "is found by a preference, unless the variable names another" begin
+            path = library_of_abi(folder, LibZero.ZERO_ABI_MAJOR, LibZero.ZERO_ABI_MINOR + 2)
+            uuid = Base.PkgId(LibZero).uuid
+            if isdefined(Base, :get_preferences)
+                write(joinpath(folder, "Project.toml"), "[extras]\nLibZero = \"$uuid\"\n")
+                write(joinpath(folder, "LocalPreferences.toml"), "[LibZero]\nlibrary = \"$path\"\n")
+                before = "push!(LOAD_PATH, $(repr(folder)))"
+            else # what Julia does from 1.6 on
+                before = "@eval Base get_preferences(uuid) = string(uuid) == \"$uuid\" ? Dict(\"library\" => $(repr(path))) : Dict()"
+            end
+            loaded = "print(filter(path -> occursin(\"libzero\", path), LibZero.Libdl.dllist()))"
+            said = in_new_process(loaded, "ZERO_LIBRARY" => nothing; before = before)
+            @test occursin(path, said)
+            said = in_new_process("", "ZERO_LIBRARY" => "/nowhere/libzero.so"; before = before)
+            @test occursin("/nowhere/libzero.so", said) && !occursin(path, said)
         end
 
         @testset "has another ABI" begin
