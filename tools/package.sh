@@ -42,3 +42,14 @@ cmake --build --preset package
 rm -rf build/package/packages
 for generator in "${generators[@]}"; do quietly cpack --config build/package/CPackConfig.cmake -B build/package -G "$generator"; done
 ls -l build/package/packages | awk 'NF > 8 { printf "%8.1f MB  build/package/packages/%s\n", $5 / 1e6, $9 }'
+
+# What each component takes where it is installed, and what libzero.so consists of.
+installed=build/package/installed
+rm -rf "$installed"
+for component in runtime development mpi cuda nccl; do
+  DESTDIR=$PWD/$installed/$component cmake --install build/package --component "$component" >"$log"
+  if [ -d "$installed/$component" ]; then du -sb "$installed/$component" | awk '{ printf "%8.1f MB  installed: %s\n", $1 / 1e6, $2 }'; fi
+done
+echo "the ten largest sections of libzero.so, in bytes:"
+size -A "$(find "$installed/runtime" -type f -name 'libzero.so.*')" | awk '/^\./ { print $2, $1 }' | sort -rn | head -n 10 |
+  awk '{ printf "%12d  %s\n", $1, $2 }'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the Debian packages inside a fresh root of a release, installs them into another fresh one, and compiles and runs README's program
-# there with what they brought.
+# there with what they brought. Both roots are made by the commands of cmake/packaging/Containerfile.
 # usage: debian.sh SOURCE RELEASE SCRATCH      needs root, debootstrap and the release's packages; exit code 77 says what is missing
 set -euo pipefail
 source=$1
@@ -41,15 +41,18 @@ mkdir -p "$scratch"
 fresh build
 mkdir "$scratch/build/libzero"
 tar -C "$source" --exclude=./build --exclude=./.git -c . | tar -C "$scratch/build/libzero" -x
-inside build 'cd /libzero && tools/package.sh DEB'
+mapfile -t commands < <(sed -n 's/^RUN //p' "$source/cmake/packaging/Containerfile")
+[ "${#commands[@]}" -eq 2 ] || { echo "the Containerfile has ${#commands[@]} commands"; exit 1; }
+inside build "${commands[0]}"
 
 fresh run
 mkdir "$scratch/run/libzero"
 cp "$scratch"/build/libzero/build/package/packages/*.deb "$scratch/run/libzero"
-cp "$source/examples/readme.c" "$scratch/run/libzero/program.c"
-inside run 'cd /libzero && apt-get update -qq && apt-get install -y -qq --no-install-recommends ./*.deb gcc libc6-dev pkg-config >log 2>&1 ||
-  { tail -n 20 log; exit 1; }
-  test -f /usr/share/doc/libzero/html/index.html && zero info && cc program.c $(pkg-config --cflags --libs zero) -o program && ./program | tail -n 1 >last && cat last &&
-  grep -q "^step 100  w = 2.00000$" last'
+inside run "{ ${commands[1]}; } >/log 2>&1 || { tail -n 20 /log; exit 1; }"
+cp "$source/examples/readme.c" "$scratch/run/program.c"
+inside run 'zero info && { apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc libc6-dev pkg-config; } >/log 2>&1 ||
+  { tail -n 20 /log; exit 1; }
+  test -f /usr/share/doc/libzero/html/index.html && cc program.c $(pkg-config --cflags --libs zero) -o program &&
+  ./program | tail -n 1 >last && cat last && grep -q "^step 100  w = 2.00000$" last'
 echo "$release: packages build, install and work"
 umount -l "$scratch"/{build,run}/{proc,dev}

@@ -173,6 +173,19 @@ zero_command() {
   done
 }
 
+# Each script tells what it is for and how it is used, and does nothing else.
+scripts_help() {
+  local script count=0
+  for script in "$SOURCE"/tools/*.sh "$SOURCE"/bindings/go/set_module.sh; do
+    timeout 10 bash "$script" --help >"$scratch/out" 2>"$scratch/error" || fail "$script --help ends with $?"
+    [ ! -s "$scratch/error" ] && grep -q "^usage:" "$scratch/out" || fail "$script --help tells: $(cat "$scratch/out" "$scratch/error")"
+    [ "$(wc -l <"$scratch/out")" -ge 2 ] || fail "$script --help is too short"
+    count=$((count + 1))
+  done
+  [ "$count" -ge 10 ] || fail "only $count scripts were found"
+  echo "$count scripts tell how they are used"
+}
+
 # With every MPI that brings a compiler wrapper and a launcher of its own.
 mpi_module_alone() {
   local tried=0 wrapper launcher
@@ -215,7 +228,7 @@ archive() {
 
 # Of the components: names, what they depend on, and the size of the base.
 debian_packages() {
-  local package names
+  local package names library
   command -v dpkg-shlibdeps >/dev/null || skip "dpkg-shlibdeps is not installed (Debian: dpkg-dev)"
   command -v dpkg-deb >/dev/null || skip "dpkg-deb is not installed"
   pack DEB
@@ -227,7 +240,10 @@ debian_packages() {
   dpkg-deb -x "$scratch"/packs/libzero0_*.deb "$scratch/base"
   [ "$(find "$scratch/base" -type f | wc -l)" -eq 2 ] && [ -f "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" ] ||
     fail "libzero0 holds: $(find "$scratch/base" -type f)"
-  ! readelf -S -W "$(find "$scratch/base" -type f -name 'libzero.so.0.*')" | grep -q '\.debug_info' || fail "libzero0 has debug information"
+  library=$(find "$scratch/base" -type f -name 'libzero.so.0.*')
+  ! readelf -S -W "$library" | grep -q '\.debug_info' || fail "libzero0 has debug information"
+  echo "libzero0 takes $(du -sk "$scratch/base" | cut -f 1) KiB; the ten largest sections of its library:"
+  size -A "$library" | awk '/^\./ { print $2, $1 }' | sort -rn | head -n 10
   if [ -f "$BUILD/docs/rendered" ] && grep -qx 'ZERO_DOCS:BOOL=ON' "$BUILD/CMakeCache.txt"; then
     dpkg-deb -c "$scratch"/packs/libzero-dev_*.deb | grep '/html/group_8h\.html$' >/dev/null || fail "libzero-dev has no documentation"
   fi
