@@ -6,6 +6,11 @@ include(CMakePackageConfigHelpers)
 install(TARGETS zero EXPORT zeroTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+# What joins libzero to a C++ framework: headers alone, which include one another by these folders.
+foreach(header embedding/handles.h embedding/memory.h libtorch/sharded_adamw.h libtorch/adamw_states.h dlib/sharded_adamw.h dlib/net_memory.h)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES examples/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero_frameworks/${folder} COMPONENT development)
+endforeach()
 install(DIRECTORY lib/group/module/ DESTINATION ${CMAKE_INSTALL_DATADIR}/libzero/mpi COMPONENT development PATTERN "*nccl*" EXCLUDE)
 
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development

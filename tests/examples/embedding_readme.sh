@@ -7,7 +7,6 @@ prefix=$3
 rm -rf "$4"
 mkdir -p "$4"
 cd "$4"
-ln -s "$(dirname "$1")" libzero
 
 # block LANGUAGE: the fenced block of that language behind a line <!-- tested -->.
 block() {
