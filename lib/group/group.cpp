@@ -94,7 +94,7 @@ Status Group::aborted_among(const std::vector<std::weak_ptr<Group>> &groups) {
 }
 
 void Group::fail(const Status &cause) {
-  const Status told = told_to_peers(cause, rank_);
+  const Status told = told_to_peers(cause, transport_->name_of(rank_));
   std::vector<std::weak_ptr<Group>> children;
   bool first = false;
   {
@@ -109,7 +109,7 @@ void Group::fail(const Status &cause) {
   }
   // Also where another thread is about to: nobody returns with a failure of which peers that read its memory have not been told.
   transport_->poison(told);
-  if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size_), lld(rank_), cause.text());
+  if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size_), transport_->name_of(rank_), cause.text());
   for (const std::weak_ptr<Group> &child : children) {
     if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
   }
@@ -191,11 +191,11 @@ int64_t Group::left_ms() { return patience().left_ms(); }
 Status Group::check_patience(Patience &patience, const Fingerprint &fingerprint) {
   const Patience::Look look = patience.look();
   if (look == Patience::Look::remarks && log_is_on()) {
-    log_line("rank %lld has waited %lld of %lld ms in %s: %s", lld(rank_), lld(patience.limit_ms() - patience.left_ms()),
+    log_line("rank %lld has waited %lld of %lld ms in %s: %s", transport_->name_of(rank_), lld(patience.limit_ms() - patience.left_ms()),
              lld(patience.limit_ms()), to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
   }
   if (look != Patience::Look::ends) return {};
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", lld(rank_), lld(patience.limit_ms()),
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", transport_->name_of(rank_), lld(patience.limit_ms()),
                        to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
 }
 

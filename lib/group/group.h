@@ -64,6 +64,8 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it; its cores are shared as those of this one.
   /// Before anything else is done with it.
   void adopt(const std::shared_ptr<Group> &child);
+  /// The numbers by which texts call this group's ranks, by rank. Before anything is done with it.
+  void name_ranks(const std::vector<int64_t> &names) { transport_->name_ranks(names); }
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
   /// A round that waits here advances `queue` meanwhile, unless a progress thread does: ranks that this one waits for may need what is in

@@ -40,6 +40,14 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
   near_->name_ranks(near_ranks_);
 }
 
+void HierarchyTransport::name_ranks(std::vector<int64_t> names) {
+  std::vector<int64_t> near;
+  for (const int64_t rank : near_ranks_) near.push_back(names[static_cast<size_t>(rank)]);
+  near_->name_ranks(std::move(near));
+  far_->name_ranks(names);
+  Transport::name_ranks(std::move(names));
+}
+
 Place HierarchyTransport::place() const {
   Place place = near_->place();
   place.host_count = place_of(hosts_, rank()).host_count;

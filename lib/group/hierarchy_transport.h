@@ -25,6 +25,7 @@ class HierarchyTransport final : public Transport {
   const char *name() const override { return name_.c_str(); }
   bool single_thread() const override { return far_->single_thread(); }
   Status check_thread(int64_t peer) const override;
+  void name_ranks(std::vector<int64_t> names) override;
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
   bool shares_memory() const override { return place().host_count == 1; }
   int64_t host_block() const override { return host_block_; }

@@ -72,7 +72,9 @@ class Transport {
   /// Reaches memory as the reducer does from now on. Only where copies_offers(), before anything else is done with it. Collective.
   virtual Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
   /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
-  virtual void name_ranks(std::vector<int64_t>) {}
+  virtual void name_ranks(std::vector<int64_t> names) { names_ = std::move(names); }
+  /// What texts call a rank.
+  long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
   /// Keeps what it was made with for as long as it lives, and so do those derived from it. Whoever lets
   /// go of that may have to wait, so it goes only after peers have been told that this rank has left.
   virtual void keep(std::shared_ptr<const void>) {}
@@ -163,6 +165,9 @@ class Transport {
   virtual Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
                              std::shared_ptr<Transport> *out) = 0;
   /// @}
+
+ protected:
+  std::vector<int64_t> names_;  ///< by rank; empty: ranks as they are
 };
 
 /// A transport between hosts, beside which ranks of one host have a faster way.

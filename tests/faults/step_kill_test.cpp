@@ -46,6 +46,25 @@ Training random_training(std::mt19937_64 &random) {
   return training;
 }
 
+/// Two or four replicas, which sum gradients in every step or meet after two or three.
+Training random_replicas(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  Recipe &recipe = training.model.recipe;
+  training.model.ranks = 4;
+  training.manner.one_copy = false;
+  recipe.replica_ranks = 1 + static_cast<int64_t>(random() % 2);
+  recipe.sync_period = 1 + static_cast<int64_t>(random() % 3);
+  const auto code = static_cast<int64_t>(random() % 4);
+  if (recipe.sync_period > 1) {
+    recipe.sync_code = code;
+    recipe.outer_momentum = random() % 2 == 0 ? 0.9 : 0;
+  } else {
+    recipe.grad_code = code;
+    recipe.residual = code != ZERO_CODE_NONE && random() % 2 == 0;
+  }
+  return training;
+}
+
 using Bytes = std::vector<std::byte>;
 
 void append(Bytes &bytes, const void *data, int64_t count) {
@@ -146,13 +165,11 @@ Verdict after_error(Optimizer &optimizer, const Training &training, const Status
   return run_task(optimizer, optimizer.param_acquire(0, nullptr, 0, &address)).ok() ? kAcquires : kGood;
 }
 
-TEST(StepKill, EveryLivingRankIsToldAndItsOptimizerRefusesWhatFollows) {
-  const int kills = full_tests() ? 1000 : 60;
-  std::mt19937_64 random(2027);
+void kill_ranks(int kills, std::mt19937_64 random, Training (*random_one)(std::mt19937_64 &)) {
   SharedCounter intact;
   int64_t survivors = 0;
   for (int kill = 0; kill < kills; ++kill) {
-    const Training training = random_training(random);
+    const Training training = random_one(random);
     const auto victim = static_cast<size_t>(random() % static_cast<uint64_t>(training.model.ranks));
     const auto after = std::chrono::microseconds(random() % 20'000);
     const std::string name = meeting_name();
@@ -194,6 +211,12 @@ TEST(StepKill, EveryLivingRankIsToldAndItsOptimizerRefusesWhatFollows) {
               static_cast<long long>(intact.value()));
   EXPECT_GT(intact.value(), 0);
 }
+
+TEST(StepKill, EveryLivingRankIsToldAndItsOptimizerRefusesWhatFollows) {
+  kill_ranks(full_tests() ? 1000 : 60, std::mt19937_64(2027), random_training);
+}
+
+TEST(StepKill, ReachesTheRanksOfAllReplicas) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2028), random_replicas); }
 
 }  // namespace
 }  // namespace zero::test::step_kill_test

@@ -19,13 +19,14 @@ std::string_view next_line(std::string_view &text) {
   return line;
 }
 
-Status first_difference(const char *what, std::string_view first, std::string_view other, int64_t other_rank) {
+Status first_difference(const char *what, std::string_view first, std::string_view other, int64_t first_rank, int64_t other_rank) {
   for (;;) {
     const std::string_view a = next_line(first);
     const std::string_view b = next_line(other);
     if (a == b && !(first.empty() && other.empty())) continue;
     const auto shown = [](std::string_view line) { return line.empty() ? std::string("nothing in its place") : std::string(line); };
-    return Status::error(ZERO_E_MISMATCH, "%s: rank %lld has %s, rank 0 has %s", what, lld(other_rank), shown(b).c_str(), shown(a).c_str());
+    return Status::error(ZERO_E_MISMATCH, "%s: rank %lld has %s, rank %lld has %s", what, lld(other_rank), shown(b).c_str(),
+                         lld(first_rank), shown(a).c_str());
   }
 }
 
@@ -44,7 +45,8 @@ Task name_difference(Group &group, const char *what, const std::string &mine, co
   };
   size_t other = 1;
   while (words[other * 2] == words[0]) ++other;
-  co_return first_difference(what, text_of(0), text_of(other), static_cast<int64_t>(other));
+  const Transport &transport = group.transport();
+  co_return first_difference(what, text_of(0), text_of(other), transport.name_of(0), transport.name_of(static_cast<int64_t>(other)));
 }
 
 std::string text_of_sets(std::span<const HyperSet> sets) {

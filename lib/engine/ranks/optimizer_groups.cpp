@@ -3,6 +3,8 @@
 
 #include "group/collectives.h"
 
+#include <vector>
+
 namespace zero {
 
 Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
@@ -14,6 +16,7 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   gather_->set_caller(Caller::seal);
   if (replica_ranks < whole_->size()) {
     ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
+    name_ranks(replica_ranks);
     // A rank of another replica that was lost is known to those with the same shard first.
     gather_->heed(across_);
     reduce_->heed(across_);
@@ -26,6 +29,19 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   gather_->heed(model_);
   reduce_->heed(model_);
   co_return Status();
+}
+
+/// Callers know the ranks of the whole group.
+void OptimizerGroups::name_ranks(int64_t replica_ranks) {
+  std::vector<int64_t> within;
+  std::vector<int64_t> across;
+  for (int64_t rank = 0; rank < whole_->size(); ++rank) {
+    if (rank / replica_ranks == whole_->rank() / replica_ranks) within.push_back(rank);
+    if (rank % replica_ranks == whole_->rank() % replica_ranks) across.push_back(rank);
+  }
+  reduce_->name_ranks(within);
+  gather_->name_ranks(within);
+  across_->name_ranks(across);
 }
 
 void OptimizerGroups::close() {

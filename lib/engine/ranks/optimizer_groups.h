@@ -44,6 +44,8 @@ class OptimizerGroups {
   void fail(const Status &cause);
 
  private:
+  void name_ranks(int64_t replica_ranks);
+
   const std::shared_ptr<Group> whole_;
   const LineUp &line_up_;
   std::shared_ptr<Group> model_parent_;

@@ -37,7 +37,6 @@ class LocalTransport final : public Transport {
   int64_t size() const override { return size_; }
   Place place() const override;
   const char *name() const override { return "local"; }
-  void name_ranks(std::vector<int64_t> names) override { names_ = std::move(names); }
   void keep(std::shared_ptr<const void> footing) override { footing_ = std::move(footing); }
   bool copies_offers() const override { return true; }
   Task copy_through(std::shared_ptr<const Reducer> copier, int64_t deadline_ms) override;
@@ -181,15 +180,11 @@ class LocalTransport final : public Transport {
   std::string derived_name(const char *what) const;
   Status watch_members(std::span<const int64_t> members);
 
-  /// What texts call a rank.
-  long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
-
   std::shared_ptr<const void> footing_;  ///< the first member, so that it goes last
   const int64_t rank_;
   const int64_t size_;
   const int64_t round_nbytes_;
   const int32_t looks_;                    ///< times that a poll looks for what the next moment may bring
-  std::vector<int64_t> names_;             ///< by rank; empty: ranks as they are
   std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
   uint64_t identity_ = 0;                  ///< the same on all ranks, different for every group
   const Turns turns_;                      ///< in which peers are awaited

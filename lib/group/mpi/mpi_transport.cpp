@@ -192,11 +192,11 @@ Status MpiTransport::open_envelope(int64_t peer) {
   int64_t nbytes = 0;
   std::memcpy(&theirs, place + offsetof(Envelope, fingerprint), sizeof theirs);
   std::memcpy(&nbytes, place + offsetof(Envelope, nbytes), sizeof nbytes);
-  ZERO_TRY(compare(*fingerprint_, rank(), theirs, peer));
+  ZERO_TRY(compare(*fingerprint_, name_of(rank()), theirs, name_of(peer)));
   ZERO_TRY(send_piece(*sending_, peer));
   Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
-  ZERO_CHECK(nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld offers %lld bytes to rank %lld, which expects %lld, in %s", lld(peer),
-             lld(nbytes), lld(rank()), lld(arrival.nbytes), to_text(theirs).c_str());
+  ZERO_CHECK(nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld offers %lld bytes to rank %lld, which expects %lld, in %s",
+             name_of(peer), lld(nbytes), name_of(rank()), lld(arrival.nbytes), to_text(theirs).c_str());
   if (nbytes > 0 && !travels_in_envelope(nbytes)) return post_piece(peer);
   if (nbytes > 0) arrival.data = place + offsetof(Envelope, piece);
   awaiting_[static_cast<size_t>(peer)] = Awaiting::nothing;
@@ -217,8 +217,8 @@ Status MpiTransport::receive_from(int64_t peer) {
   ZERO_TRY(links_.test_recv(peer, kPieces, &request, &arrived));
   if (!arrived) return {};
   Arrival &arrival = arrivals_[static_cast<size_t>(peer)];
-  ZERO_CHECK(request.nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld sent %lld bytes where rank %lld expects %lld", lld(peer),
-             lld(request.nbytes), lld(rank()), lld(arrival.nbytes));
+  ZERO_CHECK(request.nbytes == arrival.nbytes, ZERO_E_MISMATCH, "rank %lld sent %lld bytes where rank %lld expects %lld", name_of(peer),
+             lld(request.nbytes), name_of(rank()), lld(arrival.nbytes));
   arrival.data = recv_block_->data() + piece_offsets_[static_cast<size_t>(peer)];
   awaiting = Awaiting::nothing;
   return {};

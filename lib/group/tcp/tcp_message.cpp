@@ -14,7 +14,8 @@ constexpr int64_t kMostUnderWay = 4 * kChunkNbytes;
 }  // namespace
 
 Status TcpTransport::check_way(int64_t peer) const {
-  ZERO_CHECK(linked(peer), ZERO_E_TRANSPORT, "rank %lld has no message with rank %lld over tcp: they share a host", lld(rank_), lld(peer));
+  ZERO_CHECK(linked(peer), ZERO_E_TRANSPORT, "rank %lld has no message with rank %lld over tcp: they share a host", name_of(rank_),
+             name_of(peer));
   return {};
 }
 
@@ -23,7 +24,7 @@ Status TcpTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Of
   ZERO_TRY(failure_);
   ZERO_TRY(check_way(peer));
   Sending &sending = at(peer).sending;
-  ZERO_CHECK(!sending.active, ZERO_E_INTERNAL, "a message to rank %lld was started before the last one ended", lld(peer));
+  ZERO_CHECK(!sending.active, ZERO_E_INTERNAL, "a message to rank %lld was started before the last one ended", name_of(peer));
   sending = {fingerprint, static_cast<const std::byte *>(offer.data), offer.nbytes, 0, 0, false, true};
   tell(peer, TcpKind::offer, bytes_of(fingerprint));
   return {};
@@ -34,7 +35,7 @@ Status TcpTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, vo
   ZERO_TRY(failure_);
   ZERO_TRY(check_way(peer));
   Receiving &receiving = at(peer).receiving;
-  ZERO_CHECK(!receiving.active, ZERO_E_INTERNAL, "a message from rank %lld was started before the last one ended", lld(peer));
+  ZERO_CHECK(!receiving.active, ZERO_E_INTERNAL, "a message from rank %lld was started before the last one ended", name_of(peer));
   receiving = {fingerprint, static_cast<std::byte *>(data), nbytes, 0, false, true};
   tell(peer, TcpKind::request, bytes_of(fingerprint));
   return {};
@@ -68,11 +69,11 @@ Status TcpTransport::take_reply(int64_t peer, const TcpFrame &frame) {
   Sending &sending = at(peer).sending;
   if (!sending.met && frame.kind() == TcpKind::request) {
     sending.met = true;
-    return compare(sending.fingerprint, rank_, frame.begin<Fingerprint>(), peer);
+    return compare(sending.fingerprint, name_of(rank_), frame.begin<Fingerprint>(), name_of(peer));
   }
   const int64_t taken = frame.kind() == TcpKind::taken ? frame.begin<int64_t>() : 0;
   ZERO_CHECK(sending.met && taken > 0 && taken <= sending.sent_nbytes - sending.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld got a reply from rank %lld that is out of order in %s", lld(rank_), lld(peer),
+             "rank %lld got a reply from rank %lld that is out of order in %s", name_of(rank_), name_of(peer),
              to_text(sending.fingerprint).c_str());
   sending.taken_nbytes += taken;
   return {};
@@ -119,14 +120,14 @@ Status TcpTransport::take_coming(int64_t peer, const TcpFrame &frame) {
   Receiving &receiving = at(peer).receiving;
   if (!receiving.met && frame.kind() == TcpKind::offer) {
     receiving.met = true;
-    return compare(receiving.fingerprint, rank_, frame.begin<Fingerprint>(), peer);
+    return compare(receiving.fingerprint, name_of(rank_), frame.begin<Fingerprint>(), name_of(peer));
   }
   ZERO_CHECK(receiving.met && frame.kind() == TcpKind::chunk, ZERO_E_TRANSPORT,
-             "rank %lld got a message from rank %lld that is out of order in %s", lld(rank_), lld(peer),
+             "rank %lld got a message from rank %lld that is out of order in %s", name_of(rank_), name_of(peer),
              to_text(receiving.fingerprint).c_str());
   const auto nbytes = static_cast<int64_t>(frame.content().size());
   ZERO_CHECK(nbytes <= receiving.nbytes - receiving.taken_nbytes, ZERO_E_TRANSPORT,
-             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", lld(peer), lld(nbytes), lld(rank_),
+             "rank %lld sent %lld bytes, rank %lld has room for %lld in %s", name_of(peer), lld(nbytes), name_of(rank_),
              lld(receiving.nbytes - receiving.taken_nbytes), to_text(receiving.fingerprint).c_str());
   std::memcpy(receiving.data + receiving.taken_nbytes, frame.content().data(), frame.content().size());
   receiving.taken_nbytes += nbytes;

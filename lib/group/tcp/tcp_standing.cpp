@@ -88,7 +88,7 @@ Status TcpTransport::fail(const Status &cause) {
 
 std::string TcpTransport::describe(int64_t peer) const {
   const TcpPeer &known = mesh_->peer(mesh_rank(peer));
-  return "rank " + std::to_string(peer) + " (process " + std::to_string(known.process) + " on " + known.host_name + ")";
+  return "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(known.process) + " on " + known.host_name + ")";
 }
 
 const Fingerprint *TcpTransport::doing() const { return inside_ ? &where_ : under_way_ ? &current_ : nullptr; }
@@ -104,7 +104,7 @@ Status TcpTransport::look(const Fingerprint *doing, bool waits) {
     if (ended && !waits) continue;
     const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
     return fail(Status::error(ended ? ZERO_E_PEER_LOST : ZERO_E_TRANSPORT, "%s %s, while rank %lld was %s", describe(peer).c_str(),
-                              ended ? kCutOff : "sent what no rank would send", lld(rank_), what.c_str()));
+                              ended ? kCutOff : "sent what no rank would send", name_of(rank_), what.c_str()));
   }
   return {};
 }
@@ -113,7 +113,7 @@ Status TcpTransport::check_left(int64_t peer, const Fingerprint *doing) {
   if (!at(peer).left) return {};
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
   return fail(Status::error(ZERO_E_PEER_LEFT, "%s released its group or optimizer while rank %lld was %s", describe(peer).c_str(),
-                            lld(rank_), what.c_str()));
+                            name_of(rank_), what.c_str()));
 }
 
 Status TcpTransport::health() {

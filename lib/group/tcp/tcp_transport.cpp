@@ -65,8 +65,8 @@ Status TcpTransport::check_pieces(std::span<const Offer> offers, std::span<const
     if (peer == rank_) continue;
     ZERO_CHECK(linked(peer) || (offered == 0 && expected == 0), ZERO_E_TRANSPORT,
                "rank %lld offers %lld bytes to rank %lld and expects %lld, but nothing moves over tcp between ranks of one host",
-               lld(rank_), lld(offered), lld(peer), lld(expected));
-    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", lld(rank_),
+               name_of(rank_), lld(offered), name_of(peer), lld(expected));
+    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_),
                lld(kRoundNbytes));
   }
   return {};
@@ -121,13 +121,13 @@ Status TcpTransport::accept(int64_t peer, Arrival *out) {
   const TcpFrame &frame = at(peer).piece;
   const auto head = frame.begin<RoundHead>();
   const bool theirs = head.has_fingerprint != 0;
-  if (compares_ && theirs) ZERO_TRY(compare(current_, rank_, head.fingerprint, peer));
-  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", lld(rank_),
-             to_text(current_).c_str(), lld(peer));
-  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", lld(peer),
-             to_text(head.fingerprint).c_str(), lld(rank_), to_text(current_).c_str());
-  ZERO_CHECK(head.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", lld(peer),
-             lld(head.nbytes), to_text(current_).c_str(), lld(rank_), lld(out->nbytes));
+  if (compares_ && theirs) ZERO_TRY(compare(current_, name_of(rank_), head.fingerprint, name_of(peer)));
+  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", name_of(rank_),
+             to_text(current_).c_str(), name_of(peer));
+  ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", name_of(peer),
+             to_text(head.fingerprint).c_str(), name_of(rank_), to_text(current_).c_str());
+  ZERO_CHECK(head.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", name_of(peer),
+             lld(head.nbytes), to_text(current_).c_str(), name_of(rank_), lld(out->nbytes));
   if (head.nbytes > 0) out->data = frame.content().data() + sizeof head;
   return {};
 }
