@@ -13,7 +13,10 @@ const char replica_usage[] =
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
     "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
-    "  --sync-code CODE     the same for changes of parameters when they meet\n";
+    "  --sync-code CODE     the same for changes of parameters when they meet\n"
+    "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
+    "  --flush-every K      every K-th step sends gradients in full, with what was lost; default 0: none does\n"
+    "  --strategy NAME      hsdp, diloco, zeropp or slow_link: sets those of these options that are not given\n";
 
 static int read_whole(const char *name, const char *text, long long least, int64_t *out) {
   char *end;
@@ -38,11 +41,29 @@ static int read_code(const char *name, const char *text, int64_t *out) {
   return -1;
 }
 
+static int read_strategy(const char *name, const char *text, const char **out) {
+  static const char *const kNames[] = {"hsdp", "diloco", "zeropp", "slow_link"};
+  *out = text;
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; i++) {
+    if (strcmp(text, kNames[i]) == 0) return 1;
+  }
+  fprintf(stderr, "%s: --%s %s: expected hsdp, diloco, zeropp or slow_link\n", program_invocation_short_name, name, text);
+  return -1;
+}
+
 int replica_option(struct replica_options *options, const char *name, const char *text) {
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
   if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
   if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
+  if (strcmp(name, "flush-every") == 0) return read_whole(name, text, 0, &options->flush);
+  if (strcmp(name, "strategy") == 0) return read_strategy(name, text, &options->strategy);
+  if (strcmp(name, "residual") == 0) {
+    options->residual = strcmp(text, "f32") == 0;
+    if (options->residual || strcmp(text, "none") == 0) return 1;
+    fprintf(stderr, "%s: --residual %s: expected none or f32\n", program_invocation_short_name, text);
+    return -1;
+  }
   if (strcmp(name, "outer") != 0) return 0;
   options->nesterov = strcmp(text, "nesterov") == 0;
   if (options->nesterov || strcmp(text, "mean") == 0) return 1;
@@ -50,13 +71,22 @@ int replica_option(struct replica_options *options, const char *name, const char
   return -1;
 }
 
+/// Options that were not given are left to the strategy.
 int replica_configure(const struct replica_options *options, zero_config *config) {
-  if (failed(zero_config_set_i64(config, ZERO_KEY_REPLICA_RANKS, options->ranks), "set ranks of a replica")) return -1;
-  if (options->every > 1 && failed(zero_config_set_i64(config, ZERO_KEY_SYNC_PERIOD, options->every), "set period")) return -1;
-  if (failed(zero_config_set_i64(config, ZERO_KEY_GRAD_CODE, options->grad_code), "set code of gradients") ||
-      failed(zero_config_set_i64(config, ZERO_KEY_SYNC_CODE, options->sync_code), "set code of synchronisations")) {
-    return -1;
+  const struct {
+    int32_t key;
+    int64_t value;
+    const char *what;
+  } kChosen[] = {{ZERO_KEY_REPLICA_RANKS, options->ranks, "set ranks of a replica"},
+                 {ZERO_KEY_SYNC_PERIOD, options->every, "set period"},
+                 {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
+                 {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
+                 {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
+                 {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};
+  for (size_t i = 0; i < sizeof kChosen / sizeof *kChosen; i++) {
+    if (kChosen[i].value != 0 && failed(zero_config_set_i64(config, kChosen[i].key, kChosen[i].value), kChosen[i].what)) return -1;
   }
+  if (options->strategy && failed(zero_config_set_str(config, ZERO_KEY_STRATEGY, options->strategy), "set strategy")) return -1;
   if (!options->nesterov) return 0;
   return failed(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7), "set outer rate") ||
                  failed(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9), "set outer momentum")
@@ -65,5 +95,6 @@ int replica_configure(const struct replica_options *options, zero_config *config
 }
 
 int64_t replica_stop(const struct replica_options *options, const zero_step_result *result) {
-  return options->every <= 1 || result->synced ? result->stop_reason : 0;
+  const int part = options->every > 1 || (options->every == 0 && options->strategy && strcmp(options->strategy, "diloco") == 0);
+  return part && !result->synced ? 0 : result->stop_reason;
 }

@@ -65,6 +65,9 @@ const (
 	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
 	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
+	KeyResidual            = Key(czero.ZERO_KEY_RESIDUAL)              // i64, a Residual: what becomes of rounding errors of coded gradients
+	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends gradients in full to the next; 0: none does
+	KeyStrategy            = Key(czero.ZERO_KEY_STRATEGY)              // str: "hsdp", "diloco", "zeropp" or "slow_link"
 )
 
 // Keys of parameters.
@@ -147,6 +150,18 @@ const (
 
 // String returns its name, for example "i8".
 func (c LineCode) String() string { return nameOf("ZERO_CODE_", int64(c)) }
+
+// Residual is the value of KeyResidual.
+type Residual int64
+
+// What becomes of the rounding errors of coded gradients.
+const (
+	ResidualNone = Residual(czero.ZERO_RESIDUAL_NONE)
+	ResidualF32  = Residual(czero.ZERO_RESIDUAL_F32)
+)
+
+// String returns its name, for example "f32".
+func (r Residual) String() string { return nameOf("ZERO_RESIDUAL_", int64(r)) }
 
 // Snapshot is the value of KeyCheckpointSnapshot.
 type Snapshot int64

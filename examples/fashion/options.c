@@ -238,6 +238,9 @@ static const struct option kOptions[] = {
     {"outer", required_argument, NULL, kReplicas},
     {"grad-code", required_argument, NULL, kReplicas},
     {"sync-code", required_argument, NULL, kReplicas},
+    {"residual", required_argument, NULL, kReplicas},
+    {"flush-every", required_argument, NULL, kReplicas},
+    {"strategy", required_argument, NULL, kReplicas},
     {NULL, 0, NULL, 0},
 };
 

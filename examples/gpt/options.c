@@ -78,6 +78,7 @@ static const struct choice kModes[] = {{"threads", kModeThreads}, {"processes", 
 static const struct choice kPrecisions[] = {{"f32", ZERO_DTYPE_F32}, {"bf16", ZERO_DTYPE_BF16}, {NULL, 0}};
 static const struct choice kWho[] = {{"blas", kProductsBlas}, {"plain", kProductsPlain}, {NULL, 0}};
 
+static const struct choice kResiduals[] = {{"none", ZERO_RESIDUAL_NONE}, {"f32", ZERO_RESIDUAL_F32}, {NULL, 0}};
 static const struct choice kOuter[] = {{"mean", 0}, {"nesterov", 1}, {NULL, 0}};
 
 static const struct choice kCodes[] = {
@@ -129,6 +130,9 @@ static const struct rule kRules[] = {
     {"grad-code", kChoice, AT(replicas.grad_code), 0, 0, kCodes},
     {"sync-code", kChoice, AT(replicas.sync_code), 0, 0, kCodes},
     {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
+    {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},
+    {"flush-every", kWhole, AT(replicas.flush), 0, 1e12, NULL},
+    {"strategy", kText, AT(replicas.strategy), 0, 0, NULL},
 };
 enum { kRuleCount = sizeof kRules / sizeof *kRules, kHelp = kRuleCount };
 

@@ -55,6 +55,7 @@
  *   4 MiB of workspace
  * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
  * - each key of a code that is set: at most 6 MiB of workspace
+ * - residuals: 8P/L for sums, 8P/N for their results
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
  * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them
@@ -64,8 +65,34 @@
  * **Codes.** ZERO_KEY_GRAD_CODE and ZERO_KEY_SYNC_CODE shorten the data between replicas to 8 or 4
  * bits per element, both ways. The sums of a replica are coded once and added in fp32; the result
  * is coded once (as in ZeRO++: Wang et al., 2023). All replicas take the coded result, so their
- * bits stay equal, in every stage. Rounding errors are not carried over. A non-finite value makes
- * its line non-finite. Averages and module buffers travel in full.
+ * bits stay equal, in every stage. A non-finite value makes its line non-finite. Averages and
+ * module buffers travel in full.
+ *
+ * **Residuals.** With ZERO_KEY_RESIDUAL the rounding errors of coded gradients are not lost: each
+ * step adds those of the step before, at both codings (error feedback: Seide et al., 2014). The
+ * sum of what was applied then differs from that without codes by the newest residuals only.
+ * - They are kept in the unit of the gradients, and follow the loss scale.
+ * - A skipped step leaves them as they were. A non-finite error is dropped.
+ * - Every ZERO_KEY_FLUSH_PERIOD-th step, and the last before replicas part (ZERO_KEY_SYNC_AFTER),
+ *   sends its gradients in full with the codes beside them, and leaves residuals of zero.
+ * - Saves do not contain them: a run that goes on from a save begins with residuals of zero. A
+ *   save after a step in full loses nothing.
+ * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
+ *   (ZERO_KEY_SYNC_CODE) keep none.
+ *
+ * **Strategies.** ZERO_KEY_STRATEGY sets the keys that are listed here, but for those that the
+ * config sets itself. Replicas are the ranks of a host.
+ * - "hsdp": ZERO_KEY_REPLICA_RANKS -1. Hybrid sharding.
+ * - "diloco": the same, ZERO_KEY_SYNC_PERIOD 64, ZERO_KEY_SYNC_CODE I4, ZERO_KEY_OUTER_LR 0.7,
+ *   ZERO_KEY_OUTER_MOMENTUM 0.9. For links on which no step can wait.
+ * - "slow_link": ZERO_KEY_REPLICA_RANKS -1, ZERO_KEY_GRAD_CODE I4, ZERO_KEY_RESIDUAL F32,
+ *   ZERO_KEY_FLUSH_PERIOD 100. All replicas agree in every step.
+ * - "zeropp": ZERO_KEY_STAGE 3, ZERO_KEY_REPLICA_RANKS -1, ZERO_KEY_GRAD_CODE I4 and
+ *   ZERO_KEY_PARAM_DTYPE F8_E4M3, as ZeRO++ sends: coded gradients between hosts, coded parameters
+ *   within one. States are sharded over the ranks of a host, not over all ranks.
+ *
+ * With one host, where nothing travels between replicas, all but "hsdp" are
+ * ZERO_E_INVALID_ARGUMENT.
  *
  * **Weights.** With ZERO_DIVISOR_WEIGHTS and a longer period the weights of each replica must not
  * add up to 0. Replicas count alike in the mean.

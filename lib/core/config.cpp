@@ -27,6 +27,7 @@ constexpr Choice kMasters[] = {
     {ZERO_MASTER_F32, "ZERO_MASTER_F32"}, {ZERO_MASTER_NONE, "ZERO_MASTER_NONE"}, {ZERO_MASTER_REMAINDER, "ZERO_MASTER_REMAINDER"}};
 constexpr Choice kCodes[] = {
     {ZERO_CODE_NONE, "ZERO_CODE_NONE"}, {ZERO_CODE_F8, "ZERO_CODE_F8"}, {ZERO_CODE_I8, "ZERO_CODE_I8"}, {ZERO_CODE_I4, "ZERO_CODE_I4"}};
+constexpr Choice kResiduals[] = {{ZERO_RESIDUAL_NONE, "ZERO_RESIDUAL_NONE"}, {ZERO_RESIDUAL_F32, "ZERO_RESIDUAL_F32"}};
 constexpr Choice kTiers[] = {{ZERO_TIER_HOST, "ZERO_TIER_HOST"}, {ZERO_TIER_DEVICE, "ZERO_TIER_DEVICE"}};
 
 constexpr Choice kOfGradient = {0, "the gradient's dtype"};
@@ -103,6 +104,9 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_SYNC_AFTER, "ZERO_KEY_SYNC_AFTER", 0, kTwo62, 0),
     choice_key(ZERO_KEY_GRAD_CODE, "ZERO_KEY_GRAD_CODE", kCodes, ZERO_CODE_NONE),
     choice_key(ZERO_KEY_SYNC_CODE, "ZERO_KEY_SYNC_CODE", kCodes, ZERO_CODE_NONE),
+    choice_key(ZERO_KEY_RESIDUAL, "ZERO_KEY_RESIDUAL", kResiduals, ZERO_RESIDUAL_NONE),
+    i64_key(ZERO_KEY_FLUSH_PERIOD, "ZERO_KEY_FLUSH_PERIOD", 0, kTwo62, 0),
+    str_key(ZERO_KEY_STRATEGY, "ZERO_KEY_STRATEGY"),
     i64_key(ZERO_KEY_SET, "ZERO_KEY_SET", 0, 4095, 0),
     i64_key(ZERO_KEY_FROZEN, "ZERO_KEY_FROZEN", 0, 1, 0),
     choice_key(ZERO_KEY_GRAD_DTYPE, "ZERO_KEY_GRAD_DTYPE", kGradDtypes, 0),

@@ -105,6 +105,9 @@ class Key(enum.IntEnum):
     SYNC_AFTER = 335
     GRAD_CODE = 339
     SYNC_CODE = 341
+    RESIDUAL = 344
+    FLUSH_PERIOD = 345
+    STRATEGY = 349
     SET = 350
     FROZEN = 351
     GRAD_DTYPE = 352
@@ -196,6 +199,13 @@ class Code(enum.IntEnum):
     F8 = 1
     I8 = 2
     I4 = 3
+
+
+class Residual(enum.IntEnum):
+    """zero_residual."""
+
+    NONE = 0
+    F32 = 1
 
 
 class Tier(enum.IntEnum):
@@ -546,6 +556,9 @@ CONSTANTS = (
     ("ZERO_KEY_SYNC_AFTER", Key.SYNC_AFTER),
     ("ZERO_KEY_GRAD_CODE", Key.GRAD_CODE),
     ("ZERO_KEY_SYNC_CODE", Key.SYNC_CODE),
+    ("ZERO_KEY_RESIDUAL", Key.RESIDUAL),
+    ("ZERO_KEY_FLUSH_PERIOD", Key.FLUSH_PERIOD),
+    ("ZERO_KEY_STRATEGY", Key.STRATEGY),
     ("ZERO_KEY_SET", Key.SET),
     ("ZERO_KEY_FROZEN", Key.FROZEN),
     ("ZERO_KEY_GRAD_DTYPE", Key.GRAD_DTYPE),
@@ -602,6 +615,8 @@ CONSTANTS = (
     ("ZERO_CODE_F8", Code.F8),
     ("ZERO_CODE_I8", Code.I8),
     ("ZERO_CODE_I4", Code.I4),
+    ("ZERO_RESIDUAL_NONE", Residual.NONE),
+    ("ZERO_RESIDUAL_F32", Residual.F32),
     ("ZERO_TIER_HOST", Tier.HOST),
     ("ZERO_TIER_DEVICE", Tier.DEVICE),
     ("ZERO_REDUCE_SUM", Reduce.SUM),

@@ -5,6 +5,7 @@
 #include "group/collectives.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace zero {
@@ -41,11 +42,20 @@ Status CodedMean::open(kernels::Code code, int64_t count, int64_t ranks, const M
   return {};
 }
 
-Task CodedMean::run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite) {
+int64_t CodedMean::most_results(int64_t count, int64_t ranks) {
+  const auto part_of = [ranks](int64_t piece) { return (lines_of(piece) + ranks - 1) / ranks * kLine; };
+  return count / kMostElements * part_of(kMostElements) + part_of(count % kMostElements);
+}
+
+Task CodedMean::run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
+                    CodingLoss loss) {
   for (int64_t begin = 0; begin < count; begin += kMostElements) {
     const int64_t piece = std::min(count - begin, kMostElements);
     const auto lines = full.subspan(static_cast<size_t>(begin / kLine), static_cast<size_t>(lines_of(piece)));
-    ZERO_CO_AWAIT(run_piece(group, values + begin, piece, lines, divisor, finite));
+    ZERO_CO_AWAIT(run_piece(group, values + begin, piece, lines, divisor, finite, loss));
+    if (loss.sent == nullptr) continue;
+    const int64_t made = parts_[static_cast<size_t>(group.rank())].count;
+    loss = {loss.sent + piece, loss.sent_next + piece, loss.result + made, loss.result_next + made};
   }
   co_return Status();
 }
@@ -71,6 +81,21 @@ void CodedMean::encode(const Part &part, const float *values, std::byte *to) con
   kernels::encode_lines(kernels::active(), code_, values + part.first, part.count, part.full, to + part.begin);
 }
 
+void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) const {
+  const DefaultFloats floats;
+  for (int64_t i = 0; loss.sent != nullptr && i < count; ++i) values[i] += loss.sent[i];
+}
+
+/// What is not finite is lost for good: one such gradient must not spoil those that follow.
+void CodedMean::keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const {
+  const DefaultFloats floats;
+  kernels::decode_lines(kernels::active(), code_, coded, part.count, part.full, decoded_);
+  for (int64_t i = 0; i < part.count; ++i) {
+    const float lost = (values[i] - decoded_[i]) * unit;
+    out[i] = std::isfinite(lost) ? lost : 0;
+  }
+}
+
 /// False where a result is not finite.
 bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const {
   const DefaultFloats floats;
@@ -84,8 +109,20 @@ bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, dou
   return reducer.reduce({values + mine.first, sources.data(), std::ssize(sources), mine.count, DType::f32, ReduceOp::sum, divisor});
 }
 
-Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite) {
+/// Losses are kept as those of the sum, because divisors may differ from one call to the next.
+void CodedMean::encode_result(const Part &mine, float *values, double divisor, const CodingLoss &loss) {
+  const DefaultFloats floats;
+  float *results = values + mine.first;
+  const auto unit = static_cast<float>(divisor);
+  for (int64_t i = 0; loss.sent != nullptr && i < mine.count; ++i) results[i] += loss.result[i] / unit;
+  encode(mine, values, results_);
+  if (loss.sent != nullptr) keep_lost(mine, results, results_ + mine.begin, unit, loss.result_next);
+}
+
+Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
+                          const CodingLoss &loss) {
   cut(count, full, group.size());
+  add_lost(loss, values, count);
   const Part mine = parts_[static_cast<size_t>(group.rank())];
   std::vector<Offer> offers(parts_.size());
   std::vector<Receive> receives(parts_.size());
@@ -93,6 +130,7 @@ Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<
   for (size_t rank = 0; rank < parts_.size(); ++rank) {
     const Part &part = parts_[rank];
     encode(part, values, sent_);
+    if (loss.sent != nullptr) keep_lost(part, values + part.first, sent_ + part.begin, 1, loss.sent_next + part.first);
     offers[rank] = {sent_ + part.begin, part.nbytes};
     receives[rank] = {received_ + static_cast<int64_t>(rank) * mine.nbytes, mine.nbytes};
     cuts.push_back({part.begin, part.begin + part.nbytes});
@@ -102,7 +140,7 @@ Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<
   group.count_direct(OperationKind::reduce_scatter, sent_nbytes, sent_nbytes);
   if (mine.count > 0) {
     if (!sum(mine, *group.reducer(), values, divisor)) *finite = false;
-    encode(mine, values, results_);
+    encode_result(mine, values, divisor, loss);
   }
   ZERO_CO_AWAIT(all_gather(group, results_ + mine.begin, results_, cuts, DType::u8));
   const DefaultFloats floats;

@@ -16,6 +16,14 @@
 
 namespace zero {
 
+/// What coding lost earlier, which is added before values are coded again, and where it writes what it loses then; the two may be the same.
+struct CodingLoss {
+  const float *sent = nullptr;  ///< of each value; nullptr: losses are dropped
+  float *sent_next = nullptr;
+  const float *result = nullptr;  ///< of each sum that this rank makes, one after another, before it is divided
+  float *result_next = nullptr;
+};
+
 /// Each rank codes its values once. The owner of a part decodes those of all ranks, adds them in the fixed tree, and codes the result once;
 /// everyone, the owner too, takes what that decodes to. The results have the same bits on all ranks. One call at a time.
 class CodedMean {
@@ -27,11 +35,13 @@ class CodedMean {
   static int64_t nbytes(kernels::Code code, int64_t count, int64_t ranks);
   Status open(kernels::Code code, int64_t count, int64_t ranks, const MemorySource &source);
   void close() { memory_.release(); }
+  /// Most sums that one rank makes of `count` values.
+  static int64_t most_results(int64_t count, int64_t ranks);
   bool codes() const { return code_ != kernels::Code::none && memory_.data() != nullptr; }
 
   /// values = their sum over ranks / divisor. They begin on a line; `full`, by line: it travels in full. *finite is cleared where a result
   /// that this rank makes is not finite. A collective; `full` must be alike on all ranks and outlive the task.
-  Task run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite);
+  Task run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite, CodingLoss loss = {});
 
  private:
   /// The values that one rank sums.
@@ -46,8 +56,12 @@ class CodedMean {
 
   void cut(int64_t count, std::span<const uint8_t> full, int64_t ranks);
   void encode(const Part &part, const float *values, std::byte *to) const;
+  void add_lost(const CodingLoss &loss, float *values, int64_t count) const;
+  void keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const;
   bool sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const;
-  Task run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite);
+  void encode_result(const Part &mine, float *values, double divisor, const CodingLoss &loss);
+  Task run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
+                 const CodingLoss &loss);
 
   kernels::Code code_ = kernels::Code::none;
   Arena memory_;

@@ -66,6 +66,22 @@ Status read_replica_ranks(const Config &config, const RankPlace &place, int64_t 
   return {};
 }
 
+Status read_residual(const Config &config, Settings *out) {
+  ReplicaSettings &replicas = out->replicas;
+  replicas.residual = config.i64(ZERO_KEY_RESIDUAL) != ZERO_RESIDUAL_NONE;
+  replicas.flush_period = config.i64(ZERO_KEY_FLUSH_PERIOD);
+  for (const int32_t key : {ZERO_KEY_RESIDUAL, ZERO_KEY_FLUSH_PERIOD}) {
+    ZERO_CHECK(config.i64(key) == 0 || replicas.grad_code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
+               "%s is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full",
+               find_key(key)->name);
+  }
+  ZERO_CHECK(
+      !replicas.residual || !out->leaves_unfilled, ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_RESIDUAL is ZERO_RESIDUAL_F32 and ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, but the residual of a parameter that "
+      "stays untouched would be sent and not applied");
+  return {};
+}
+
 /// A key that could have no effect is an error.
 Status read_replicas(const Config &config, const RankPlace &place, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
@@ -92,6 +108,7 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
   ZERO_CHECK(replicas.sync_code == kernels::Code::none || replicas.part(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
              choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
+  ZERO_TRY(read_residual(config, out));
   if (!replicas.any()) return {};
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE all ranks hold one",
@@ -175,6 +192,8 @@ std::string Settings::text() const {
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
   add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
   add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
+  add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
+  add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));
   std::string weights;
   for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   add(ZERO_KEY_SHARD_WEIGHTS, weights);

@@ -25,10 +25,14 @@ struct ReplicaSettings {
   double outer_momentum;
   kernels::Code grad_code;  ///< of sums of gradients between replicas
   kernels::Code sync_code;  ///< of changes of parameters
+  bool residual;            ///< what coding of gradients lost is added to later ones
+  int64_t flush_period;     ///< steps from one that sends gradients in full to the next; 0: none does
 
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
   bool part() const { return period > 1; }
+  /// Before the step after `calls`: its gradients are sent in full. What coding lost could not be sent once replicas part.
+  bool in_full(int64_t calls) const { return (flush_period > 0 && (calls + 1) % flush_period == 0) || (part() && calls + 1 == after); }
   /// Gradients of some steps are summed over all replicas.
   bool sum_gradients() const { return any() && (period == 1 || after > 0); }
 };
@@ -67,6 +71,7 @@ struct Settings {
   bool on_device;        ///< what is kept lies there too
   int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
   ReplicaSettings replicas;
+  std::string strategy;                ///< its name and its keys; "": none was named
   std::vector<int64_t> shard_weights;  ///< of the ranks of one replica
   AllocatorHook hook;
 

@@ -41,6 +41,8 @@ class Gradients {
   int64_t workspace_nbytes(std::span<const Format> formats) const { return reductions_.workspace_nbytes(formats); }
   /// Before the first gradient of a step.
   void sum_across(bool all) { reductions_.sum_across(all); }
+  void send_in_full(bool full) { reductions_.send_in_full(full); }
+  Residuals &residuals() { return reductions_.residuals(); }
   /// Contributions may wait in their slots until the update sums them: finish() then reduces nothing.
   void sum_late(bool late, bool looks) {
     late_ = late;

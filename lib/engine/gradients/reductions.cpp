@@ -53,7 +53,8 @@ int64_t Reductions::workspace_nbytes(std::span<const Format> formats) const {
   const ReplicaSettings &replicas = settings_.replicas;
   const bool codes = replicas.grad_code != kernels::Code::none && largest > 0;
   const int64_t sums_nbytes = largest_of_16_bits * static_cast<int64_t>(sizeof(float));
-  return sums_nbytes + (codes ? CodedMean::nbytes(replicas.grad_code, largest, replicas.count) : 0);
+  const int64_t codes_nbytes = codes ? CodedMean::nbytes(replicas.grad_code, largest, replicas.count) : 0;
+  return sums_nbytes + codes_nbytes + (replicas.residual ? Residuals::nbytes(plan_, replicas.count) : 0);
 }
 
 Status Reductions::open_codes() {
@@ -68,6 +69,8 @@ Status Reductions::open_codes() {
     full_lines_[static_cast<size_t>(index)].assign(all.begin() + own.begin / kLine, all.begin() + (own.end + kLine - 1) / kLine);
     largest = std::max(largest, own.count());
   }
+  all_lines_.assign(static_cast<size_t>((largest + kLine - 1) / kLine), 1);
+  if (settings_.replicas.residual) ZERO_TRY(residuals_.open(plan_, across_->size(), source_));
   return coded_.open(code, largest, across_->size(), source_);
 }
 
@@ -89,6 +92,7 @@ void Reductions::stop() {
   across_.reset();
   replica_arena_.release();
   coded_.close();
+  residuals_.close();
 }
 
 Status Reductions::keep_sums() {
@@ -199,7 +203,7 @@ Task Reductions::sum_over_replicas(int64_t index, float *sum, bool *finite) {
   std::byte *part = whole + parts[static_cast<size_t>(across_->rank())].begin * dtype_nbytes(place.dtype);
   across_->set_caller(Caller::gradients);
   if (coded_.codes()) {
-    ZERO_CO_AWAIT(coded_.run(*across_, sum, own.count(), full_lines_[static_cast<size_t>(index)], divisor(), finite));
+    ZERO_CO_AWAIT(sum_codes(index, sum, divisor(), finite));
     if (place.dtype != DType::f32 && !to_slot(index, sum, 1)) *finite = false;
     co_return Status();
   }
@@ -207,6 +211,13 @@ Task Reductions::sum_over_replicas(int64_t index, float *sum, bool *finite) {
   call.out_dtype = place.dtype == DType::f32 ? DType{} : place.dtype;
   ZERO_CO_AWAIT(reduce_scatter(*across_, call));
   co_return co_await all_gather(*across_, part, whole, parts, place.dtype);
+}
+
+/// A line that is sent in full loses nothing, so that its residual ends as zero.
+Task Reductions::sum_codes(int64_t index, float *sum, double divisor, bool *finite) {
+  const std::vector<uint8_t> &shared = full_lines_[static_cast<size_t>(index)];
+  const std::span<const uint8_t> full = in_full_ ? std::span<const uint8_t>(all_lines_).first(shared.size()) : shared;
+  co_return co_await coded_.run(*across_, sum, plan_.bucket(index).own.count(), full, divisor, finite, residuals_.of(index));
 }
 
 Task Reductions::gather_bucket(int64_t index) {
@@ -234,7 +245,7 @@ Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
   ZERO_CO_AWAIT(reduce_scatter(*group_, call));
   bool finite = true;  // of the slot, in the end
   if (sums_across_ && coded_.codes()) {
-    ZERO_CO_AWAIT(coded_.run(*across_, to, bucket.own.count(), full_lines_[static_cast<size_t>(index)], 1, &finite));
+    ZERO_CO_AWAIT(sum_codes(index, to, 1, &finite));
   } else if (sums_across_) {
     ZERO_CO_AWAIT(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum));
   }

@@ -7,6 +7,7 @@
 #include "engine/compute/coded_mean.h"
 #include "engine/compute/step_kernels.h"
 #include "engine/config/settings.h"
+#include "engine/gradients/residuals.h"
 #include "engine/layout/format.h"
 #include "engine/layout/plan.h"
 #include "engine/stats/trace.h"
@@ -43,6 +44,9 @@ class Reductions {
   int64_t workspace_nbytes(std::span<const Format> formats) const;
   /// Whether sums are over the ranks of all replicas. Only while nothing is under way.
   void sum_across(bool all) { sums_across_ = all; }
+  /// Whether codes are sent in full, with what coding has lost. Only while nothing is under way.
+  void send_in_full(bool full) { in_full_ = full; }
+  Residuals &residuals() { return residuals_; }
   /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.
   void leave_cuts(bool leave) { gathers_ = !leave; }
   bool leaves_cuts() const { return !gathers_; }
@@ -101,6 +105,7 @@ class Reductions {
   double divisor() const;
   Task sum_to_slot(int64_t index, const std::byte *contribution, bool *finite);
   Status open_codes();
+  Task sum_codes(int64_t index, float *sum, double divisor, bool *finite);
   bool to_slot(int64_t index, const float *sum, double divisor) const;
   Task sum_over_replicas(int64_t index, float *sum, bool *finite);
   Task exchange_weights(double weight);
@@ -137,6 +142,9 @@ class Reductions {
   float *replica_sum_ = nullptr;  ///< of a cut's 16-bit gradients, on its way to other replicas
   CodedMean coded_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: of this rank's cut, those that are not coded
+  std::vector<uint8_t> all_lines_;                ///< of the largest cut
+  bool in_full_ = false;
+  Residuals residuals_;
 
   // Written by operations, which run one after another.
   double weight_divisor_ = 1;

@@ -34,6 +34,7 @@ Task Optimizer::begin_body(int32_t source) {
     ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
   }
   replicas_.meet();
+  gradients_.residuals().forget();
   plan_next_step();
   end_change();
   phase_ = Phase::running;

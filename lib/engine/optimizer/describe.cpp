@@ -192,6 +192,7 @@ void Optimizer::describe_plan(std::string &text) const {
 
 void Optimizer::describe_replicas(std::string &text) const {
   const ReplicaSettings &replicas = settings_.replicas;
+  if (!settings_.strategy.empty()) add_line(text, "strategy %s", settings_.strategy.c_str());
   if (!replicas.any()) return;
   add_line(text, "replicas: %lld of %s each; this rank is number %lld of replica %lld", lld(replicas.count),
            count_text(ranks(), "rank").c_str(), lld(rank()), lld(group_->rank() / ranks()));
@@ -199,6 +200,11 @@ void Optimizer::describe_replicas(std::string &text) const {
     add_line(text, "gradients of %s are summed over all replicas, in %s; this rank sends at most %lld bytes",
              replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
              lld(sent_across_nbytes(replicas.grad_code, false)));
+  }
+  if (replicas.residual || replicas.flush_period > 0) {
+    add_line(text, "what coding of gradients loses is %s; %s", replicas.residual ? "added to those of the next step (in fp32)" : "dropped",
+             replicas.flush_period > 0 ? ("every " + std::to_string(replicas.flush_period) + "th step sends them in full").c_str()
+                                       : "no step sends them in full");
   }
   if (!replicas.part()) return;
   add_line(text,

@@ -1,6 +1,8 @@
 /// @file Creation, registration and scalars of an optimizer.
 #include "engine/optimizer/optimizer.h"
 
+#include "engine/config/strategy.h"
+
 #include <algorithm>
 #include <array>
 
@@ -46,14 +48,20 @@ int64_t *count_of(kernels::RunState &run, int32_t key) {
 
 }  // namespace
 
-Status Optimizer::create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out) {
+Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std::shared_ptr<Optimizer> *out) {
+  Config config = given;
+  std::string strategy;
+  ZERO_TRY(expand_strategy(config, &strategy));
   for (const int32_t key : kOneParamKeys) {
     ZERO_CHECK(!config.is_set(key), ZERO_E_UNSUPPORTED, "%s is set for the whole optimizer, but is a key of single parameters",
                find_key(key)->name);
   }
   Settings settings;
   const Place &place = group->place();
-  ZERO_TRY(read_settings(config, {group->rank(), group->size(), place.local_rank, place.local_size}, &settings));
+  const Status read = read_settings(config, {group->rank(), group->size(), place.local_rank, place.local_size}, &settings);
+  ZERO_CHECK(read.ok() || strategy.empty(), read.code(), "strategy %s: %s", strategy.c_str(), read.text());
+  ZERO_TRY(read);
+  settings.strategy = strategy;
   HyperSet hyper;
   ZERO_TRY(hyper.read(settings.algorithm, config, nullptr));
   LossScale loss_scale;
@@ -245,6 +253,7 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
     kernels::LossScaleState scale = run_.known().loss_scale;
     ZERO_TRY(loss_scale_.set(value, scale));
     run_.edit().loss_scale = scale;
+    if (!gradients_.started()) plan_next_step();
     return {};
   }
   if (is_outer_key(key)) return replicas_.set(key, value);

@@ -22,6 +22,8 @@ void Optimizer::plan_next_step() {
   replica_run_.calls = call_count();
   replica_run_.together = replicas_.together(replica_run_.calls);
   gradients_.sum_across(replica_run_.together);
+  gradients_.send_in_full(settings_.replicas.in_full(replica_run_.calls));
+  gradients_.residuals().follow_loss_scale(run_.known().loss_scale.value);
 }
 
 /// The sums of each replica's votes are added up over all of them.

@@ -410,6 +410,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   }
   ZERO_CO_AWAIT(optimizer.first_values_.take_loaded());
   optimizer.replicas_.meet();
+  optimizer.gradients_.residuals().forget();
   optimizer.plan_next_step();
   optimizer.end_change();
   optimizer.phase_ = Optimizer::Phase::running;

@@ -352,6 +352,7 @@ Status Optimizer::forget_masters_after_device() {
 }
 
 void Optimizer::end_step() {
+  gradients_.residuals().end_step(phase_ == Phase::reduced && !skips_);
   gradients_.reset();
   plan_next_step();
   first_values_.note_step();

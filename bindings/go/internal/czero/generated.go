@@ -100,6 +100,9 @@ const (
 	ZERO_KEY_SYNC_AFTER               int32 = 335
 	ZERO_KEY_GRAD_CODE                int32 = 339
 	ZERO_KEY_SYNC_CODE                int32 = 341
+	ZERO_KEY_RESIDUAL                 int32 = 344
+	ZERO_KEY_FLUSH_PERIOD             int32 = 345
+	ZERO_KEY_STRATEGY                 int32 = 349
 	ZERO_KEY_SET                      int32 = 350
 	ZERO_KEY_FROZEN                   int32 = 351
 	ZERO_KEY_GRAD_DTYPE               int32 = 352
@@ -184,6 +187,12 @@ const (
 	ZERO_CODE_F8   int32 = 1
 	ZERO_CODE_I8   int32 = 2
 	ZERO_CODE_I4   int32 = 3
+)
+
+// enum zero_residual
+const (
+	ZERO_RESIDUAL_NONE int32 = 0
+	ZERO_RESIDUAL_F32  int32 = 1
 )
 
 // enum zero_tier
@@ -502,6 +511,9 @@ var Constants = []struct {
 	{"ZERO_KEY_SYNC_AFTER", int64(ZERO_KEY_SYNC_AFTER)},
 	{"ZERO_KEY_GRAD_CODE", int64(ZERO_KEY_GRAD_CODE)},
 	{"ZERO_KEY_SYNC_CODE", int64(ZERO_KEY_SYNC_CODE)},
+	{"ZERO_KEY_RESIDUAL", int64(ZERO_KEY_RESIDUAL)},
+	{"ZERO_KEY_FLUSH_PERIOD", int64(ZERO_KEY_FLUSH_PERIOD)},
+	{"ZERO_KEY_STRATEGY", int64(ZERO_KEY_STRATEGY)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
 	{"ZERO_KEY_FROZEN", int64(ZERO_KEY_FROZEN)},
 	{"ZERO_KEY_GRAD_DTYPE", int64(ZERO_KEY_GRAD_DTYPE)},
@@ -558,6 +570,8 @@ var Constants = []struct {
 	{"ZERO_CODE_F8", int64(ZERO_CODE_F8)},
 	{"ZERO_CODE_I8", int64(ZERO_CODE_I8)},
 	{"ZERO_CODE_I4", int64(ZERO_CODE_I4)},
+	{"ZERO_RESIDUAL_NONE", int64(ZERO_RESIDUAL_NONE)},
+	{"ZERO_RESIDUAL_F32", int64(ZERO_RESIDUAL_F32)},
 	{"ZERO_TIER_HOST", int64(ZERO_TIER_HOST)},
 	{"ZERO_TIER_DEVICE", int64(ZERO_TIER_DEVICE)},
 	{"ZERO_REDUCE_SUM", int64(ZERO_REDUCE_SUM)},

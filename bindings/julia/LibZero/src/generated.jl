@@ -91,6 +91,9 @@ const ZERO_KEY_SYNC_PERIOD = Int32(334)
 const ZERO_KEY_SYNC_AFTER = Int32(335)
 const ZERO_KEY_GRAD_CODE = Int32(339)
 const ZERO_KEY_SYNC_CODE = Int32(341)
+const ZERO_KEY_RESIDUAL = Int32(344)
+const ZERO_KEY_FLUSH_PERIOD = Int32(345)
+const ZERO_KEY_STRATEGY = Int32(349)
 const ZERO_KEY_SET = Int32(350)
 const ZERO_KEY_FROZEN = Int32(351)
 const ZERO_KEY_GRAD_DTYPE = Int32(352)
@@ -161,6 +164,10 @@ const ZERO_CODE_NONE = Int32(0)
 const ZERO_CODE_F8 = Int32(1)
 const ZERO_CODE_I8 = Int32(2)
 const ZERO_CODE_I4 = Int32(3)
+
+# enum zero_residual
+const ZERO_RESIDUAL_NONE = Int32(0)
+const ZERO_RESIDUAL_F32 = Int32(1)
 
 # enum zero_tier
 const ZERO_TIER_HOST = Int32(0)
@@ -330,6 +337,9 @@ const KEY = Enumeration("key", [
     :sync_after => ZERO_KEY_SYNC_AFTER,
     :grad_code => ZERO_KEY_GRAD_CODE,
     :sync_code => ZERO_KEY_SYNC_CODE,
+    :residual => ZERO_KEY_RESIDUAL,
+    :flush_period => ZERO_KEY_FLUSH_PERIOD,
+    :strategy => ZERO_KEY_STRATEGY,
     :set => ZERO_KEY_SET,
     :frozen => ZERO_KEY_FROZEN,
     :grad_dtype => ZERO_KEY_GRAD_DTYPE,
@@ -400,6 +410,10 @@ const CODE = Enumeration("code", [
     :f8 => ZERO_CODE_F8,
     :i8 => ZERO_CODE_I8,
     :i4 => ZERO_CODE_I4,
+])
+const RESIDUAL = Enumeration("residual", [
+    :none => ZERO_RESIDUAL_NONE,
+    :f32 => ZERO_RESIDUAL_F32,
 ])
 const TIER = Enumeration("tier", [
     :host => ZERO_TIER_HOST,
@@ -1705,6 +1719,9 @@ const CONSTANTS = [
     "ZERO_KEY_SYNC_AFTER" => Int64(ZERO_KEY_SYNC_AFTER),
     "ZERO_KEY_GRAD_CODE" => Int64(ZERO_KEY_GRAD_CODE),
     "ZERO_KEY_SYNC_CODE" => Int64(ZERO_KEY_SYNC_CODE),
+    "ZERO_KEY_RESIDUAL" => Int64(ZERO_KEY_RESIDUAL),
+    "ZERO_KEY_FLUSH_PERIOD" => Int64(ZERO_KEY_FLUSH_PERIOD),
+    "ZERO_KEY_STRATEGY" => Int64(ZERO_KEY_STRATEGY),
     "ZERO_KEY_SET" => Int64(ZERO_KEY_SET),
     "ZERO_KEY_FROZEN" => Int64(ZERO_KEY_FROZEN),
     "ZERO_KEY_GRAD_DTYPE" => Int64(ZERO_KEY_GRAD_DTYPE),
@@ -1761,6 +1778,8 @@ const CONSTANTS = [
     "ZERO_CODE_F8" => Int64(ZERO_CODE_F8),
     "ZERO_CODE_I8" => Int64(ZERO_CODE_I8),
     "ZERO_CODE_I4" => Int64(ZERO_CODE_I4),
+    "ZERO_RESIDUAL_NONE" => Int64(ZERO_RESIDUAL_NONE),
+    "ZERO_RESIDUAL_F32" => Int64(ZERO_RESIDUAL_F32),
     "ZERO_TIER_HOST" => Int64(ZERO_TIER_HOST),
     "ZERO_TIER_DEVICE" => Int64(ZERO_TIER_DEVICE),
     "ZERO_REDUCE_SUM" => Int64(ZERO_REDUCE_SUM),

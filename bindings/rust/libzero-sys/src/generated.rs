@@ -149,6 +149,9 @@ pub const ZERO_KEY_SYNC_PERIOD: i32 = 334;
 pub const ZERO_KEY_SYNC_AFTER: i32 = 335;
 pub const ZERO_KEY_GRAD_CODE: i32 = 339;
 pub const ZERO_KEY_SYNC_CODE: i32 = 341;
+pub const ZERO_KEY_RESIDUAL: i32 = 344;
+pub const ZERO_KEY_FLUSH_PERIOD: i32 = 345;
+pub const ZERO_KEY_STRATEGY: i32 = 349;
 pub const ZERO_KEY_SET: i32 = 350;
 pub const ZERO_KEY_FROZEN: i32 = 351;
 pub const ZERO_KEY_GRAD_DTYPE: i32 = 352;
@@ -219,6 +222,10 @@ pub const ZERO_CODE_NONE: i32 = 0;
 pub const ZERO_CODE_F8: i32 = 1;
 pub const ZERO_CODE_I8: i32 = 2;
 pub const ZERO_CODE_I4: i32 = 3;
+
+// enum zero_residual
+pub const ZERO_RESIDUAL_NONE: i32 = 0;
+pub const ZERO_RESIDUAL_F32: i32 = 1;
 
 // enum zero_tier
 pub const ZERO_TIER_HOST: i32 = 0;
@@ -1038,6 +1045,9 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_SYNC_AFTER", ZERO_KEY_SYNC_AFTER as i64),
     ("ZERO_KEY_GRAD_CODE", ZERO_KEY_GRAD_CODE as i64),
     ("ZERO_KEY_SYNC_CODE", ZERO_KEY_SYNC_CODE as i64),
+    ("ZERO_KEY_RESIDUAL", ZERO_KEY_RESIDUAL as i64),
+    ("ZERO_KEY_FLUSH_PERIOD", ZERO_KEY_FLUSH_PERIOD as i64),
+    ("ZERO_KEY_STRATEGY", ZERO_KEY_STRATEGY as i64),
     ("ZERO_KEY_SET", ZERO_KEY_SET as i64),
     ("ZERO_KEY_FROZEN", ZERO_KEY_FROZEN as i64),
     ("ZERO_KEY_GRAD_DTYPE", ZERO_KEY_GRAD_DTYPE as i64),
@@ -1094,6 +1104,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_CODE_F8", ZERO_CODE_F8 as i64),
     ("ZERO_CODE_I8", ZERO_CODE_I8 as i64),
     ("ZERO_CODE_I4", ZERO_CODE_I4 as i64),
+    ("ZERO_RESIDUAL_NONE", ZERO_RESIDUAL_NONE as i64),
+    ("ZERO_RESIDUAL_F32", ZERO_RESIDUAL_F32 as i64),
     ("ZERO_TIER_HOST", ZERO_TIER_HOST as i64),
     ("ZERO_TIER_DEVICE", ZERO_TIER_DEVICE as i64),
     ("ZERO_REDUCE_SUM", ZERO_REDUCE_SUM as i64),

@@ -7,7 +7,7 @@ use libzero_sys as sys;
 
 use crate::abi;
 use crate::allocator::{self, Allocator};
-use crate::enums::{Code, DType, Divisor, LineCode, Master, Nonfinite, Rounding, Snapshot, Tier, Unfilled};
+use crate::enums::{Code, DType, Divisor, LineCode, Master, Nonfinite, Residual, Rounding, Snapshot, Tier, Unfilled};
 use crate::error::{check, Error, Result};
 use crate::key::Key;
 
@@ -218,6 +218,7 @@ values! {
     LineCode, value => set_i64 i64::from(value.raw());
     Master, value => set_i64 i64::from(value.raw());
     Nonfinite, value => set_i64 i64::from(value.raw());
+    Residual, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());
     Snapshot, value => set_i64 i64::from(value.raw());
     Tier, value => set_i64 i64::from(value.raw());

@@ -190,6 +190,16 @@ c_enum! {
 }
 
 c_enum! {
+    /// What becomes of the rounding errors of coded gradients ([`Key::Residual`](crate::Key::Residual)).
+    Residual {
+        /// They are dropped.
+        None = ZERO_RESIDUAL_NONE,
+        /// They are kept in fp32 and added to the gradients of the next step.
+        F32 = ZERO_RESIDUAL_F32,
+    }
+}
+
+c_enum! {
     /// How an asynchronous save keeps what it saves ([`Key::CheckpointSnapshot`](crate::Key::CheckpointSnapshot)).
     Snapshot {
         /// It copies all that this rank saves.

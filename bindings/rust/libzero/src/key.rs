@@ -109,6 +109,12 @@ c_enum! {
         GradCode = ZERO_KEY_GRAD_CODE,
         /// A [`LineCode`](crate::LineCode): of changes of parameters between replicas.
         SyncCode = ZERO_KEY_SYNC_CODE,
+        /// A [`Residual`](crate::Residual): what becomes of rounding errors of coded gradients.
+        Residual = ZERO_KEY_RESIDUAL,
+        /// Steps from one that sends its gradients in full to the next; 0: none does.
+        FlushPeriod = ZERO_KEY_FLUSH_PERIOD,
+        /// `hsdp`, `diloco`, `zeropp` or `slow_link`: sets the keys of replicas that are not set.
+        Strategy = ZERO_KEY_STRATEGY,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
         Set = ZERO_KEY_SET,
         /// 1: never updated: no gradient, no states.

@@ -78,8 +78,8 @@ pub use checkpoint::{Checkpoint, CheckpointResult};
 pub use config::{Config, Value};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
-    Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Rounding, Slot,
-    Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
+    Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Residual, Rounding,
+    Slot, Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};

@@ -33,6 +33,7 @@ fn every_constant_of_the_headers_has_its_variant() {
     assert_complete("ZERO_TEXT_", TextForm::NAMES);
     assert_complete("ZERO_SNAPSHOT_", Snapshot::NAMES);
     assert_complete("ZERO_CODE_", LineCode::NAMES);
+    assert_complete("ZERO_RESIDUAL_", Residual::NAMES);
 }
 
 #[test]
@@ -52,6 +53,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "SCOPE",
         "SNAPSHOT",
         "CODE",
+        "RESIDUAL",
         "PART",
         "TEXT",
         "EXPORT",

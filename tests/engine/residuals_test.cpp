@@ -1,0 +1,228 @@
+/// @file Residuals of coded gradients: nothing is lost, nothing is kept of a skipped step, and the bits are those of every manner.
+#include "tests/engine/rank_worlds.h"
+#include "tests/engine/training.h"
+#include "tests/sizes.h"
+#include "tests/status_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace zero::test::residuals_test {
+namespace {
+
+constexpr std::array<int64_t, 3> kCodes = {ZERO_CODE_F8, ZERO_CODE_I8, ZERO_CODE_I4};
+
+struct World {
+  int64_t ranks;
+  int64_t replica_ranks;
+};
+constexpr std::array<World, 4> kWorlds = {{{2, 1}, {4, 2}, {3, 1}, {6, 2}}};
+
+Model model_of(const World &world, int64_t code) {
+  Model model;
+  model.seed = static_cast<uint64_t>(world.ranks * 10 + code);
+  model.ranks = world.ranks;
+  model.counts = {3000, 17, 0, 1024, 1, 257, 256, 700};
+  model.recipe.replica_ranks = world.replica_ranks;
+  model.recipe.grad_code = code;
+  model.recipe.residual = true;
+  return model;
+}
+
+/// Gradient descent, whose parameters show the sum of all gradients.
+Model descent(const World &world, int64_t code) {
+  Model model = model_of(world, code);
+  model.algorithm = "sgd";
+  model.weight_decay = 0;
+  return model;
+}
+
+TEST(Residuals, LeaveTheSameBitsInEveryManner) {
+  const int64_t manners = full_tests() ? 24 : 5;
+  for (const World &world : kWorlds) {
+    for (const int64_t code : kCodes) {
+      Model model = model_of(world, code);
+      model.steps = 6;
+      model.recipe.overflow_step = 3;
+      model.recipe.clip_norm = code == ZERO_CODE_I8 ? 0.5 : 0;
+      if (code == ZERO_CODE_F8) model.recipe.dtype = DType::bf16;
+      if (code == ZERO_CODE_I4) model.recipe.flush_period = 3;
+      if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
+      run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+        const Outcome expected = train(group, model, Manner{});
+        EXPECT_EQ(expected.skipped, 1);
+        for (int64_t index = 0; index < manners; ++index) {
+          Manner manner = random_manner(static_cast<uint64_t>(code * 100 + index), world.replica_ranks);
+          if (index < 4) manner.stage = index;
+          Outcome outcome = train(group, model, manner);
+          if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+          ASSERT_EQ(differing(expected, outcome), 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+        }
+      });
+    }
+  }
+}
+
+/// In float64: first values minus the rate times the mean gradients of all steps and their micro-steps.
+std::vector<double> expected_params(const Model &model, int64_t steps) {
+  const int64_t micro_steps = steps * std::max<int64_t>(std::ssize(model.recipe.micro_steps), 1);
+  std::vector<double> values;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k) {
+      double sum = 0;
+      for (int64_t micro = 0; micro < micro_steps; ++micro) {
+        for (int64_t rank = 0; rank < model.ranks; ++rank) sum += static_cast<double>(gradient_at(model, micro, rank, id, k));
+      }
+      values.push_back(first_value_at(model, id, k) - static_cast<double>(0.01F) * sum / static_cast<double>(model.ranks));
+    }
+  }
+  return values;
+}
+
+double largest_difference(const std::vector<float> &values, const std::vector<double> &expected) {
+  double largest = 0;
+  EXPECT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) largest = std::max(largest, std::abs(values[i] - expected[i]));
+  return largest;
+}
+
+/// What was applied and what was given differ by the newest residuals, however many steps were made; after a step in full by roundings.
+TEST(Residuals, LoseNothing) {
+  const int64_t steps = full_tests() ? 1000 : 60;
+  for (const World &world : kWorlds) {
+    for (const int64_t code : kCodes) {
+      for (const bool in_full : {false, true}) {
+        Model model = descent(world, code);
+        model.recipe.flush_period = in_full ? 20 : 0;
+        if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST};
+        const std::vector<double> expected = expected_params(model, steps);
+        const double quantum = code == ZERO_CODE_I4 ? 1.0 / 14 : code == ZERO_CODE_I8 ? 1.0 / 254 : 1.0 / 16;
+        const double roundings = 2e-7 * static_cast<double>(steps);
+        run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+          Manner manner;
+          manner.stage = code;
+          const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+          for (int64_t step = 0; step < steps; ++step) (void)train_step(*optimizer, model, manner, step);
+          const double difference = largest_difference(read_slot(*optimizer, model, ZERO_SLOT_PARAM), expected);
+          EXPECT_LE(difference, roundings + (in_full ? 0 : 0.01 * 2.5 * quantum)) << model.text();
+        });
+      }
+    }
+  }
+}
+
+/// A run in which a step is skipped goes on as one that never made it.
+TEST(Residuals, AreKeptByASkippedStep) {
+  constexpr int64_t kSteps = 5;
+  for (const World &world : kWorlds) {
+    for (int64_t skipped = 0; skipped <= kSteps; ++skipped) {
+      Model model = descent(world, ZERO_CODE_I4);
+      if (skipped % 2 == 1) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST};
+      run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+        Manner manner;
+        manner.stage = skipped % 4;
+        const auto params_of = [&](int64_t overflow) {
+          const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+          const auto micro_steps = std::max<int64_t>(std::ssize(model.recipe.micro_steps), 1);
+          for (int64_t step = 0; step <= kSteps; ++step) {
+            Model now = model;
+            now.recipe.overflow_step = step == overflow ? step * micro_steps : -1;
+            if (step == skipped && overflow < 0) continue;
+            const zero_step_result result = train_step(*optimizer, now, manner, step);
+            EXPECT_EQ(result.skipped, step == overflow ? 1 : 0) << "step " << step;
+          }
+          return read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+        };
+        EXPECT_EQ(differing(params_of(skipped), params_of(-1)), 0) << "step " << skipped;
+      });
+    }
+  }
+}
+
+TEST(Residuals, FollowTheLossScale) {
+  for (const World &world : kWorlds) {
+    const Model plain = descent(world, ZERO_CODE_I4);
+    run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+      Manner manner;
+      manner.stage = 2;
+      const auto params_of = [&](std::vector<double> scales) {
+        const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, plain, manner);
+        for (int64_t step = 0; step < std::ssize(scales); ++step) {
+          Model now = plain;
+          now.recipe.loss_scale = scales[static_cast<size_t>(step)];
+          expect_ok(optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, now.recipe.loss_scale), "set_f64");
+          (void)train_step(*optimizer, now, manner, step);
+        }
+        return read_slot(*optimizer, plain, ZERO_SLOT_PARAM);
+      };
+      EXPECT_EQ(differing(params_of({1, 1, 1, 1, 1}), params_of({4, 1024, 1024, 2, 1})), 0);
+    });
+  }
+}
+
+TEST(Residuals, WithoutEffectAreRefusedByName) {
+  run_world(2, [](const std::shared_ptr<Group> &group) {
+    const auto refused = [&](std::vector<std::pair<int32_t, int64_t>> keys, int32_t code, const char *words) {
+      Config config;
+      for (const auto &[key, value] : keys) EXPECT_TRUE(config.set_i64(key, value).ok());
+      std::shared_ptr<Optimizer> optimizer;
+      const Status status = Optimizer::create(group, config, &optimizer);
+      EXPECT_EQ(status.code(), code);
+      EXPECT_TRUE(contains(status, words)) << status.text();
+    };
+    const std::pair<int32_t, int64_t> apart{ZERO_KEY_REPLICA_RANKS, 1};
+    const std::pair<int32_t, int64_t> coded{ZERO_KEY_GRAD_CODE, ZERO_CODE_I4};
+    const std::pair<int32_t, int64_t> residual{ZERO_KEY_RESIDUAL, ZERO_RESIDUAL_F32};
+    refused({apart, residual}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_RESIDUAL is set, but has no effect");
+    refused({apart, {ZERO_KEY_FLUSH_PERIOD, 4}}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_FLUSH_PERIOD is set, but has no effect");
+    refused({apart, coded, residual, {ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED}}, ZERO_E_UNSUPPORTED, "would be sent and not applied");
+  });
+}
+
+/// As replicas.h says: 8 bytes for each of a rank's sums, and for each of their results.
+TEST(Residuals, TakeTheMemoryOfTheFormula) {
+  for (const World &world : kWorlds) {
+    Model with = descent(world, ZERO_CODE_I4);
+    with.counts = {40000, 3000};
+    Model without = with;
+    without.recipe.residual = false;
+    run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+      Manner manner;
+      manner.stage = 1;
+      const auto workspace_of = [&](const Model &model) {
+        const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+        MemoryUse use{};
+        expect_ok(optimizer->memory(ZERO_MEMORY_WORKSPACE, &use), "memory");
+        return use.peak_nbytes;
+      };
+      const double own = 43000.0 / static_cast<double>(world.replica_ranks);
+      const double replicas = static_cast<double>(world.ranks) / static_cast<double>(world.replica_ranks);
+      // Cuts are whole lines.
+      EXPECT_NEAR(static_cast<double>(workspace_of(with) - workspace_of(without)), 8 * own + 8 * own / replicas, 4 * 8 * 256);
+    });
+  }
+}
+
+TEST(Residuals, MustBeWantedByAllRanksAlike) {
+  for (const int32_t key : {ZERO_KEY_RESIDUAL, ZERO_KEY_FLUSH_PERIOD}) {
+    run_world(2, [&](const std::shared_ptr<Group> &group) {
+      Config config;
+      expect_ok(config.set_i64(ZERO_KEY_REPLICA_RANKS, 1), "set_i64");
+      expect_ok(config.set_i64(ZERO_KEY_GRAD_CODE, ZERO_CODE_I8), "set_i64");
+      expect_ok(config.set_i64(key, group->rank()), "set_i64");
+      std::shared_ptr<Optimizer> optimizer;
+      expect_ok(Optimizer::create(group, config, &optimizer), "create");
+      const Status status = optimizer->seal_queue()->run(optimizer->seal());
+      EXPECT_EQ(status.code(), ZERO_E_MISMATCH);
+      EXPECT_TRUE(contains(status, find_key(key)->name)) << status.text();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace zero::test::residuals_test
